@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use ostler_agent::Agent;
 use ostler_api_types::{CreateSession, SendMessage};
-use ostler_client::{Client, Endpoint};
+use ostler_client::{Client, DaemonEndpoint};
 use ostler_config::{Auth, Config, Environment};
 use ostler_daemon::{Daemon, DaemonConfig, socket_path};
 use upper_case_agent::UpperCaseAgent;
@@ -29,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
     })
     .await?;
 
-    let client = Client::connect(Endpoint::Unix(socket_path(&data_dir)), None).await?;
+    let client = Client::connect(DaemonEndpoint::Unix(socket_path(&data_dir)), None).await?;
     let session = CreateSession {
         workspace_path: workspace.canonicalize()?.display().to_string(),
         agent: Some("upper-case".to_owned()),

@@ -4,14 +4,14 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_agent::{Agent, Completed, Failed, TurnContext};
-use ostler_types::{Delta, DeltaKind, Message, Part, Report, Role, Usage};
+use ostler_agent::{Agent, CompletedTurn, FailedTurn, TurnContext};
+use ostler_types::{Delta, DeltaKind, Message, Part, Role, TurnReport, Usage};
 
 /// Answers in upper case.
 pub struct UpperCaseAgent;
 
 impl Agent for UpperCaseAgent {
-    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>> {
         async move { answer(&turn).await }.boxed()
     }
 
@@ -21,7 +21,7 @@ impl Agent for UpperCaseAgent {
     }
 }
 
-async fn answer(turn: &TurnContext) -> Result<Completed, Failed> {
+async fn answer(turn: &TurnContext) -> Result<CompletedTurn, FailedTurn> {
     let prompt = turn.history.iter().rev().find(|message| message.role == Role::User);
     let prompt = prompt.map(|message| message.text()).unwrap_or_default();
     let (message_id, mut text) = (turn.message_id(), String::new());
@@ -37,7 +37,7 @@ async fn answer(turn: &TurnContext) -> Result<Completed, Failed> {
     }
     let words = text.split_whitespace().count() as u64;
     // When this returns, the message is on disk and every client can have it.
-    turn.report(Report::StepFinished {
+    turn.report(TurnReport::StepFinished {
         model: turn.session.model.clone(),
         message: Message {
             id: message_id,
@@ -49,5 +49,5 @@ async fn answer(turn: &TurnContext) -> Result<Completed, Failed> {
         usage: Usage { input_tokens: words, output_tokens: words, ..Usage::default() },
     })
     .await?;
-    Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
+    Ok(CompletedTurn { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
 }

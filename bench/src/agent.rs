@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use crate::answer::{Answer, Plan, write_cell};
+use crate::answer::{AnswerPlan, AssembledAnswer, write_cell};
 use crate::clock;
 use crate::samples::Samples;
 
@@ -41,7 +41,7 @@ pub async fn serve() -> Result<()> {
             Some("session/prompt") => {
                 let blocks = request["params"]["prompt"].as_array().context("a prompt has blocks")?;
                 let text = blocks.last().and_then(|block| block["text"].as_str()).unwrap_or_default();
-                let plan = Plan::parse(text).context("the prompt is not a plan")?;
+                let plan = AnswerPlan::parse(text).context("the prompt is not a plan")?;
                 let session = request["params"]["sessionId"].as_str().unwrap_or_default().to_owned();
                 tokio::spawn(stream(Arc::clone(&output), id, session, plan));
             }
@@ -55,7 +55,7 @@ pub async fn serve() -> Result<()> {
 }
 
 /// Sends the answer to a prompt, each update at its time.
-async fn stream(output: Arc<Mutex<Stdout>>, id: Value, session: String, plan: Plan) -> Result<()> {
+async fn stream(output: Arc<Mutex<Stdout>>, id: Value, session: String, plan: AnswerPlan) -> Result<()> {
     let before = format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":""#
     );
@@ -83,7 +83,7 @@ async fn write(output: &Mutex<Stdout>, message: &Value) -> Result<()> {
 }
 
 /// How long updates of so many sessions take over the agent's pipes alone.
-pub async fn bare(sessions: usize, plan: Plan) -> Result<Samples> {
+pub async fn bare(sessions: usize, plan: AnswerPlan) -> Result<Samples> {
     let mut child: Child = Command::new(std::env::current_exe()?)
         .args(arguments())
         .stdin(Stdio::piped())
@@ -102,14 +102,14 @@ pub async fn bare(sessions: usize, plan: Plan) -> Result<Samples> {
         asked += &format!("{new}\n{prompt}\n");
     }
     input.write_all(asked.as_bytes()).await?;
-    let mut answers: Vec<Answer> = (0..sessions).map(|_| Answer::to(plan)).collect();
+    let mut answers: Vec<AssembledAnswer> = (0..sessions).map(|_| AssembledAnswer::to(plan)).collect();
     let mut open = sessions;
     while open > 0 {
         let line = lines.next_line().await?.context("the agent has ended")?;
         let now = clock::now();
-        let message: Message = serde_json::from_str(&line)?;
+        let message: AgentMessage = serde_json::from_str(&line)?;
         match (message.params, message.result) {
-            (Some(Params { session_id, update }), _) => {
+            (Some(AgentParams { session_id, update }), _) => {
                 let number: usize = session_id.trim_start_matches('s').parse()?;
                 answers[number - 1].append(&update.content.text, now)?;
             }
@@ -127,24 +127,24 @@ pub async fn bare(sessions: usize, plan: Plan) -> Result<Samples> {
 }
 
 #[derive(Deserialize)]
-struct Message {
-    params: Option<Params>,
+struct AgentMessage {
+    params: Option<AgentParams>,
     result: Option<Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params {
+struct AgentParams {
     session_id: String,
-    update: Update,
+    update: AgentUpdate,
 }
 
 #[derive(Deserialize)]
-struct Update {
-    content: Content,
+struct AgentUpdate {
+    content: AgentContent,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct AgentContent {
     text: String,
 }

@@ -15,7 +15,7 @@ pub const MIN_CELL: usize = 24;
 /// `bench:100x20x50` makes them 50 bytes long, `even:100x20` has the first wait its turn among the answers that began
 /// at the same time, `tool:3x1` has the model call a tool first, and `fast:100` sends them all at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct AnswerPlan {
     /// How many deltas.
     pub deltas: usize,
     /// The time between two of them.
@@ -28,40 +28,41 @@ pub struct Plan {
     pub tool: bool,
 }
 
-impl Plan {
+impl AnswerPlan {
     /// So many deltas, so many milliseconds apart.
-    pub fn new(deltas: usize, millis: u64) -> Plan {
-        Plan { deltas, every: Duration::from_millis(millis), cell: MIN_CELL, even: false, tool: false }
+    pub fn new(deltas: usize, millis: u64) -> AnswerPlan {
+        AnswerPlan { deltas, every: Duration::from_millis(millis), cell: MIN_CELL, even: false, tool: false }
     }
 
     /// The same, with many answers spread evenly over time.
-    pub fn spread_evenly(self) -> Plan {
-        Plan { even: true, ..self }
+    pub fn spread_evenly(self) -> AnswerPlan {
+        AnswerPlan { even: true, ..self }
     }
 
     /// The same after a call of the tool `shell`.
-    pub fn after_tool(self) -> Plan {
-        Plan { tool: true, ..self }
+    pub fn after_tool(self) -> AnswerPlan {
+        AnswerPlan { tool: true, ..self }
     }
 
     /// The same with so many bytes in each delta.
-    pub fn with_cells_of(self, cell: usize) -> Plan {
-        Plan { cell: cell.max(MIN_CELL), ..self }
+    pub fn with_cells_of(self, cell: usize) -> AnswerPlan {
+        AnswerPlan { cell: cell.max(MIN_CELL), ..self }
     }
 
     /// Reads a plan out of a prompt.
-    pub fn parse(prompt: &str) -> Option<Plan> {
+    pub fn parse(prompt: &str) -> Option<AnswerPlan> {
         // What the model is told of the workspace comes after it.
         let prompt = prompt.lines().next()?;
         if let Some(deltas) = prompt.strip_prefix("fast:") {
-            return Some(Plan::new(deltas.parse().ok()?, 0));
+            return Some(AnswerPlan::new(deltas.parse().ok()?, 0));
         }
         let known = |kind: &str| matches!(kind, "bench" | "even" | "tool");
         let (kind, numbers) = prompt.split_once(':').filter(|(kind, _)| known(kind))?;
         let mut numbers = numbers.split('x');
         let mut next = || numbers.next()?.parse::<u64>().ok();
         let (deltas, millis) = (usize::try_from(next()?).ok()?, next()?);
-        let plan = Plan { even: kind == "even", tool: kind == "tool", ..Plan::new(deltas, millis) };
+        let plan =
+            AnswerPlan { even: kind == "even", tool: kind == "tool", ..AnswerPlan::new(deltas, millis) };
         Some(next().and_then(|cell| usize::try_from(cell).ok()).map_or(plan, |cell| plan.with_cells_of(cell)))
     }
 
@@ -100,8 +101,8 @@ fn digits(place: &mut [u8], mut number: u64) {
 
 /// An answer as a client puts it together.
 #[derive(Debug)]
-pub struct Answer {
-    plan: Plan,
+pub struct AssembledAnswer {
+    plan: AnswerPlan,
     text: String,
     cells: usize,
     /// When the first delta was here.
@@ -112,17 +113,17 @@ pub struct Answer {
 
 /// What was measured of one answer.
 #[derive(Debug)]
-pub struct Streamed {
+pub struct AnswerTimings {
     /// From the request to the first delta; to the end, when there is no delta.
     pub first: Duration,
     /// From the mock to here, each delta.
     pub latencies: Vec<Duration>,
 }
 
-impl Answer {
+impl AssembledAnswer {
     /// An answer of which nothing is here yet.
-    pub fn to(plan: Plan) -> Answer {
-        Answer { plan, text: String::new(), cells: 0, first_at: None, latencies: Vec::new() }
+    pub fn to(plan: AnswerPlan) -> AssembledAnswer {
+        AssembledAnswer { plan, text: String::new(), cells: 0, first_at: None, latencies: Vec::new() }
     }
 
     /// Splices in the text of a delta that came at `now`.
@@ -165,10 +166,13 @@ impl Answer {
     }
 
     /// What was measured of it, when all of it is here; it was asked for at `asked`.
-    pub fn streamed(self, asked: u64) -> Result<Streamed> {
+    pub fn streamed(self, asked: u64) -> Result<AnswerTimings> {
         self.check()?;
         let first = self.first_at.unwrap_or_else(clock::now);
-        Ok(Streamed { first: Duration::from_nanos(first.saturating_sub(asked)), latencies: self.latencies })
+        Ok(AnswerTimings {
+            first: Duration::from_nanos(first.saturating_sub(asked)),
+            latencies: self.latencies,
+        })
     }
 }
 
@@ -179,9 +183,9 @@ fn read_cell(cell: &str) -> Option<(usize, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Plan, write_cell};
+    use super::{AnswerPlan, AssembledAnswer, write_cell};
 
-    fn cell(plan: Plan, index: usize) -> String {
+    fn cell(plan: AnswerPlan, index: usize) -> String {
         let mut cell = vec![0; plan.cell];
         write_cell(&mut cell, index, 1_000 * index as u64);
         String::from_utf8(cell).unwrap()
@@ -190,26 +194,26 @@ mod tests {
     #[test]
     fn plans_are_written_as_prompts() {
         for (prompt, plan) in [
-            ("bench:100x20", Plan::new(100, 20)),
-            ("bench:2000x5x100", Plan::new(2000, 5).with_cells_of(100)),
-            ("even:10x20x24", Plan::new(10, 20).spread_evenly()),
-            ("tool:3x1", Plan::new(3, 1).after_tool()),
-            ("fast:7", Plan::new(7, 0)),
+            ("bench:100x20", AnswerPlan::new(100, 20)),
+            ("bench:2000x5x100", AnswerPlan::new(2000, 5).with_cells_of(100)),
+            ("even:10x20x24", AnswerPlan::new(10, 20).spread_evenly()),
+            ("tool:3x1", AnswerPlan::new(3, 1).after_tool()),
+            ("fast:7", AnswerPlan::new(7, 0)),
         ] {
-            assert_eq!(Plan::parse(prompt), Some(plan), "{prompt}");
-            assert_eq!(Plan::parse(&format!("{prompt}\nmore")), Some(plan), "{prompt}");
-            assert_eq!(Plan::parse(&plan.prompt()), Some(plan), "{prompt}");
+            assert_eq!(AnswerPlan::parse(prompt), Some(plan), "{prompt}");
+            assert_eq!(AnswerPlan::parse(&format!("{prompt}\nmore")), Some(plan), "{prompt}");
+            assert_eq!(AnswerPlan::parse(&plan.prompt()), Some(plan), "{prompt}");
         }
         for prompt in ["", "hello", "bench:", "bench:1", "bench:ax1", "fast:"] {
-            assert_eq!(Plan::parse(prompt), None, "{prompt}");
+            assert_eq!(AnswerPlan::parse(prompt), None, "{prompt}");
         }
     }
 
     #[test]
     fn deltas_are_spliced_and_timed_however_they_are_cut() {
-        let plan = Plan::new(3, 1).with_cells_of(30);
+        let plan = AnswerPlan::new(3, 1).with_cells_of(30);
         let text: String = (0..3).map(|index| cell(plan, index)).collect();
-        let mut answer = Answer::to(plan);
+        let mut answer = AssembledAnswer::to(plan);
         answer.append(&text[..40], 5_000).unwrap();
         assert!(answer.check().is_err());
         // A client that comes late gets the text from its start again.
@@ -223,9 +227,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_out_of_place_is_an_error() {
-        let plan = Plan::new(2, 1);
-        assert!(Answer::to(plan).take(24, &cell(plan, 1), 0).is_err(), "a hole");
-        assert!(Answer::to(plan).append(&cell(plan, 1), 0).is_err(), "the second one first");
-        assert!(Answer::to(plan).append("nothing like a cell at all", 0).is_err());
+        let plan = AnswerPlan::new(2, 1);
+        assert!(AssembledAnswer::to(plan).take(24, &cell(plan, 1), 0).is_err(), "a hole");
+        assert!(AssembledAnswer::to(plan).append(&cell(plan, 1), 0).is_err(), "the second one first");
+        assert!(AssembledAnswer::to(plan).append("nothing like a cell at all", 0).is_err());
     }
 }

@@ -13,16 +13,16 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// Tools at work in one workspace.
-pub struct Caller {
+pub struct ToolCaller {
     tools: Tools,
     context: ToolContext,
 }
 
-impl Caller {
+impl ToolCaller {
     /// Lets these tools work there.
-    pub fn new(tools: Tools, workspace: &Path) -> Caller {
+    pub fn new(tools: Tools, workspace: &Path) -> ToolCaller {
         let session = SessionId::new(Uuid::now_v7());
-        Caller { tools, context: ToolContext::new(workspace.to_owned(), session, Arc::new(|_, _| {})) }
+        ToolCaller { tools, context: ToolContext::new(workspace.to_owned(), session, Arc::new(|_, _| {})) }
     }
 
     /// Calls a tool: what it says in structure, and how long it took. A call that fails is an error.

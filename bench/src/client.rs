@@ -7,28 +7,28 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::answer::{Answer, Plan, Streamed};
+use crate::answer::{AnswerPlan, AnswerTimings, AssembledAnswer};
 use crate::clock;
-use crate::daemon::Door;
-use crate::sse::{Event, Events};
-use crate::wire::Connection;
+use crate::daemon::BenchEndpoint;
+use crate::sse::{SseBuffer, SseMessage};
+use crate::wire::HttpConnection;
 
 /// A client of the mock.
 pub struct BareClient {
-    connection: Connection,
+    connection: HttpConnection,
 }
 
 impl BareClient {
     /// Connects.
     pub async fn new(mock: SocketAddr) -> Result<BareClient> {
-        Ok(BareClient { connection: Connection::open(mock, None).await? })
+        Ok(BareClient { connection: HttpConnection::open(mock, None).await? })
     }
 
     /// Asks for an answer and takes it.
-    pub async fn turn(&mut self, plan: Plan) -> Result<Streamed> {
+    pub async fn turn(&mut self, plan: AnswerPlan) -> Result<AnswerTimings> {
         let message = json!({"role": "user", "content": plan.prompt()});
         let request = json!({"model": "bench", "stream": true, "messages": [message]}).to_string();
-        let (mut answer, mut events) = (Answer::to(plan), Events::default());
+        let (mut answer, mut events) = (AssembledAnswer::to(plan), SseBuffer::default());
         let asked = clock::now();
         let status = self.connection.send("POST", "/v1/chat/completions", Some(&request)).await?;
         ensure!(status == 200, "the mock answers {status}");
@@ -45,27 +45,27 @@ impl BareClient {
 }
 
 /// A client of a daemon, with a session of its own.
-pub struct Client {
+pub struct DaemonClient {
     /// The session.
     pub session_id: String,
-    requests: Connection,
-    follower: Connection,
-    events: Events,
+    requests: HttpConnection,
+    follower: HttpConnection,
+    events: SseBuffer,
 }
 
-impl Client {
+impl DaemonClient {
     /// Makes a session and follows it.
-    pub async fn new(door: &Door, workspace: &str) -> Result<Client> {
-        Client::of(door, json!({"workspace_path": workspace})).await
+    pub async fn new(door: &BenchEndpoint, workspace: &str) -> Result<DaemonClient> {
+        DaemonClient::of(door, json!({"workspace_path": workspace})).await
     }
 
     /// The same with the agent that streams.
-    pub async fn of_agent(door: &Door, workspace: &str) -> Result<Client> {
-        Client::of(door, json!({"workspace_path": workspace, "agent": "bench"})).await
+    pub async fn of_agent(door: &BenchEndpoint, workspace: &str) -> Result<DaemonClient> {
+        DaemonClient::of(door, json!({"workspace_path": workspace, "agent": "bench"})).await
     }
 
     /// The same with what is said of the new session.
-    pub async fn of(door: &Door, new: serde_json::Value) -> Result<Client> {
+    pub async fn of(door: &BenchEndpoint, new: serde_json::Value) -> Result<DaemonClient> {
         #[derive(Deserialize)]
         struct Created {
             session_id: String,
@@ -76,7 +76,7 @@ impl Client {
         let mut follower = door.connect().await?;
         let status = follower.send("GET", &format!("/v1/sessions/{session_id}/events"), None).await?;
         ensure!(status == 200, "the stream of events is answered with {status}");
-        let mut client = Client { session_id, requests, follower, events: Events::default() };
+        let mut client = DaemonClient { session_id, requests, follower, events: SseBuffer::default() };
         while !client.has_begun()? {
             client.follower.read(&mut client.events.bytes).await?;
         }
@@ -89,8 +89,8 @@ impl Client {
     }
 
     /// Sends a message and takes the answer.
-    pub async fn turn(&mut self, plan: Plan) -> Result<Streamed> {
-        let Client { session_id, requests, follower, events } = self;
+    pub async fn turn(&mut self, plan: AnswerPlan) -> Result<AnswerTimings> {
+        let DaemonClient { session_id, requests, follower, events } = self;
         let part = json!({"type": "text", "text": plan.prompt()});
         let message = json!({"role": "user", "parts": [part]}).to_string();
         let path = format!("/v1/sessions/{session_id}/messages");
@@ -102,8 +102,12 @@ impl Client {
 }
 
 /// Follows the events of a turn to its end.
-async fn follow(follower: &mut Connection, events: &mut Events, plan: Plan) -> Result<Answer> {
-    let mut answer = Answer::to(plan);
+async fn follow(
+    follower: &mut HttpConnection,
+    events: &mut SseBuffer,
+    plan: AnswerPlan,
+) -> Result<AssembledAnswer> {
+    let mut answer = AssembledAnswer::to(plan);
     loop {
         ensure!(follower.read(&mut events.bytes).await?, "the stream of events ended");
         let now = clock::now();
@@ -116,7 +120,7 @@ async fn follow(follower: &mut Connection, events: &mut Events, plan: Plan) -> R
 }
 
 /// Takes an event; true when it is the turn's end.
-fn take(answer: &mut Answer, event: &Event<'_>, now: u64) -> Result<bool> {
+fn take(answer: &mut AssembledAnswer, event: &SseMessage<'_>, now: u64) -> Result<bool> {
     match event.name {
         "model_output_delta" => {
             let envelope: Envelope<Delta> = parse(event.data)?;

@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::agent;
-use crate::process::{self, Memory, Resident};
-use crate::wire::Connection;
+use crate::process::{self, ProcessMemory, ResidentMemory};
+use crate::wire::HttpConnection;
 
 /// How long a daemon may take to be there.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 
 /// How daemons are started.
-pub struct Starter {
+pub struct DaemonStarter {
     binary: PathBuf,
     mock: SocketAddr,
     /// Where configuration and output go.
@@ -36,9 +36,9 @@ pub struct Starter {
 }
 
 /// A daemon that answers. Dropping it kills it; [`Daemon::stop`] asks it to go.
-pub struct Daemon {
+pub struct MeasuredDaemon {
     /// The way in.
-    pub door: Door,
+    pub door: BenchEndpoint,
     /// How long it took from its start to its first answer.
     pub started_in: Duration,
     child: Child,
@@ -46,12 +46,12 @@ pub struct Daemon {
 
 /// Where a daemon listens, and what it wants to be shown.
 #[derive(Clone)]
-pub struct Door {
+pub struct BenchEndpoint {
     address: SocketAddr,
     token: String,
 }
 
-impl Door {
+impl BenchEndpoint {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -63,8 +63,8 @@ impl Door {
     }
 
     /// A connection of its own.
-    pub async fn connect(&self) -> Result<Connection> {
-        Connection::open(self.address, Some(&self.token)).await
+    pub async fn connect(&self) -> Result<HttpConnection> {
+        HttpConnection::open(self.address, Some(&self.token)).await
     }
 
     /// A connection that has become something else than HTTP.
@@ -85,11 +85,11 @@ impl Door {
     }
 }
 
-impl Starter {
+impl DaemonStarter {
     /// Starts this binary, with a model server at `mock`, and keeps its files in `work`.
-    pub fn new(binary: &Path, mock: SocketAddr, work: &Path) -> Result<Starter> {
+    pub fn new(binary: &Path, mock: SocketAddr, work: &Path) -> Result<DaemonStarter> {
         ensure!(binary.is_file(), "there is no {}; build it with `cargo build --release`", binary.display());
-        Ok(Starter { binary: binary.to_owned(), mock, work: work.to_owned() })
+        Ok(DaemonStarter { binary: binary.to_owned(), mock, work: work.to_owned() })
     }
 
     /// The program that is started.
@@ -108,12 +108,12 @@ impl Starter {
     }
 
     /// Starts a daemon on a data directory and waits for its first answer.
-    pub fn start(&self, data: &Path) -> Result<Daemon> {
+    pub fn start(&self, data: &Path) -> Result<MeasuredDaemon> {
         self.start_with(data, "")
     }
 
     /// The same with more lines of configuration.
-    pub fn start_with(&self, data: &Path, more: &str) -> Result<Daemon> {
+    pub fn start_with(&self, data: &Path, more: &str) -> Result<MeasuredDaemon> {
         let address = free_address()?;
         let config = self.config_file();
         std::fs::write(&config, self.config(address) + more)?;
@@ -126,8 +126,8 @@ impl Starter {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(self.errors())?);
         let start = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot start {}", self.binary.display()))?;
-        let door = Door { address, token: String::new() };
-        let mut daemon = Daemon { door, started_in: Duration::ZERO, child };
+        let door = BenchEndpoint { address, token: String::new() };
+        let mut daemon = MeasuredDaemon { door, started_in: Duration::ZERO, child };
         while !answers(address) {
             if daemon.child.try_wait()?.is_some() || start.elapsed() > START_LIMIT {
                 bail!("the daemon did not start: {}", std::fs::read_to_string(self.errors())?);
@@ -158,14 +158,14 @@ impl Starter {
     }
 }
 
-impl Daemon {
+impl MeasuredDaemon {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Its memory.
-    pub fn memory(&self) -> Result<Memory> {
+    pub fn memory(&self) -> Result<ProcessMemory> {
         process::memory(self.child.id())
     }
 
@@ -175,7 +175,7 @@ impl Daemon {
     }
 
     /// Its memory by what it holds.
-    pub fn resident(&self) -> Result<Resident> {
+    pub fn resident(&self) -> Result<ResidentMemory> {
         process::resident(self.child.id())
     }
 
@@ -240,7 +240,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for MeasuredDaemon {
     fn drop(&mut self) {
         // It may have gone already, which is as good.
         _ = self.child.kill();

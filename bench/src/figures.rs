@@ -33,11 +33,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use crate::daemon::{Daemon, Starter};
-use crate::fixture::Fixture;
-use crate::mock::Mock;
-use crate::report::Row;
-use crate::tree::Tree;
+use crate::daemon::{DaemonStarter, MeasuredDaemon};
+use crate::fixture::DataFixture;
+use crate::mock::MockModelServer;
+use crate::report::FigureRow;
+use crate::tree::SourceTree;
 
 /// The names of the figures, in the order of the table.
 pub const FIGURES: [&str; 35] = [
@@ -92,30 +92,30 @@ pub const WITHOUT_DAEMON: [&str; 9] = [
 ];
 
 /// What figures are measured with. Its files are removed with it, fixtures that are to be kept excepted.
-pub struct Bench {
-    mock: Mock,
-    starter: Starter,
+pub struct BenchSetup {
+    mock: MockModelServer,
+    starter: DaemonStarter,
     work: TempDir,
     fixtures: PathBuf,
     quick: bool,
 }
 
-impl Bench {
+impl BenchSetup {
     /// Measures this binary, with files below `place`; fixtures are kept if a place is given for them.
     /// A quick one has small counts: it shows that everything works, and its figures mean nothing.
-    pub fn new(binary: &Path, place: &Path, fixtures: Option<PathBuf>, quick: bool) -> Result<Bench> {
+    pub fn new(binary: &Path, place: &Path, fixtures: Option<PathBuf>, quick: bool) -> Result<BenchSetup> {
         let context = || format!("cannot make a directory in {}", place.display());
         let place = place.canonicalize().with_context(context)?;
         let work = tempfile::Builder::new().prefix("bench-").tempdir_in(&place).with_context(context)?;
         let fixtures = fixtures.unwrap_or_else(|| work.path().join("fixtures"));
         std::fs::create_dir(work.path().join("workspace"))?;
-        let mock = Mock::start()?;
-        let starter = Starter::new(binary, mock.address, work.path())?;
-        Ok(Bench { mock, starter, work, fixtures, quick })
+        let mock = MockModelServer::start()?;
+        let starter = DaemonStarter::new(binary, mock.address, work.path())?;
+        Ok(BenchSetup { mock, starter, work, fixtures, quick })
     }
 
     /// Measures one figure, which may have several rows. Their numbers are named after it.
-    pub async fn measure(&self, figure: &str) -> Result<Vec<Row>> {
+    pub async fn measure(&self, figure: &str) -> Result<Vec<FigureRow>> {
         let mut rows = self.rows(figure).await?;
         for number in rows.iter_mut().flat_map(|row| &mut row.numbers) {
             number.name = format!("{figure}.{}", number.name);
@@ -123,7 +123,7 @@ impl Bench {
         Ok(rows)
     }
 
-    async fn rows(&self, figure: &str) -> Result<Vec<Row>> {
+    async fn rows(&self, figure: &str) -> Result<Vec<FigureRow>> {
         match figure {
             "disk" => disk::measure(self),
             "binary" => binary::size(self),
@@ -185,7 +185,7 @@ impl Bench {
     }
 
     /// Starts a daemon on a new, empty data directory.
-    fn start_empty(&self) -> Result<(Daemon, TempDir)> {
+    fn start_empty(&self) -> Result<(MeasuredDaemon, TempDir)> {
         let data = tempfile::Builder::new().prefix("data-").tempdir_in(self.work.path())?;
         Ok((self.starter.start(data.path())?, data))
     }
@@ -195,17 +195,17 @@ impl Bench {
         self.work.path().join("workspace").display().to_string()
     }
 
-    async fn fixture(&self, sessions: usize, long: u64) -> Result<Fixture> {
-        Fixture::make(&self.fixtures, sessions, long).await
+    async fn fixture(&self, sessions: usize, long: u64) -> Result<DataFixture> {
+        DataFixture::make(&self.fixtures, sessions, long).await
     }
 
     /// The data directory with the most sessions and the longest one.
-    async fn largest(&self) -> Result<Fixture> {
+    async fn largest(&self) -> Result<DataFixture> {
         self.fixture(self.count(100_000, 300), self.count(1_000_000, 20_000)).await
     }
 
     /// A tree of so many source files of so many bytes; of few, in a quick run.
-    fn tree(&self, files: usize, file_bytes: usize) -> Result<Tree> {
-        Tree::make(&self.fixtures, self.count(files, 300), file_bytes)
+    fn tree(&self, files: usize, file_bytes: usize) -> Result<SourceTree> {
+        SourceTree::make(&self.fixtures, self.count(files, 300), file_bytes)
     }
 }

@@ -12,11 +12,11 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ostler_eventlog::{Disk, FileLog, Log, RealDisk};
-use ostler_index::{Index, SqliteIndex, Text, Update, Used};
+use ostler_index::{Index, IndexUpdate, IndexedText, ModelUse, SqliteIndex};
 use ostler_types::{Event, MessageEvent, Record, SessionId, State, StepEvent};
 
-use disk::Unsynced;
-use history::History;
+use disk::UnsyncedDisk;
+use history::SyntheticHistory;
 
 /// Sessions that are written at the same time.
 const AT_ONCE: usize = 128;
@@ -25,7 +25,7 @@ const TURNS_AT_ONCE: usize = 400;
 
 /// A data directory.
 #[derive(Debug, Clone)]
-pub struct Fixture {
+pub struct DataFixture {
     /// Where it lies.
     pub data: PathBuf,
     /// How many ordinary sessions it has.
@@ -34,12 +34,12 @@ pub struct Fixture {
     pub long: u64,
 }
 
-impl Fixture {
+impl DataFixture {
     /// Makes a data directory below `root`, unless it is there from before.
-    pub async fn make(root: &Path, sessions: usize, long: u64) -> Result<Fixture> {
+    pub async fn make(root: &Path, sessions: usize, long: u64) -> Result<DataFixture> {
         let home = root.join(format!("{sessions}-{long}"));
         let (data, done) = (home.join("data"), home.join("complete"));
-        let fixture = Fixture { data, sessions, long };
+        let fixture = DataFixture { data, sessions, long };
         if done.exists() {
             return Ok(fixture);
         }
@@ -66,9 +66,9 @@ impl Fixture {
     }
 
     async fn write(&self) -> Result<()> {
-        let log = FileLog::open(&self.data, Arc::new(Unsynced))?;
+        let log = FileLog::open(&self.data, Arc::new(UnsyncedDisk))?;
         let (index, _) = SqliteIndex::open(&self.data.join("index.db"))?;
-        let writer = Writer { log, index, data: self.data.clone() };
+        let writer = FixtureWriter { log, index, data: self.data.clone() };
         let all =
             stream::iter(0..self.sessions).map(|index| writer.ordinary(index)).buffer_unordered(AT_ONCE);
         all.try_collect::<Vec<()>>().await?;
@@ -80,23 +80,23 @@ impl Fixture {
     }
 }
 
-struct Writer {
+struct FixtureWriter {
     log: FileLog,
     index: SqliteIndex,
     data: PathBuf,
 }
 
-impl Writer {
+impl FixtureWriter {
     /// A session with one short turn.
     async fn ordinary(&self, index: usize) -> Result<()> {
-        let mut history = History::begin(index)?;
+        let mut history = SyntheticHistory::begin(index)?;
         history.turn()?;
         self.append(&mut history).await?;
         self.rest(history.state()).await
     }
 
     async fn long(&self, index: usize, records: u64) -> Result<()> {
-        let mut history = History::begin(index)?;
+        let mut history = SyntheticHistory::begin(index)?;
         while history.state().last_seq < records {
             for _ in 0..TURNS_AT_ONCE {
                 history.turn_with_tool()?;
@@ -107,7 +107,7 @@ impl Writer {
     }
 
     /// Appends what the history holds, and tells the index.
-    async fn append(&self, history: &mut History) -> Result<()> {
+    async fn append(&self, history: &mut SyntheticHistory) -> Result<()> {
         let (first, new, records) = history.take();
         let session = history.state().session.clone();
         let epoch = self.log.claim(session.id).await?.epoch;
@@ -117,7 +117,14 @@ impl Writer {
         let last_seq = history.state().last_seq;
         Ok(self
             .index
-            .update(Update { session, after_seq: first - 1, last_seq, running_turn_id: None, texts, uses })
+            .update(IndexUpdate {
+                session,
+                after_seq: first - 1,
+                last_seq,
+                running_turn_id: None,
+                texts,
+                uses,
+            })
             .await?)
     }
 
@@ -133,17 +140,17 @@ impl Writer {
 }
 
 /// What a record says that a model took.
-fn used(record: &Record) -> Option<Used> {
+fn used(record: &Record) -> Option<ModelUse> {
     let Event::Step(StepEvent::UsageRecorded { model, usage, .. }) = &record.event else { return None };
-    Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
+    Some(ModelUse { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
 /// What can be searched for in a record.
-fn text(record: &Record) -> Option<Text> {
+fn text(record: &Record) -> Option<IndexedText> {
     let (Event::Message(MessageEvent::Added { message, .. })
     | Event::Message(MessageEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {
         return None;
     };
-    Some(Text { seq: record.seq, message_id: message.id, role: message.role, text: message.text() })
+    Some(IndexedText { seq: record.seq, message_id: message.id, role: message.role, text: message.text() })
 }

@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::answer::{Answer, Plan};
+use crate::answer::{AnswerPlan, AssembledAnswer};
 use crate::clock;
-use crate::daemon::Door;
+use crate::daemon::BenchEndpoint;
 use crate::wire::read_head;
 
 /// How much is read at a time.
 const READ: usize = 16 << 10;
 
 /// A socket that has shown the token.
-pub struct Socket {
+pub struct BenchGatewaySocket {
     stream: TcpStream,
     /// Received, and not yet understood.
     bytes: Vec<u8>,
@@ -25,22 +25,22 @@ pub struct Socket {
 }
 
 #[derive(Deserialize)]
-struct Frame<'a> {
+struct GatewayFrame<'a> {
     id: Option<Cow<'a, str>>,
     event: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    data: Data<'a>,
+    data: GatewayFrameData<'a>,
 }
 
 #[derive(Default, Deserialize)]
-struct Data<'a> {
+struct GatewayFrameData<'a> {
     #[serde(borrow, default)]
     text: Cow<'a, str>,
 }
 
-impl Socket {
+impl BenchGatewaySocket {
     /// Connects, on the daemon's own port.
-    pub async fn open(door: &Door) -> Result<Socket> {
+    pub async fn open(door: &BenchEndpoint) -> Result<BenchGatewaySocket> {
         let mut stream = TcpStream::connect(door.address()).await.context("cannot connect")?;
         stream.set_nodelay(true)?;
         let request = format!(
@@ -52,7 +52,7 @@ impl Socket {
         let mut bytes = Vec::new();
         let head = read_head(&mut stream, &mut bytes).await?.context("the daemon hung up")?;
         ensure!(head.first_line.contains(" 101 "), "no socket: {}", head.first_line);
-        let mut socket = Socket { stream, bytes, read: 0 };
+        let mut socket = BenchGatewaySocket { stream, bytes, read: 0 };
         socket.send(&json!({"type": "auth", "token": door.token()})).await?;
         let answer: Value = serde_json::from_slice(socket.next().await?)?;
         ensure!(answer["ok"] == true, "the token is not taken: {answer}");
@@ -71,18 +71,18 @@ impl Socket {
     }
 
     /// Says something, without waiting for anything.
-    pub async fn say(&mut self, key: &str, plan: Plan) -> Result<()> {
+    pub async fn say(&mut self, key: &str, plan: AnswerPlan) -> Result<()> {
         let params = json!({"sessionKey": key, "message": plan.prompt()});
         self.send(&json!({"id": "say", "method": "chat.send", "params": params})).await
     }
 
     /// Takes the answer to what was said, whoever said it.
-    pub async fn answer(&mut self, plan: Plan) -> Result<Answer> {
-        let mut answer = Answer::to(plan);
+    pub async fn answer(&mut self, plan: AnswerPlan) -> Result<AssembledAnswer> {
+        let mut answer = AssembledAnswer::to(plan);
         loop {
             let bytes = self.next().await?;
             let now = clock::now();
-            let frame: Frame<'_> = serde_json::from_slice(bytes)?;
+            let frame: GatewayFrame<'_> = serde_json::from_slice(bytes)?;
             match frame.event.as_deref() {
                 Some("chat.delta") => answer.append(&frame.data.text, now)?,
                 Some("chat.final") => break,
@@ -98,7 +98,7 @@ impl Socket {
         self.send(&json!({"id": "call", "method": method, "params": params})).await?;
         loop {
             let bytes = self.next().await?;
-            let frame: Frame<'_> = serde_json::from_slice(bytes)?;
+            let frame: GatewayFrame<'_> = serde_json::from_slice(bytes)?;
             if frame.id.as_deref() == Some("call") {
                 let answer: Value = serde_json::from_slice(bytes)?;
                 ensure!(answer.get("error").is_none(), "{method}: {answer}");

@@ -11,9 +11,9 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::answer::{Plan, Streamed};
-use crate::client::{BareClient, Client};
-use crate::daemon::Door;
+use crate::answer::{AnswerPlan, AnswerTimings};
+use crate::client::{BareClient, DaemonClient};
+use crate::daemon::BenchEndpoint;
 use crate::samples::Samples;
 
 /// How long all streams together may take beyond their ideal time.
@@ -23,7 +23,7 @@ const PREPARE: usize = 32;
 
 /// What was measured of many streams.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// From the first request to the end of the last stream.
     pub wall: Duration,
     /// From the mock to the client, each delta.
@@ -33,7 +33,7 @@ pub struct Outcome {
 }
 
 /// Streams straight from the mock.
-pub async fn bare(mock: SocketAddr, streams: usize, plan: Plan) -> Result<Outcome> {
+pub async fn bare(mock: SocketAddr, streams: usize, plan: AnswerPlan) -> Result<LoadOutcome> {
     let mut clients = Vec::with_capacity(streams);
     for _ in 0..streams {
         clients.push(BareClient::new(mock).await?);
@@ -42,12 +42,12 @@ pub async fn bare(mock: SocketAddr, streams: usize, plan: Plan) -> Result<Outcom
 }
 
 /// Streams through a daemon, with a session for each.
-pub async fn through(clients: &mut Vec<Client>, plan: Plan) -> Result<Outcome> {
+pub async fn through(clients: &mut Vec<DaemonClient>, plan: AnswerPlan) -> Result<LoadOutcome> {
     run(plan, clients, move |client| Box::pin(client.turn(plan))).await
 }
 
 /// Makes clients, each with a new session and a stream of its events.
-pub async fn clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<Client>> {
+pub async fn clients(door: &BenchEndpoint, workspace: &str, count: usize) -> Result<Vec<DaemonClient>> {
     let mut clients = Vec::with_capacity(count);
     let mut making = JoinSet::new();
     for _ in 0..count {
@@ -55,7 +55,7 @@ pub async fn clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<C
             clients.push(making.join_next().await.context("one is being made")???);
         }
         let (door, workspace) = (door.clone(), workspace.to_owned());
-        making.spawn(async move { Client::new(&door, &workspace).await });
+        making.spawn(async move { DaemonClient::new(&door, &workspace).await });
     }
     while let Some(client) = making.join_next().await {
         clients.push(client??);
@@ -64,19 +64,19 @@ pub async fn clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<C
 }
 
 /// The same with the agent that streams, one after the other.
-pub async fn agent_clients(door: &Door, workspace: &str, count: usize) -> Result<Vec<Client>> {
+pub async fn agent_clients(door: &BenchEndpoint, workspace: &str, count: usize) -> Result<Vec<DaemonClient>> {
     let mut clients = Vec::with_capacity(count);
     for _ in 0..count {
-        clients.push(Client::of_agent(door, workspace).await?);
+        clients.push(DaemonClient::of_agent(door, workspace).await?);
     }
     Ok(clients)
 }
 
 /// Lets all clients begin at once, and waits for the last.
-pub async fn run<C, T>(plan: Plan, clients: &mut Vec<C>, turn: T) -> Result<Outcome>
+pub async fn run<C, T>(plan: AnswerPlan, clients: &mut Vec<C>, turn: T) -> Result<LoadOutcome>
 where
     C: Send + 'static,
-    T: for<'a> Fn(&'a mut C) -> BoxFuture<'a, Result<Streamed>> + Clone + Send + 'static,
+    T: for<'a> Fn(&'a mut C) -> BoxFuture<'a, Result<AnswerTimings>> + Clone + Send + 'static,
 {
     let ready = Arc::new(Barrier::new(clients.len() + 1));
     let mut streams = JoinSet::new();
@@ -90,11 +90,11 @@ where
     }
     ready.wait().await;
     let start = Instant::now();
-    let mut outcome = Outcome::default();
+    let mut outcome = LoadOutcome::default();
     let finish = async {
         while let Some(ended) = streams.join_next().await {
             let (client, streamed) = ended?;
-            let Streamed { first, latencies } = streamed?;
+            let AnswerTimings { first, latencies } = streamed?;
             outcome.firsts.push(first);
             outcome.latencies.extend(latencies);
             clients.push(client);

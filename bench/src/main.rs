@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use ostler_bench::agent;
 use ostler_bench::clock;
-use ostler_bench::figures::{Bench, FIGURES, WITHOUT_DAEMON};
-use ostler_bench::mock::Mock;
-use ostler_bench::number::{self, Number};
+use ostler_bench::figures::{BenchSetup, FIGURES, WITHOUT_DAEMON};
+use ostler_bench::mock::MockModelServer;
+use ostler_bench::number::{self, BenchNumber};
 use ostler_bench::peers;
 use ostler_bench::process;
-use ostler_bench::report::{self, Row};
+use ostler_bench::report::{self, FigureRow};
 use ostler_bench::secure;
 use ostler_bench::terminal;
 
@@ -121,7 +121,7 @@ fn run(flags: &Flags) -> Result<()> {
     // Below the target directory, because the system's place for temporary files is often in memory.
     let place = Path::new(HOME).join("../target");
     std::fs::create_dir_all(&place)?;
-    let bench = Bench::new(&flags.binary, &place, flags.fixtures.clone(), flags.quick)?;
+    let bench = BenchSetup::new(&flags.binary, &place, flags.fixtures.clone(), flags.quick)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if flags.peers {
         print!("{}", runtime.block_on(peers::table(&bench, &place.join("bench-peers")))?);
@@ -134,7 +134,7 @@ fn run(flags: &Flags) -> Result<()> {
             Ok(measured) => rows.extend(measured),
             Err(error) => {
                 failed += 1;
-                rows.push(Row::new(figure, "", format!("could not be measured: {error:#}"), false));
+                rows.push(FigureRow::new(figure, "", format!("could not be measured: {error:#}"), false));
             }
         }
     }
@@ -143,7 +143,7 @@ fn run(flags: &Flags) -> Result<()> {
     let table = report::table(&rows) + &began;
     print!("{table}");
     if let Some(file) = &flags.json {
-        let numbers: Vec<Number> = rows.into_iter().flat_map(|row| row.numbers).collect();
+        let numbers: Vec<BenchNumber> = rows.into_iter().flat_map(|row| row.numbers).collect();
         number::write(file, &load, &numbers)?;
     }
     if failed > 0 {
@@ -163,7 +163,7 @@ fn ask(arguments: &[String]) -> Result<()> {
 }
 
 fn mock() -> Result<()> {
-    let mock = Mock::start()?;
+    let mock = MockModelServer::start()?;
     println!("http://{}/v1", mock.address);
     loop {
         std::thread::park();

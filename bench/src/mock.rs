@@ -18,22 +18,22 @@ use tokio::task::JoinSet;
 
 use crate::wire::read_head;
 
-use self::request::Wire;
+use self::request::MockProtocol;
 
 /// The largest request that is read.
 const MAX_BODY: usize = 64 << 20;
 
 /// A running server. Dropping it ends it, with all that it streams.
-pub struct Mock {
+pub struct MockModelServer {
     /// Where it listens, on the loopback interface.
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Mock {
+impl MockModelServer {
     /// Starts a server on a free port.
-    pub fn start() -> Result<Mock> {
+    pub fn start() -> Result<MockModelServer> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").context("cannot listen")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -47,11 +47,11 @@ impl Mock {
                 }
             });
         })?;
-        Ok(Mock { address, stop: Some(stop), thread: Some(thread) })
+        Ok(MockModelServer { address, stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for Mock {
+impl Drop for MockModelServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -90,7 +90,7 @@ async fn exchange(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Result<bool> {
         ensure!(stream.read_buf(ahead).await? > 0, "the client has gone");
     }
     let body: Vec<u8> = ahead.drain(..head.length).collect();
-    let Some(wire) = Wire::at(&head.first_line) else {
+    let Some(wire) = MockProtocol::at(&head.first_line) else {
         refuse(stream, "404 Not Found", "there is only POST /v1/chat/completions and /v1/responses").await?;
         return Ok(true);
     };

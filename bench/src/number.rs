@@ -12,20 +12,20 @@ const FORMAT: u32 = 1;
 
 /// One measured number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Number {
+pub struct BenchNumber {
     /// Its name within its figure; in a file the figure's name and a dot stand before it.
     pub name: String,
     /// The measured value.
     pub value: f64,
     /// The unit of the value.
-    pub unit: Unit,
+    pub unit: BenchUnit,
     /// The direction of an improvement.
-    pub better: Better,
+    pub better: BetterDirection,
 }
 
 /// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Unit {
+pub enum BenchUnit {
     /// Milliseconds.
     #[serde(rename = "ms")]
     Millis,
@@ -55,52 +55,52 @@ pub enum Unit {
 /// The direction in which a number improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Better {
+pub enum BetterDirection {
     /// Lower values are better.
     Lower,
     /// Higher values are better.
     Higher,
 }
 
-impl Number {
+impl BenchNumber {
     /// A number for which lower is better, which is the common case.
-    pub fn new(name: impl Into<String>, value: f64, unit: Unit) -> Number {
-        Number { name: name.into(), value, unit, better: Better::Lower }
+    pub fn new(name: impl Into<String>, value: f64, unit: BenchUnit) -> BenchNumber {
+        BenchNumber { name: name.into(), value, unit, better: BetterDirection::Lower }
     }
 
     /// A time in milliseconds.
-    pub fn millis(name: impl Into<String>, time: Duration) -> Number {
-        Number::new(name, time.as_secs_f64() * 1e3, Unit::Millis)
+    pub fn millis(name: impl Into<String>, time: Duration) -> BenchNumber {
+        BenchNumber::new(name, time.as_secs_f64() * 1e3, BenchUnit::Millis)
     }
 
     /// A time in microseconds.
-    pub fn micros(name: impl Into<String>, time: Duration) -> Number {
-        Number::new(name, time.as_secs_f64() * 1e6, Unit::Micros)
+    pub fn micros(name: impl Into<String>, time: Duration) -> BenchNumber {
+        BenchNumber::new(name, time.as_secs_f64() * 1e6, BenchUnit::Micros)
     }
 
     /// A time in seconds.
-    pub fn seconds(name: impl Into<String>, time: Duration) -> Number {
-        Number::new(name, time.as_secs_f64(), Unit::Seconds)
+    pub fn seconds(name: impl Into<String>, time: Duration) -> BenchNumber {
+        BenchNumber::new(name, time.as_secs_f64(), BenchUnit::Seconds)
     }
 
     /// A size in millions of bytes.
-    pub fn megabytes(name: impl Into<String>, bytes: u64) -> Number {
-        Number::new(name, bytes as f64 / 1e6, Unit::Megabytes)
+    pub fn megabytes(name: impl Into<String>, bytes: u64) -> BenchNumber {
+        BenchNumber::new(name, bytes as f64 / 1e6, BenchUnit::Megabytes)
     }
 
     /// A size in thousands of bytes.
-    pub fn kilobytes(name: impl Into<String>, bytes: u64) -> Number {
-        Number::new(name, bytes as f64 / 1e3, Unit::Kilobytes)
+    pub fn kilobytes(name: impl Into<String>, bytes: u64) -> BenchNumber {
+        BenchNumber::new(name, bytes as f64 / 1e3, BenchUnit::Kilobytes)
     }
 
     /// A count.
-    pub fn count(name: impl Into<String>, count: usize) -> Number {
-        Number::new(name, count as f64, Unit::Count)
+    pub fn count(name: impl Into<String>, count: usize) -> BenchNumber {
+        BenchNumber::new(name, count as f64, BenchUnit::Count)
     }
 }
 
 /// Writes the numbers of a run, with the load of the machine when it began. Names must include their figure.
-pub fn write(file: &Path, load: &str, numbers: &[Number]) -> Result<()> {
+pub fn write(file: &Path, load: &str, numbers: &[BenchNumber]) -> Result<()> {
     let text = serde_json::to_string_pretty(
         &serde_json::json!({"format": FORMAT, "load": load, "numbers": numbers}),
     )?;
@@ -111,15 +111,17 @@ pub fn write(file: &Path, load: &str, numbers: &[Number]) -> Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Better, Number, Unit, write};
+    use super::{BenchNumber, BenchUnit, BetterDirection, write};
 
     #[test]
     fn numbers_are_written_with_their_unit_and_direction() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("numbers.json");
-        let delivered =
-            Number { better: Better::Higher, ..Number::new("events.delivered", 99.5, Unit::Percent) };
-        write(&file, "0.5", &[Number::millis("start.empty", Duration::from_micros(12_500)), delivered])
+        let delivered = BenchNumber {
+            better: BetterDirection::Higher,
+            ..BenchNumber::new("events.delivered", 99.5, BenchUnit::Percent)
+        };
+        write(&file, "0.5", &[BenchNumber::millis("start.empty", Duration::from_micros(12_500)), delivered])
             .unwrap();
         let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let expected = serde_json::json!({"format": 1, "load": "0.5", "numbers": [

@@ -18,15 +18,15 @@ use anyhow::{Context, Result};
 use tokio::time::timeout;
 
 use self::codex::Codex;
-use self::family::Family;
+use self::family::ProcessTreeUsage;
 use self::install::Package;
 use self::opencode::Opencode;
 use self::ostler::Ostler;
 use self::pi::Pi;
-use self::site::Site;
-use crate::answer::Plan;
-use crate::figures::Bench;
-use crate::load::{self, Outcome};
+use self::site::PeerEnvironment;
+use crate::answer::AnswerPlan;
+use crate::figures::BenchSetup;
+use crate::load::{self, LoadOutcome};
 use crate::process::{kilobytes, megabytes};
 use crate::samples::{Samples, millis, seconds};
 use crate::tree::git;
@@ -47,18 +47,18 @@ const TURNS: [&str; 4] = [
 const MANY: [&str; 4] = ["wall", "processor time", "peak memory", "memory that each of them adds"];
 
 /// A program that keeps sessions going.
-trait Peer: Sized {
+trait BenchPeer: Sized {
     /// Starts it, and returns after its first answer.
-    async fn start(site: &Site) -> Result<Self>;
+    async fn start(site: &PeerEnvironment) -> Result<Self>;
 
     /// Its processes, without their children.
     fn processes(&self) -> Vec<u32>;
 
     /// Makes new sessions, and returns their names.
-    async fn open(&mut self, site: &Site, count: usize) -> Result<Vec<String>>;
+    async fn open(&mut self, site: &PeerEnvironment, count: usize) -> Result<Vec<String>>;
 
     /// Has each of these sessions answer at once, and fails unless every answer is whole.
-    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome>;
+    async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome>;
 
     /// Ends it.
     async fn stop(self) -> Result<()>;
@@ -66,7 +66,7 @@ trait Peer: Sized {
 
 /// The number of starts, turns, sessions and deltas to measure.
 #[derive(Clone, Copy)]
-struct Counts {
+struct PeerCounts {
     starts: usize,
     turns: usize,
     sessions: usize,
@@ -74,14 +74,14 @@ struct Counts {
 }
 
 /// The cells of one program, one for each row.
-struct Column {
+struct PeerColumn {
     title: String,
     cells: Vec<String>,
 }
 
 /// Installs the peers below `place`, measures them, and returns a table in Markdown.
-pub async fn table(bench: &Bench, place: &Path) -> Result<String> {
-    let counts = Counts {
+pub async fn table(bench: &BenchSetup, place: &Path) -> Result<String> {
+    let counts = PeerCounts {
         starts: bench.count(5, 1),
         turns: bench.count(30, 3),
         sessions: bench.count(50, 3),
@@ -91,14 +91,14 @@ pub async fn table(bench: &Bench, place: &Path) -> Result<String> {
     std::fs::create_dir(&workspace)?;
     // Without a repository of its own, peers would treat the repository around it as their project.
     git(&workspace, &["init", "--quiet"])?;
-    let site = |programs: &Path| -> Result<Site> {
+    let site = |programs: &Path| -> Result<PeerEnvironment> {
         let home = tempfile::Builder::new().prefix("home-").tempdir_in(bench.directory())?;
         let (programs, workspace) = (programs.to_owned(), workspace.clone());
-        Ok(Site { programs, home, workspace, mock: bench.mock_address() })
+        Ok(PeerEnvironment { programs, home, workspace, mock: bench.mock_address() })
     };
     let mut columns = vec![bare(bench, counts).await?];
     let own = site(bench.binary())?;
-    columns.push(Column { title: "Ostler".to_owned(), cells: cells::<Ostler>(&own, counts).await });
+    columns.push(PeerColumn { title: "Ostler".to_owned(), cells: cells::<Ostler>(&own, counts).await });
     for (name, packages) in
         [("codex", codex::PACKAGES), ("opencode", opencode::PACKAGES), ("pi", pi::PACKAGES)]
     {
@@ -115,13 +115,13 @@ pub async fn table(bench: &Bench, place: &Path) -> Result<String> {
             }
             Err(error) => vec![not_measured(&error); ALONE.len() + TURNS.len() + MANY.len()],
         };
-        columns.push(Column { title, cells });
+        columns.push(PeerColumn { title, cells });
     }
     Ok(markdown(&columns, counts))
 }
 
 /// The column of a client that asks the model server directly.
-async fn bare(bench: &Bench, counts: Counts) -> Result<Column> {
+async fn bare(bench: &BenchSetup, counts: PeerCounts) -> Result<PeerColumn> {
     let mut firsts = Samples::default();
     for _ in 0..counts.turns {
         firsts.extend(load::bare(bench.mock_address(), 1, short()).await?.firsts);
@@ -130,11 +130,11 @@ async fn bare(bench: &Bench, counts: Counts) -> Result<Column> {
     let mut cells = vec!["–".to_owned(); ALONE.len() + TURNS.len() + MANY.len()];
     cells[ALONE.len()] = millis(firsts.median());
     cells[ALONE.len() + TURNS.len()] = seconds(wall);
-    Ok(Column { title: "bare client".to_owned(), cells })
+    Ok(PeerColumn { title: "bare client".to_owned(), cells })
 }
 
 /// Measures one program. If a group of rows fails, its cells hold the reason.
-async fn cells<P: Peer>(site: &Site, counts: Counts) -> Vec<String> {
+async fn cells<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Vec<String> {
     let mut cells = Vec::new();
     cells.extend(told(timeout(LIMIT, alone::<P>(site, counts)).await.context("it took too long")));
     cells.extend(told(timeout(LIMIT, turns::<P>(site, counts)).await.context("it took too long")));
@@ -152,7 +152,7 @@ fn not_measured(error: &anyhow::Error) -> String {
     format!("not measured: {}", reason.chars().take(160).collect::<String>())
 }
 
-async fn alone<P: Peer>(site: &Site, counts: Counts) -> Result<[String; ALONE.len()]> {
+async fn alone<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Result<[String; ALONE.len()]> {
     // The first start creates databases and caches; it is not counted.
     P::start(site).await?.stop().await?;
     let (mut starts, mut idle) = (Samples::default(), 0);
@@ -161,25 +161,25 @@ async fn alone<P: Peer>(site: &Site, counts: Counts) -> Result<[String; ALONE.le
         let peer = P::start(site).await?;
         starts.push(begun.elapsed());
         tokio::time::sleep(QUIET).await;
-        idle = Family::of(&peer.processes())?.resident;
+        idle = ProcessTreeUsage::of(&peer.processes())?.resident;
         peer.stop().await?;
     }
     Ok([millis(starts.median()), megabytes(idle)])
 }
 
-async fn turns<P: Peer>(site: &Site, counts: Counts) -> Result<[String; TURNS.len()]> {
+async fn turns<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Result<[String; TURNS.len()]> {
     let mut peer = P::start(site).await?;
     let sessions = peer.open(site, 1).await?;
     // The first turn sets up connections and caches; it is not counted.
     peer.stream(&sessions, short()).await?;
-    let before = Family::of(&peer.processes())?;
+    let before = ProcessTreeUsage::of(&peer.processes())?;
     let mut firsts = Samples::default();
     for _ in 0..counts.turns {
         firsts.extend(peer.stream(&sessions, short()).await?.firsts);
     }
     // Work that a program defers belongs to the turn.
     tokio::time::sleep(QUIET).await;
-    let after = Family::of(&peer.processes())?;
+    let after = ProcessTreeUsage::of(&peer.processes())?;
     let mut firsts_of_new = Samples::default();
     for _ in 0..counts.starts {
         let begun = Instant::now();
@@ -199,17 +199,17 @@ async fn turns<P: Peer>(site: &Site, counts: Counts) -> Result<[String; TURNS.le
     ])
 }
 
-async fn many<P: Peer>(site: &Site, counts: Counts) -> Result<[String; MANY.len()]> {
+async fn many<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Result<[String; MANY.len()]> {
     let mut peer = P::start(site).await?;
     tokio::time::sleep(QUIET).await;
-    let idle = Family::of(&peer.processes())?;
+    let idle = ProcessTreeUsage::of(&peer.processes())?;
     // As above, the first turn is not counted.
     let first = peer.open(site, 1).await?;
     peer.stream(&first, short()).await?;
     let sessions = peer.open(site, counts.sessions).await?;
-    let before = Family::of(&peer.processes())?;
+    let before = ProcessTreeUsage::of(&peer.processes())?;
     let outcome = peer.stream(&sessions, long(counts)).await?;
-    let after = Family::of(&peer.processes())?;
+    let after = ProcessTreeUsage::of(&peer.processes())?;
     peer.stop().await?;
     let each = after.peak.saturating_sub(idle.resident) / counts.sessions as u64;
     Ok([
@@ -220,18 +220,18 @@ async fn many<P: Peer>(site: &Site, counts: Counts) -> Result<[String; MANY.len(
     ])
 }
 
-fn short() -> Plan {
-    Plan::new(10, 2)
+fn short() -> AnswerPlan {
+    AnswerPlan::new(10, 2)
 }
 
-fn long(counts: Counts) -> Plan {
-    Plan::new(counts.deltas, 20)
+fn long(counts: PeerCounts) -> AnswerPlan {
+    AnswerPlan::new(counts.deltas, 20)
 }
 
-fn markdown(columns: &[Column], counts: Counts) -> String {
+fn markdown(columns: &[PeerColumn], counts: PeerCounts) -> String {
     let titles: Vec<&str> = columns.iter().map(|column| column.title.as_str()).collect();
     let mut table = format!("| | {} |\n|{}\n", titles.join(" | "), " --- |".repeat(titles.len() + 1));
-    let Counts { sessions, deltas, .. } = counts;
+    let PeerCounts { sessions, deltas, .. } = counts;
     let many = MANY.map(|row| format!("{sessions} sessions at once, {deltas} deltas each: {row}"));
     let names = ALONE.iter().chain(&TURNS).map(|row| (*row).to_owned()).chain(many);
     for (row, name) in names.enumerate() {
@@ -243,7 +243,7 @@ fn markdown(columns: &[Column], counts: Counts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALONE, Column, Counts, MANY, TURNS, markdown, not_measured};
+    use super::{ALONE, MANY, PeerColumn, PeerCounts, TURNS, markdown, not_measured};
 
     #[test]
     fn a_peer_that_fails_has_the_reason_in_its_rows() {
@@ -251,10 +251,10 @@ mod tests {
         assert!(reason.starts_with("not measured: npm: a / b xxx") && reason.len() < 200, "{reason}");
         let rows = ALONE.len() + TURNS.len() + MANY.len();
         let columns = [
-            Column { title: "ours".to_owned(), cells: vec!["1 ms".to_owned(); rows] },
-            Column { title: "theirs".to_owned(), cells: vec![reason.clone(); rows] },
+            PeerColumn { title: "ours".to_owned(), cells: vec!["1 ms".to_owned(); rows] },
+            PeerColumn { title: "theirs".to_owned(), cells: vec![reason.clone(); rows] },
         ];
-        let table = markdown(&columns, Counts { starts: 1, turns: 1, sessions: 50, deltas: 1 });
+        let table = markdown(&columns, PeerCounts { starts: 1, turns: 1, sessions: 50, deltas: 1 });
         assert!(table.starts_with("| | ours | theirs |\n| --- | --- | --- |\n"), "{table}");
         assert_eq!(table.lines().count(), rows + 2);
         assert!(table.ends_with(&format!("adds | 1 ms | {reason} |\n")), "{table}");

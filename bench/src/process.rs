@@ -10,7 +10,7 @@ const TICKS: u64 = 100;
 
 /// Bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct ProcessMemory {
     /// What is resident now.
     pub now: u64,
     /// The most that ever was.
@@ -18,19 +18,19 @@ pub struct Memory {
 }
 
 /// How much memory a process has, without what is swapped out.
-pub fn memory(pid: u32) -> Result<Memory> {
+pub fn memory(pid: u32) -> Result<ProcessMemory> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).context("the process has gone")?;
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kib.map(|kib| kib << 10).with_context(|| format!("the kernel does not tell {name}"))
     };
-    Ok(Memory { now: field("VmRSS")?, peak: field("VmHWM")? })
+    Ok(ProcessMemory { now: field("VmRSS")?, peak: field("VmHWM")? })
 }
 
 /// Resident memory by kind, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Resident {
+pub struct ResidentMemory {
     /// Anonymous memory: the heap, stacks, and modified private pages of files.
     pub heap: u64,
     /// Unmodified pages of the program, its libraries and other mapped files.
@@ -38,14 +38,14 @@ pub struct Resident {
 }
 
 /// The resident memory of a process by kind, from `smaps`.
-pub fn resident(pid: u32) -> Result<Resident> {
+pub fn resident(pid: u32) -> Result<ResidentMemory> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).context("the process has gone")?;
     let sum = |name: &str| -> u64 {
         let lines = maps.lines().filter_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
         lines.filter_map(|kib| kib.parse::<u64>().ok()).sum::<u64>() << 10
     };
     let heap = sum("Anonymous:");
-    Ok(Resident { heap, code: sum("Rss:").saturating_sub(heap) })
+    Ok(ResidentMemory { heap, code: sum("Rss:").saturating_sub(heap) })
 }
 
 /// Bytes that a process caused to be written to disk, counted in whole pages.

@@ -19,14 +19,14 @@ pub const PROTOCOLS: [(ProviderKind, &str); 3] = [
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
 
 /// The server. It serves one client at a time, in a thread that ends with it.
-pub struct Recorded {
+pub struct RecordedServer {
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Recorded {
+impl RecordedServer {
     /// Answers with so many deltas in this protocol.
-    pub fn start(kind: ProviderKind, deltas: usize) -> Result<Recorded> {
+    pub fn start(kind: ProviderKind, deltas: usize) -> Result<RecordedServer> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let answer = answer(kind, deltas);
@@ -38,7 +38,7 @@ impl Recorded {
                 }
             }
         })?;
-        Ok(Recorded { address, thread: Some(thread) })
+        Ok(RecordedServer { address, thread: Some(thread) })
     }
 
     /// Where its endpoints lie.
@@ -47,7 +47,7 @@ impl Recorded {
     }
 }
 
-impl Drop for Recorded {
+impl Drop for RecordedServer {
     fn drop(&mut self) {
         drop(TcpStream::connect(self.address));
         if let Some(thread) = self.thread.take() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::number::Number;
+use crate::number::BenchNumber;
 
 /// Between these lines of a document stands the table.
 const BEGIN: &str = "<!-- table -->";
@@ -12,7 +12,7 @@ const END: &str = "<!-- /table -->";
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct FigureRow {
     /// What was measured.
     pub figure: String,
     /// What it should be; empty for a figure that only informs.
@@ -25,46 +25,46 @@ pub struct Row {
     /// Whether the target was met; none when there is no target.
     pub ok: Option<bool>,
     /// The same as data, for comparing runs. What depends on the machine alone has none.
-    pub numbers: Vec<Number>,
+    pub numbers: Vec<BenchNumber>,
 }
 
-impl Row {
+impl FigureRow {
     /// A figure with a target.
     pub fn new(
         figure: impl Into<String>,
         target: impl Into<String>,
         measured: impl Into<String>,
         ok: bool,
-    ) -> Row {
+    ) -> FigureRow {
         let (figure, target, measured) = (figure.into(), target.into(), measured.into());
-        Row { figure, target, measured, bare: String::new(), ok: Some(ok), numbers: Vec::new() }
+        FigureRow { figure, target, measured, bare: String::new(), ok: Some(ok), numbers: Vec::new() }
     }
 
     /// A figure without one.
-    pub fn information(figure: impl Into<String>, measured: impl Into<String>) -> Row {
-        Row { ok: None, ..Row::new(figure, "", measured, true) }
+    pub fn information(figure: impl Into<String>, measured: impl Into<String>) -> FigureRow {
+        FigureRow { ok: None, ..FigureRow::new(figure, "", measured, true) }
     }
 
     /// The same with what a bare client or another program has.
     #[must_use]
-    pub fn bare(self, bare: impl Into<String>) -> Row {
-        Row { bare: bare.into(), ..self }
+    pub fn bare(self, bare: impl Into<String>) -> FigureRow {
+        FigureRow { bare: bare.into(), ..self }
     }
 
     /// The same with a number that it holds.
     #[must_use]
-    pub fn number(mut self, number: Number) -> Row {
+    pub fn number(mut self, number: BenchNumber) -> FigureRow {
         self.numbers.push(number);
         self
     }
 }
 
 /// The rows as a table in Markdown.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[FigureRow]) -> String {
     let mut table =
         "| figure | target | measured | bare client, or other program | |\n| --- | --- | --- | --- | --- |\n"
             .to_owned();
-    for Row { figure, target, measured, bare, ok, numbers: _ } in rows {
+    for FigureRow { figure, target, measured, bare, ok, numbers: _ } in rows {
         let verdict = match ok {
             Some(true) => "ok",
             Some(false) => "**missed**",
@@ -85,14 +85,14 @@ pub fn write(document: &Path, table: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, table, write};
+    use super::{FigureRow, table, write};
 
     #[test]
     fn a_table_replaces_the_one_before() {
         let rows = [
-            Row::new("start", "< 60 ms", "12 ms", true).bare("1 ms"),
-            Row::new("memory", "< 1 MB", "2 MB", false),
-            Row::information("search", "3 ms"),
+            FigureRow::new("start", "< 60 ms", "12 ms", true).bare("1 ms"),
+            FigureRow::new("memory", "< 1 MB", "2 MB", false),
+            FigureRow::information("search", "3 ms"),
         ];
         let table = table(&rows);
         assert!(table.ends_with(

@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
-use ostler_models::{ModelEvent, ModelRequest, ModelSettings, Models, ProviderConfig, ProviderKind};
+use ostler_models::{ModelEvent, ModelRegistry, ModelRequest, ModelSettings, ProviderConfig, ProviderKind};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,16 +28,16 @@ const END: &[u8] =
     b"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// The server. It ends no answer before all have begun, so none can wait for another.
-pub struct Secure {
+pub struct TlsServer {
     port: u16,
     connections: Arc<AtomicUsize>,
     /// Ends with the server.
     _tasks: JoinSet<()>,
 }
 
-impl Secure {
+impl TlsServer {
     /// Waits for so many requests, and leaves its certificate in a file.
-    pub async fn start(streams: usize, certificate: &Path) -> Result<Secure> {
+    pub async fn start(streams: usize, certificate: &Path) -> Result<TlsServer> {
         // Fails only if a provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
@@ -52,7 +52,7 @@ impl Secure {
         let connections = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, acceptor, connections.clone(), Arc::new(Barrier::new(streams))));
-        Ok(Secure { port, connections, _tasks: tasks })
+        Ok(TlsServer { port, connections, _tasks: tasks })
     }
 
     /// Where its endpoints lie.
@@ -111,7 +111,7 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream, all: Arc<Barrier>) -> O
 pub async fn ask(base_url: &str, streams: usize) -> Result<()> {
     let provider = ProviderConfig::new("secure", ProviderKind::OpenAiChat, base_url);
     let settings = ModelSettings { discover: false, ..ModelSettings::default() };
-    let model = Models::with_settings(vec![provider], settings).resolve("secure:m")?;
+    let model = ModelRegistry::with_settings(vec![provider], settings).resolve("secure:m")?;
     let read = |_| async {
         let mut answer = model.stream(ModelRequest::new(Vec::new()));
         while let Some(event) = answer.next().await {

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 /// Bytes that are not yet whole events.
 #[derive(Debug, Default)]
-pub struct Events {
+pub struct SseBuffer {
     /// Where received bytes are to be added.
     pub bytes: Vec<u8>,
     read: usize,
@@ -13,16 +13,16 @@ pub struct Events {
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct SseMessage<'a> {
     /// What follows `event:`; empty when there is none.
     pub name: &'a str,
     /// What follows `data:`.
     pub data: &'a str,
 }
 
-impl Events {
+impl SseBuffer {
     /// The next whole event, if there is one.
-    pub fn take(&mut self) -> Result<Option<Event<'_>>> {
+    pub fn take(&mut self) -> Result<Option<SseMessage<'_>>> {
         let waiting = &self.bytes[self.read..];
         let Some(length) = waiting.windows(2).position(|pair| pair == b"\n\n") else {
             self.bytes.drain(..self.read);
@@ -32,7 +32,7 @@ impl Events {
         let start = self.read;
         self.read += length + 2;
         let text = str::from_utf8(&self.bytes[start..start + length]).context("an event is not UTF-8")?;
-        let mut event = Event { name: "", data: "" };
+        let mut event = SseMessage { name: "", data: "" };
         for line in text.split('\n') {
             match line.split_once(": ") {
                 Some(("event", name)) => event.name = name,
@@ -46,17 +46,17 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Events};
+    use super::{SseBuffer, SseMessage};
 
     #[test]
     fn events_are_found_wherever_the_bytes_are_cut() {
         let whole = b"id: 1\nevent: a\ndata: {\"x\": 1}\n\ndata: [DONE]\n\n";
         for cut in 0..whole.len() {
-            let mut events = Events::default();
+            let mut events = SseBuffer::default();
             let mut seen = Vec::new();
             for piece in [&whole[..cut], &whole[cut..]] {
                 events.bytes.extend_from_slice(piece);
-                while let Some(Event { name, data }) = events.take().unwrap() {
+                while let Some(SseMessage { name, data }) = events.take().unwrap() {
                     seen.push((name.to_owned(), data.to_owned()));
                 }
             }

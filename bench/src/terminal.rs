@@ -20,7 +20,7 @@ use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-pub use screen::Screen;
+pub use screen::VirtualScreen;
 
 /// The argument by which this program is the one that takes a terminal.
 pub const WORD: &str = "in-terminal";
@@ -30,24 +30,24 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const READ: usize = 64 << 10;
 
 /// A program in a terminal. Dropping it kills the program.
-pub struct Terminal {
+pub struct BenchTerminal {
     ours: File,
     child: Child,
-    screen: Screen,
+    screen: VirtualScreen,
     /// When the program was started.
     pub started: Instant,
     /// How many bytes the program has drawn so far.
     pub drawn: u64,
 }
 
-impl Terminal {
+impl BenchTerminal {
     /// Starts a program in a terminal of so many columns and rows. Its directory is `home`.
     pub fn start(
         program: &Path,
         arguments: &[String],
         home: &Path,
         (columns, rows): (u16, u16),
-    ) -> Result<Terminal> {
+    ) -> Result<BenchTerminal> {
         let (ours, theirs) = open(columns, rows).context("cannot open a terminal")?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(WORD).arg(program).args(arguments).current_dir(home);
@@ -61,8 +61,8 @@ impl Terminal {
         command.stderr(Stdio::from(theirs));
         let started = Instant::now();
         let child = command.spawn().context("cannot start a program in a terminal")?;
-        let screen = Screen::new(usize::from(columns), usize::from(rows));
-        Ok(Terminal { ours, child, screen, started, drawn: 0 })
+        let screen = VirtualScreen::new(usize::from(columns), usize::from(rows));
+        Ok(BenchTerminal { ours, child, screen, started, drawn: 0 })
     }
 
     /// The program's process.
@@ -71,7 +71,7 @@ impl Terminal {
     }
 
     /// What is on the screen.
-    pub fn screen(&self) -> &Screen {
+    pub fn screen(&self) -> &VirtualScreen {
         &self.screen
     }
 
@@ -81,7 +81,7 @@ impl Terminal {
     }
 
     /// Takes in what is drawn until the screen is as it should be; says when it was.
-    pub fn until(&mut self, what: &str, holds: impl Fn(&Screen) -> bool) -> Result<Instant> {
+    pub fn until(&mut self, what: &str, holds: impl Fn(&VirtualScreen) -> bool) -> Result<Instant> {
         let limit = Instant::now() + PATIENCE;
         while !holds(&self.screen) {
             if !self.take(limit)? {
@@ -120,7 +120,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for BenchTerminal {
     fn drop(&mut self) {
         // It may have gone already, which is as good.
         _ = self.child.kill();

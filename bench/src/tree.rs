@@ -21,7 +21,7 @@ const NOUNS: [&str; 8] = ["session", "record", "cursor", "matrix", "ledger", "pa
 
 /// A tree of files, which is a git repository with a file of rules.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct SourceTree {
     /// Where it lies.
     pub root: PathBuf,
     /// How many source files it has.
@@ -31,49 +31,49 @@ pub struct Tree {
 }
 
 /// How a language is written: what stands before, for each definition and after them.
-struct Language {
+struct GeneratedLanguage {
     extension: &'static str,
     head: &'static str,
     definition: &'static str,
     tail: &'static str,
 }
 
-const LANGUAGES: [Language; 6] = [
-    Language {
+const LANGUAGES: [GeneratedLanguage; 6] = [
+    GeneratedLanguage {
         extension: "rs",
         head: "//! TEXT\n\npub struct TYPE {\n    pub value: usize,\n}\n",
         definition: "\n/// TEXT\npub fn NAME(input: &str) -> usize {\n    let first = FIRST(input);\n    \
                      first + SECOND(input)\n}\n",
         tail: "",
     },
-    Language {
+    GeneratedLanguage {
         extension: "py",
         head: "\"\"\"TEXT\"\"\"\n\n\nclass TYPE:\n    value = 0\n",
         definition: "\n\ndef NAME(text):\n    \"\"\"TEXT\"\"\"\n    first = FIRST(text)\n    \
                      return first + SECOND(text)\n",
         tail: "",
     },
-    Language {
+    GeneratedLanguage {
         extension: "ts",
         head: "// TEXT\n\nexport interface TYPE {\n  value: number;\n}\n",
         definition: "\n/** TEXT */\nexport function NAME(text: string): number {\n  const first = FIRST(text);\n  \
                      return first + SECOND(text);\n}\n",
         tail: "",
     },
-    Language {
+    GeneratedLanguage {
         extension: "go",
         head: "// TEXT\npackage part\n\ntype TYPE struct {\n\tValue int\n}\n",
         definition: "\n// TEXT\nfunc NAME(text string) int {\n\tfirst := FIRST(text)\n\treturn first + SECOND(text)\n}\n",
         tail: "",
     },
-    Language {
+    GeneratedLanguage {
         extension: "java",
         head: "// TEXT\npackage part;\n\npublic class TYPE {\n",
         definition: "\n    /** TEXT */\n    public static int NAME(String text) {\n        \
                      int first = FIRST(text);\n        return first + SECOND(text);\n    }\n",
         tail: "}\n",
     },
-    Language {
+    GeneratedLanguage {
         extension: "c",
         head: "/* TEXT */\n#include <stddef.h>\n\nstruct TYPE {\n    int value;\n};\n",
         definition: "\n/* TEXT */\nint NAME(const char *text)\n{\n    int first = FIRST(text);\n    \
@@ -82,22 +82,22 @@ const LANGUAGES: [Language; 6] = [
     },
 ];
 
-impl Tree {
+impl SourceTree {
     /// Makes a tree below `place`, unless it is there from before. Files have so many bytes on average,
     /// between a quarter of it and not quite twice as many.
-    pub fn make(place: &Path, files: usize, file_bytes: usize) -> Result<Tree> {
+    pub fn make(place: &Path, files: usize, file_bytes: usize) -> Result<SourceTree> {
         let home = place.join(format!("tree-{files}-{file_bytes}"));
         let (root, done) = (home.join("tree"), home.join("complete"));
         if let Ok(bytes) = std::fs::read_to_string(&done) {
             let bytes = bytes.parse().with_context(|| format!("{} is damaged", done.display()))?;
-            return Ok(Tree { root, files, bytes });
+            return Ok(SourceTree { root, files, bytes });
         }
         let start = Instant::now();
         if home.exists() {
             std::fs::remove_dir_all(&home)?;
         }
         std::fs::create_dir_all(&root)?;
-        let mut tree = Tree { root, files, bytes: 0 };
+        let mut tree = SourceTree { root, files, bytes: 0 };
         tree.write(file_bytes).context("cannot write a tree of sources")?;
         std::fs::write(&done, tree.bytes.to_string())?;
         eprintln!("wrote {files} source files in {:.1} s", start.elapsed().as_secs_f64());
@@ -138,7 +138,7 @@ pub fn git(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-fn source(language: &Language, number: usize, files: usize, file_bytes: usize) -> String {
+fn source(language: &GeneratedLanguage, number: usize, files: usize, file_bytes: usize) -> String {
     let wanted = file_bytes * (1 + mix(number) % 7) / 4;
     let type_name = format!("Type{number}");
     let needle = if number.is_multiple_of(NEEDLE_EVERY) { NEEDLE } else { "nothing of note" };

@@ -14,17 +14,17 @@ const MAX_HEAD: usize = 64 << 10;
 const READ: usize = 16 << 10;
 
 /// A connection to a server, for one request after the other.
-pub struct Connection {
+pub struct HttpConnection {
     stream: TcpStream,
     host: String,
     token: Option<String>,
     /// Received, and not yet understood.
     ahead: Vec<u8>,
-    left: Left,
+    left: RemainingBody,
 }
 
 /// What is still to come of a body.
-enum Left {
+enum RemainingBody {
     Bytes(usize),
     /// Chunks, of which the current one has so many bytes left.
     Chunk(usize),
@@ -34,13 +34,13 @@ enum Left {
     Nothing,
 }
 
-impl Connection {
+impl HttpConnection {
     /// Connects. The token, if there is one, goes with every request.
-    pub async fn open(address: SocketAddr, token: Option<&str>) -> Result<Connection> {
+    pub async fn open(address: SocketAddr, token: Option<&str>) -> Result<HttpConnection> {
         let stream = TcpStream::connect(address).await.context("cannot connect")?;
         stream.set_nodelay(true)?;
         let (host, token) = (address.to_string(), token.map(str::to_owned));
-        Ok(Connection { stream, host, token, ahead: Vec::new(), left: Left::Nothing })
+        Ok(HttpConnection { stream, host, token, ahead: Vec::new(), left: RemainingBody::Nothing })
     }
 
     /// Sends a request and reads the head of the answer: its status.
@@ -58,17 +58,17 @@ impl Connection {
             Ok(Some(head)) => head,
             // A server hangs up on who has long been silent.
             Ok(None) | Err(_) => {
-                let again = Connection::open(self.host.parse()?, self.token.as_deref()).await?;
+                let again = HttpConnection::open(self.host.parse()?, self.token.as_deref()).await?;
                 (self.stream, self.ahead) = (again.stream, again.ahead);
                 self.exchange(&request).await?.context("the server hung up")?
             }
         };
-        self.left = if head.chunked { Left::ChunkLength } else { Left::Bytes(head.length) };
+        self.left = if head.chunked { RemainingBody::ChunkLength } else { RemainingBody::Bytes(head.length) };
         let status = head.first_line.split(' ').nth(1).and_then(|status| status.parse().ok());
         status.with_context(|| format!("not an answer: {}", head.first_line))
     }
 
-    async fn exchange(&mut self, request: &str) -> Result<Option<Head>> {
+    async fn exchange(&mut self, request: &str) -> Result<Option<HttpHead>> {
         self.stream.write_all(request.as_bytes()).await.context("cannot send")?;
         read_head(&mut self.stream, &mut self.ahead).await
     }
@@ -94,7 +94,7 @@ impl Connection {
             if body.len() > before {
                 return Ok(true);
             }
-            if matches!(self.left, Left::Nothing) {
+            if matches!(self.left, RemainingBody::Nothing) {
                 return Ok(false);
             }
             self.ahead.reserve(READ);
@@ -110,36 +110,36 @@ impl Connection {
         loop {
             let waiting = &self.ahead[at..];
             match &mut self.left {
-                Left::Nothing | Left::Bytes(0) => {
-                    self.left = Left::Nothing;
+                RemainingBody::Nothing | RemainingBody::Bytes(0) => {
+                    self.left = RemainingBody::Nothing;
                     break;
                 }
-                Left::Chunk(0) => self.left = Left::ChunkEnd,
-                Left::Bytes(left) | Left::Chunk(left) if !waiting.is_empty() => {
+                RemainingBody::Chunk(0) => self.left = RemainingBody::ChunkEnd,
+                RemainingBody::Bytes(left) | RemainingBody::Chunk(left) if !waiting.is_empty() => {
                     let taken = (*left).min(waiting.len());
                     body.extend_from_slice(&waiting[..taken]);
                     *left -= taken;
                     at += taken;
                 }
-                Left::ChunkEnd if waiting.len() >= 2 => {
+                RemainingBody::ChunkEnd if waiting.len() >= 2 => {
                     at += 2;
-                    self.left = Left::ChunkLength;
+                    self.left = RemainingBody::ChunkLength;
                 }
-                Left::ChunkLength => {
+                RemainingBody::ChunkLength => {
                     let Some(end) = waiting.windows(2).position(|pair| pair == b"\r\n") else { break };
                     let digits = str::from_utf8(&waiting[..end]).unwrap_or_default();
                     let length = usize::from_str_radix(digits, 16).context("a chunk has no length")?;
                     if length > 0 {
                         at += end + 2;
-                        self.left = Left::Chunk(length);
+                        self.left = RemainingBody::Chunk(length);
                     } else if waiting.len() >= end + 4 {
                         at += end + 4;
-                        self.left = Left::Nothing;
+                        self.left = RemainingBody::Nothing;
                     } else {
                         break;
                     }
                 }
-                Left::Bytes(_) | Left::Chunk(_) | Left::ChunkEnd => break,
+                RemainingBody::Bytes(_) | RemainingBody::Chunk(_) | RemainingBody::ChunkEnd => break,
             }
         }
         self.ahead.drain(..at);
@@ -148,7 +148,7 @@ impl Connection {
 }
 
 /// The head of a request or an answer.
-pub struct Head {
+pub struct HttpHead {
     /// Its first line.
     pub first_line: String,
     /// The length of its body, if it says so.
@@ -158,7 +158,7 @@ pub struct Head {
 }
 
 /// Reads a head, and leaves what was received after it; none when the other side has hung up.
-pub async fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Result<Option<Head>> {
+pub async fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Result<Option<HttpHead>> {
     let end = loop {
         if let Some(end) = ahead.windows(4).position(|four| four == b"\r\n\r\n") {
             break end;
@@ -174,7 +174,7 @@ pub async fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Result<Op
     ahead.drain(..end + 4);
     let mut lines = text.split("\r\n");
     let first_line = lines.next().unwrap_or_default().to_owned();
-    let mut head = Head { first_line, length: 0, chunked: false };
+    let mut head = HttpHead { first_line, length: 0, chunked: false };
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         if name.eq_ignore_ascii_case("content-length") {
             head.length = value.trim().parse().context("a content-length is not a number")?;

@@ -7,7 +7,7 @@ mod runs;
 
 use std::path::PathBuf;
 
-use self::numbers::Numbers;
+use self::numbers::RunNumbers;
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench --compare OLD.json[,…] NEW.json[,…]
@@ -41,7 +41,7 @@ fn files(list: &str) -> Vec<PathBuf> {
 
 fn compare(old: &[PathBuf], new: &[PathBuf]) -> Result<(), String> {
     let read =
-        |files: &[PathBuf]| files.iter().map(|file| Numbers::read(file)).collect::<Result<Vec<_>, _>>();
+        |files: &[PathBuf]| files.iter().map(|file| RunNumbers::read(file)).collect::<Result<Vec<_>, _>>();
     let comparison = compare::compare(&read(old)?, &read(new)?)?;
     print!("{}", comparison.table());
     match comparison.worse().as_slice() {

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use crate::{commits, generate, licences, repository, setup, tidy};
 
-struct Step {
+struct CiStep {
     name: &'static str,
-    work: Work,
+    work: CiWork,
 }
 
-enum Work {
+enum CiWork {
     /// A cargo command, with an environment variable if it needs one.
     Cargo { arguments: &'static str, environment: Option<(&'static str, &'static str)> },
     /// One of our own commands.
@@ -22,27 +22,33 @@ enum Work {
 
 /// In this order, so that what takes seconds is said before what takes minutes. Steps that run the daemon come after the
 /// tests, which build it.
-const STEPS: &[Step] = &[
-    Step { name: "format", work: Work::cargo("fmt --all --check") },
-    Step { name: "commits", work: Work::Xtask { command: "commits", run: commits::run } },
-    Step { name: "tidy", work: Work::Xtask { command: "tidy", run: tidy::run } },
-    Step { name: "licences", work: Work::Xtask { command: "licences", run: licences::run } },
-    Step { name: "clippy", work: Work::cargo("clippy --workspace --all-targets --locked -- -D warnings") },
-    Step { name: "tools", work: Work::Xtask { command: "setup", run: setup::run } },
-    Step { name: "tests", work: Work::cargo("nextest run --workspace --locked --profile ci") },
-    Step { name: "generated", work: Work::Xtask { command: "generate --check", run: generate::check_built } },
-    Step { name: "attack", work: Work::Script { path: "tests/attack/run.sh" } },
-    Step { name: "clients", work: Work::Script { path: "clients/test.sh" } },
-    Step { name: "adapter", work: Work::Script { path: "tests/acp/adapter.sh" } },
-    Step { name: "page", work: Work::Script { path: "web/test.sh" } },
-    Step {
+const STEPS: &[CiStep] = &[
+    CiStep { name: "format", work: CiWork::cargo("fmt --all --check") },
+    CiStep { name: "commits", work: CiWork::Xtask { command: "commits", run: commits::run } },
+    CiStep { name: "tidy", work: CiWork::Xtask { command: "tidy", run: tidy::run } },
+    CiStep { name: "licences", work: CiWork::Xtask { command: "licences", run: licences::run } },
+    CiStep {
+        name: "clippy",
+        work: CiWork::cargo("clippy --workspace --all-targets --locked -- -D warnings"),
+    },
+    CiStep { name: "tools", work: CiWork::Xtask { command: "setup", run: setup::run } },
+    CiStep { name: "tests", work: CiWork::cargo("nextest run --workspace --locked --profile ci") },
+    CiStep {
+        name: "generated",
+        work: CiWork::Xtask { command: "generate --check", run: generate::check_built },
+    },
+    CiStep { name: "attack", work: CiWork::Script { path: "tests/attack/run.sh" } },
+    CiStep { name: "clients", work: CiWork::Script { path: "clients/test.sh" } },
+    CiStep { name: "adapter", work: CiWork::Script { path: "tests/acp/adapter.sh" } },
+    CiStep { name: "page", work: CiWork::Script { path: "web/test.sh" } },
+    CiStep {
         name: "docs",
-        work: Work::Cargo {
+        work: CiWork::Cargo {
             arguments: "doc --workspace --no-deps --locked",
             environment: Some(("RUSTDOCFLAGS", "-D warnings")),
         },
     },
-    Step { name: "contract", work: Work::Script { path: "tests/schemathesis.sh" } },
+    CiStep { name: "contract", work: CiWork::Script { path: "tests/schemathesis.sh" } },
 ];
 
 /// Runs every step.
@@ -60,27 +66,27 @@ pub(crate) fn run() -> Result<(), String> {
     Ok(())
 }
 
-fn failure(step: &Step, seconds: f64, error: &str) -> String {
+fn failure(step: &CiStep, seconds: f64, error: &str) -> String {
     let (name, alone) = (step.name, step.work.alone());
     format!(
         "{error}\n\n== {name} FAILED after {seconds:.1} s; the steps after it did not run\nto run it alone: {alone}"
     )
 }
 
-impl Work {
-    const fn cargo(arguments: &'static str) -> Work {
-        Work::Cargo { arguments, environment: None }
+impl CiWork {
+    const fn cargo(arguments: &'static str) -> CiWork {
+        CiWork::Cargo { arguments, environment: None }
     }
 
     fn run(&self) -> Result<(), String> {
         match self {
-            Work::Cargo { arguments, environment } => {
+            CiWork::Cargo { arguments, environment } => {
                 let mut cargo = repository::cargo();
                 cargo.args(arguments.split_whitespace()).envs(*environment);
                 repository::run(&mut cargo)
             }
-            Work::Xtask { command: _, run } => run(),
-            Work::Script { path } => {
+            CiWork::Xtask { command: _, run } => run(),
+            CiWork::Script { path } => {
                 // With the daemon that the tests built: built by itself it has other features of its dependencies, and
                 // most of them would be compiled a second time.
                 let daemon = repository::target().join("debug/ostler");
@@ -94,19 +100,19 @@ impl Work {
     /// What to type to run this step and no other.
     fn alone(&self) -> String {
         match self {
-            Work::Cargo { arguments, environment: None } => format!("cargo {arguments}"),
-            Work::Cargo { arguments, environment: Some((name, value)) } => {
+            CiWork::Cargo { arguments, environment: None } => format!("cargo {arguments}"),
+            CiWork::Cargo { arguments, environment: Some((name, value)) } => {
                 format!("{name}=\"{value}\" cargo {arguments}")
             }
-            Work::Xtask { command, run: _ } => format!("cargo xtask {command}"),
-            Work::Script { path } => format!("bash {path}"),
+            CiWork::Xtask { command, run: _ } => format!("cargo xtask {command}"),
+            CiWork::Script { path } => format!("bash {path}"),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, Step, Work, failure};
+    use super::{CiStep, CiWork, STEPS, failure};
 
     fn fails() -> Result<(), String> {
         Err("it broke".to_owned())
@@ -114,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_failed_step_says_how_to_run_it_alone() {
-        let step = Step { name: "tidy", work: Work::Xtask { command: "tidy", run: fails } };
+        let step = CiStep { name: "tidy", work: CiWork::Xtask { command: "tidy", run: fails } };
         let error = step.work.run().unwrap_err();
         let text = failure(&step, 1.25, &error);
         assert!(text.starts_with("it broke"), "{text}");
@@ -124,10 +130,10 @@ mod tests {
     #[test]
     fn every_script_is_there_and_a_missing_one_fails() {
         for step in STEPS {
-            let Work::Script { path } = step.work else { continue };
+            let CiWork::Script { path } = step.work else { continue };
             assert!(crate::repository::root().join(path).exists(), "{path}");
         }
-        assert!(Work::Script { path: "tests/no-such-script.sh" }.run().is_err());
+        assert!(CiWork::Script { path: "tests/no-such-script.sh" }.run().is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod parts;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use self::environment::Environment;
+use self::environment::BuildEnvironment;
 use crate::repository;
 
 /// Files of the repository that go along.
@@ -67,13 +67,13 @@ fn refuse_changes() -> Result<(), String> {
 }
 
 /// A binary, and how it was made.
-struct Built {
-    environment: Environment,
+struct BuiltBinary {
+    environment: BuildEnvironment,
     binary: PathBuf,
 }
 
-fn build(root: &Path) -> Result<Built, String> {
-    let environment = Environment::of(root)?;
+fn build(root: &Path) -> Result<BuiltBinary, String> {
+    let environment = BuildEnvironment::of(root)?;
     repository::run(Command::new("make").args(["--no-print-directory", "page"]).current_dir(root))?;
     let target = root.join("target");
     let mut cargo = repository::cargo();
@@ -84,11 +84,11 @@ fn build(root: &Path) -> Result<Built, String> {
         .env("CARGO_TARGET_DIR", &target);
     repository::run(&mut cargo)?;
     let binary = target.join(&environment.target).join("dist/ostler");
-    Ok(Built { environment, binary })
+    Ok(BuiltBinary { environment, binary })
 }
 
 /// Puts the files together, and returns their names, the checksums last.
-fn pack(root: &Path, place: &Path, built: &Built) -> Result<Vec<String>, String> {
+fn pack(root: &Path, place: &Path, built: &BuiltBinary) -> Result<Vec<String>, String> {
     let name = format!("ostler-{}-{}", env!("CARGO_PKG_VERSION"), built.environment.target);
     remove(place)?;
     let folder = place.join(&name);

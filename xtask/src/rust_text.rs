@@ -11,7 +11,7 @@ pub(crate) struct RustText {
 
 /// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Function {
+pub(crate) struct RustFunction {
     pub(crate) name: String,
     /// The line of its `fn`, from 1.
     pub(crate) line: usize,
@@ -40,7 +40,7 @@ pub(crate) fn scan(text: &str) -> RustText {
 }
 
 /// Every function that has a body, nested ones too, in the order in which they begin.
-pub(crate) fn functions(code: &str) -> Vec<Function> {
+pub(crate) fn functions(code: &str) -> Vec<RustFunction> {
     let tokens = tokens(code);
     let begins =
         |at: &usize| tokens[*at].0 == "fn" && tokens.get(at + 1).is_some_and(|(name, _)| is_name(name));
@@ -49,14 +49,14 @@ pub(crate) fn functions(code: &str) -> Vec<Function> {
         .filter_map(|at| {
             let (line, name) = (tokens[at].1, tokens[at + 1].0.clone());
             let last = body_end(&tokens[at..])?;
-            Some(Function { name, line, lines: last + 1 - line })
+            Some(RustFunction { name, line, lines: last + 1 - line })
         })
         .collect()
 }
 
 /// How many lines of a function are a `match` that tells very many things apart, from its line on: one that is complete
 /// is as long as it must be.
-pub(crate) fn lines_of_large_matches(code: &str, function: &Function) -> usize {
+pub(crate) fn lines_of_large_matches(code: &str, function: &RustFunction) -> usize {
     let last = function.line + function.lines;
     let tokens: Vec<(String, usize)> =
         tokens(code).into_iter().filter(|(_, line)| (function.line..last).contains(line)).collect();

@@ -22,11 +22,11 @@ mod workspaces;
 use std::fmt;
 
 use crate::repository;
-use tree::Tree;
+use tree::RepositoryTree;
 
 /// Prints the figures and the warnings; fails when a rule is broken.
 pub(crate) fn run() -> Result<(), String> {
-    let tree = Tree::read(&repository::root())?;
+    let tree = RepositoryTree::read(&repository::root())?;
     let (failures, warnings): (Vec<_>, Vec<_>) = check(&tree).into_iter().partition(|finding| finding.fails);
     for warning in &warnings {
         println!("warning: {warning}");
@@ -35,12 +35,12 @@ pub(crate) fn run() -> Result<(), String> {
     if failures.is_empty() {
         return Ok(());
     }
-    let lines: Vec<String> = failures.iter().map(Finding::to_string).collect();
+    let lines: Vec<String> = failures.iter().map(TidyFinding::to_string).collect();
     Err(format!("{}\n{} rules broken", lines.join("\n"), lines.len()))
 }
 
 /// Everything that is wrong, in the order of the paths.
-fn check(tree: &Tree) -> Vec<Finding> {
+fn check(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let checks = [
         source::lengths,
         source::functions,
@@ -68,14 +68,14 @@ fn check(tree: &Tree) -> Vec<Finding> {
         events::named_by_type,
         workspaces::reached_by_runner,
     ];
-    let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check(tree)).collect();
+    let mut findings: Vec<TidyFinding> = checks.iter().flat_map(|check| check(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings
 }
 
 /// Something that is not as it should be, where it is, and what to do.
 #[derive(Debug, PartialEq, Eq)]
-struct Finding {
+struct TidyFinding {
     path: String,
     /// From 1.
     line: usize,
@@ -84,17 +84,17 @@ struct Finding {
     fails: bool,
 }
 
-impl Finding {
-    fn new(path: &str, line: usize, text: impl Into<String>) -> Finding {
-        Finding { path: path.to_owned(), line, text: text.into(), fails: true }
+impl TidyFinding {
+    fn new(path: &str, line: usize, text: impl Into<String>) -> TidyFinding {
+        TidyFinding { path: path.to_owned(), line, text: text.into(), fails: true }
     }
 
-    fn warning(path: &str, line: usize, text: impl Into<String>) -> Finding {
-        Finding { fails: false, ..Finding::new(path, line, text) }
+    fn warning(path: &str, line: usize, text: impl Into<String>) -> TidyFinding {
+        TidyFinding { fails: false, ..TidyFinding::new(path, line, text) }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path, self.line, self.text)
     }
@@ -102,22 +102,22 @@ impl fmt::Display for Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::tree::Tree;
-    use super::{Finding, check};
+    use super::tree::RepositoryTree;
+    use super::{TidyFinding, check};
     use crate::repository;
 
     #[test]
     fn the_repository_is_tidy() {
-        let tree = Tree::read(&repository::root()).unwrap();
+        let tree = RepositoryTree::read(&repository::root()).unwrap();
         let failures: Vec<String> =
-            check(&tree).iter().filter(|finding| finding.fails).map(Finding::to_string).collect();
+            check(&tree).iter().filter(|finding| finding.fails).map(TidyFinding::to_string).collect();
         assert!(failures.is_empty(), "{} rules broken:\n{}", failures.len(), failures.join("\n"));
     }
 
     #[test]
     fn findings_point_to_a_line_and_are_sorted() {
-        let tree = Tree::of(&[("b.rs", "fn f() {}\n"), ("a.rs", "fn f() {}\n")]);
-        let found: Vec<String> = check(&tree).iter().map(Finding::to_string).collect();
+        let tree = RepositoryTree::of(&[("b.rs", "fn f() {}\n"), ("a.rs", "fn f() {}\n")]);
+        let found: Vec<String> = check(&tree).iter().map(TidyFinding::to_string).collect();
         let a = found.iter().position(|line| line.starts_with("a.rs:1: "));
         let b = found.iter().position(|line| line.starts_with("b.rs:1: "));
         assert!(a.is_some() && a < b, "{found:?}");

@@ -4,19 +4,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::Bench;
-use crate::answer::Plan;
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
 use crate::load;
-use crate::number::Number;
-use crate::report::Row;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 use crate::{agent, process};
 
 const TARGET: (Duration, &str) = (Duration::from_millis(2), "< 2 ms added");
 
 /// From the agent to the client, with fifty sessions on one process.
-pub(super) async fn updates(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(50, 5), Plan::new(bench.count(100, 10), 20));
+pub(super) async fn updates(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (count, plan) = (bench.count(50, 5), AnswerPlan::new(bench.count(100, 10), 20));
     let bare = agent::bare(count, plan).await?;
     let (daemon, _data) = bench.start_empty()?;
     let begun = Instant::now();
@@ -36,18 +36,18 @@ pub(super) async fn updates(bench: &Bench) -> Result<Vec<Row>> {
         let added = ours.saturating_sub(bare);
         let measured = format!("{} in all, {} added", millis(ours), millis(added));
         let figure = format!("an update of an ACP agent with {count} sessions that stream, {name}");
-        Row::new(figure, TARGET.1, measured, added < TARGET.0)
+        FigureRow::new(figure, TARGET.1, measured, added < TARGET.0)
             .bare(millis(bare))
-            .number(Number::millis(format!("update_{name}"), ours))
+            .number(BenchNumber::millis(format!("update_{name}"), ours))
     };
     let shared = format!("{processes} for {count} sessions");
     let made = format!("{}; the first one {}, which starts it", millis(others.median()), millis(first));
     Ok(vec![
         row("p50", 50),
         row("p99", 99),
-        Row::new("processes of that agent", "1", shared, processes == 1)
-            .number(Number::count("processes", processes)),
-        Row::information("a further session of that agent", made)
-            .number(Number::millis("session", others.median())),
+        FigureRow::new("processes of that agent", "1", shared, processes == 1)
+            .number(BenchNumber::count("processes", processes)),
+        FigureRow::information("a further session of that agent", made)
+            .number(BenchNumber::millis("session", others.median())),
     ])
 }

@@ -12,26 +12,26 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::Bench;
-use crate::answer::{Answer, Plan};
+use super::BenchSetup;
+use crate::answer::{AnswerPlan, AssembledAnswer};
 use crate::clock;
-use crate::daemon::Door;
-use crate::number::{Number, Unit};
-use crate::report::Row;
+use crate::daemon::BenchEndpoint;
+use crate::number::{BenchNumber, BenchUnit};
+use crate::report::FigureRow;
 use crate::samples::seconds;
-use crate::sse::{Event, Events};
-use crate::wire::Connection;
+use crate::sse::{SseBuffer, SseMessage};
+use crate::wire::HttpConnection;
 
 /// Sessions created concurrently.
 const PREPARE: usize = 32;
 /// Time limit for all answers, beyond their ideal time.
 const LIMIT: Duration = Duration::from_secs(120);
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(1000, 20), Plan::new(bench.count(100, 10), 20));
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (count, plan) = (bench.count(1000, 20), AnswerPlan::new(bench.count(100, 10), 20));
     let (daemon, _data) = bench.start_empty()?;
     let sessions = sessions(&daemon.door, &bench.workspace(), count).await?;
-    let mut follower = Follower::open(&daemon.door, plan).await?;
+    let mut follower = AllEventsFollower::open(&daemon.door, plan).await?;
     let ready = Arc::new(Barrier::new(count + 1));
     let mut asking = JoinSet::new();
     for (id, mut connection) in sessions {
@@ -58,14 +58,18 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let measured = format!("{lost} of {sent} ({share:.1} %), all turns ended after {}", seconds(wall));
     let figure = format!("deltas that `GET /v1/events` leaves out while {count} sessions stream at once");
     Ok(vec![
-        Row::new(figure, "none", measured, lost == 0)
-            .number(Number::new("lost", share, Unit::Percent))
-            .number(Number::seconds("wall", wall)),
+        FigureRow::new(figure, "none", measured, lost == 0)
+            .number(BenchNumber::new("lost", share, BenchUnit::Percent))
+            .number(BenchNumber::seconds("wall", wall)),
     ])
 }
 
 /// Makes sessions, each with a connection of its own.
-async fn sessions(door: &Door, workspace: &str, count: usize) -> Result<Vec<(String, Connection)>> {
+async fn sessions(
+    door: &BenchEndpoint,
+    workspace: &str,
+    count: usize,
+) -> Result<Vec<(String, HttpConnection)>> {
     let mut sessions = Vec::with_capacity(count);
     let mut making = JoinSet::new();
     for _ in 0..count {
@@ -87,10 +91,10 @@ async fn sessions(door: &Door, workspace: &str, count: usize) -> Result<Vec<(Str
 }
 
 /// The client that follows all sessions.
-struct Follower {
-    plan: Plan,
-    connection: Connection,
-    events: Events,
+struct AllEventsFollower {
+    plan: AnswerPlan,
+    connection: HttpConnection,
+    events: SseBuffer,
     /// Bytes of each session's answer received so far.
     given: HashMap<String, usize>,
     /// Bytes of text missing from the deltas.
@@ -98,19 +102,19 @@ struct Follower {
     ended: usize,
 }
 
-impl Follower {
-    async fn open(door: &Door, plan: Plan) -> Result<Follower> {
+impl AllEventsFollower {
+    async fn open(door: &BenchEndpoint, plan: AnswerPlan) -> Result<AllEventsFollower> {
         let mut connection = door.connect().await?;
         let status = connection.send("GET", "/v1/events", None).await?;
         ensure!(status == 200, "the stream of all events is answered with {status}");
-        let mut events = Events::default();
+        let mut events = SseBuffer::default();
         // The first heartbeat confirms the subscription.
         connection.read(&mut events.bytes).await?;
-        Ok(Follower { plan, connection, events, given: HashMap::new(), lost: 0, ended: 0 })
+        Ok(AllEventsFollower { plan, connection, events, given: HashMap::new(), lost: 0, ended: 0 })
     }
 
     async fn until_ended(&mut self, count: usize) -> Result<()> {
-        let Follower { plan, connection, events, given, lost, ended } = self;
+        let AllEventsFollower { plan, connection, events, given, lost, ended } = self;
         while *ended < count {
             ensure!(connection.read(&mut events.bytes).await?, "the stream of events ended");
             while let Some(event) = events.take()? {
@@ -123,7 +127,11 @@ impl Follower {
 }
 
 /// Bytes of text that this event shows to be missing.
-fn lost_before(given: &mut HashMap<String, usize>, event: &Event<'_>, plan: Plan) -> Result<usize> {
+fn lost_before(
+    given: &mut HashMap<String, usize>,
+    event: &SseMessage<'_>,
+    plan: AnswerPlan,
+) -> Result<usize> {
     match event.name {
         "model_output_delta" => {
             let Envelope { session_id, data }: Envelope<Delta> = serde_json::from_str(event.data)?;
@@ -135,7 +143,7 @@ fn lost_before(given: &mut HashMap<String, usize>, event: &Event<'_>, plan: Plan
         "model_output_completed" => {
             let Envelope { session_id, data }: Envelope<Value> = serde_json::from_str(event.data)?;
             let text = data["message"]["parts"][0]["text"].as_str().unwrap_or_default();
-            let mut answer = Answer::to(plan);
+            let mut answer = AssembledAnswer::to(plan);
             answer.append(text, clock::now())?;
             answer.check()?;
             // Later deltas of this message are not counted again.
@@ -165,12 +173,12 @@ mod tests {
     use serde_json::json;
 
     use super::lost_before;
-    use crate::answer::{Plan, write_cell};
-    use crate::sse::Event;
+    use crate::answer::{AnswerPlan, write_cell};
+    use crate::sse::SseMessage;
 
     #[test]
     fn holes_before_a_delta_and_before_the_end_are_counted_once() {
-        let plan = Plan::new(4, 1);
+        let plan = AnswerPlan::new(4, 1);
         let cell = |index: usize| {
             let mut cell = vec![0; plan.cell];
             write_cell(&mut cell, index, 1);
@@ -179,7 +187,7 @@ mod tests {
         let mut given = HashMap::new();
         let mut lost = |name: &str, data: serde_json::Value| {
             let data = json!({"session_id": "a", "data": data}).to_string();
-            lost_before(&mut given, &Event { name, data: &data }, plan)
+            lost_before(&mut given, &SseMessage { name, data: &data }, plan)
         };
         let delta = |index: usize| json!({"offset": index * plan.cell, "text": cell(index)});
         assert_eq!(lost("model_output_delta", delta(0)).unwrap(), 0);

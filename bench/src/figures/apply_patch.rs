@@ -7,10 +7,10 @@ use anyhow::{Result, ensure};
 use ostler_tools::Tools;
 use serde_json::json;
 
-use super::Bench;
-use crate::call::Caller;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::call::ToolCaller;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 const TARGET: Duration = Duration::from_millis(20);
@@ -20,9 +20,9 @@ const NAME: &str = "long.rs";
 /// Lines to keep around each change.
 const CONTEXT: usize = 3;
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let folder = tempfile::Builder::new().prefix("patch-").tempdir_in(bench.work.path())?;
-    let caller = Caller::new(Tools::builtin(), folder.path());
+    let caller = ToolCaller::new(Tools::builtin(), folder.path());
     let (before, after) = (text(|_| false), text(is_changed));
     let input = json!({"patch": patch()});
     let mut samples = Samples::default();
@@ -31,19 +31,19 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     }
     let (median, worst) = (millis(samples.median()), millis(samples.percentile(100)));
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("`apply_patch` of {HUNKS} hunks to a file of {LINES} lines"),
             "< 20 ms",
             format!("{median}, worst of {} {worst}", samples.count()),
             samples.median() < TARGET,
         )
-        .number(Number::millis("hunks", samples.median())),
+        .number(BenchNumber::millis("hunks", samples.median())),
     ])
 }
 
 /// Patches a fresh file, and fails unless it comes out as it should.
 async fn patched(
-    caller: &Caller,
+    caller: &ToolCaller,
     folder: &Path,
     input: &serde_json::Value,
     before: &str,

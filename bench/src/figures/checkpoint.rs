@@ -4,25 +4,25 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use ostler_checkpoint::{CaptureOptions, Store};
+use ostler_checkpoint::{CaptureOptions, CheckpointStore};
 
-use super::Bench;
-use crate::number::Number;
+use super::BenchSetup;
+use crate::number::BenchNumber;
 use crate::process::megabytes;
-use crate::report::Row;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis, seconds};
 use crate::tree::git;
 
 const TARGET: Duration = Duration::from_millis(150);
 
-pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let tree = bench.tree(20_000, 2_000)?;
     tree.track()?;
     let options = CaptureOptions::default();
     let (mut first, mut unchanged, mut status) = (Samples::default(), Samples::default(), Samples::default());
     for _ in 0..bench.count(3, 1) {
         let folder = tempfile::Builder::new().prefix("checkpoints-").tempdir_in(bench.work.path())?;
-        let store = Store::open(folder.path())?;
+        let store = CheckpointStore::open(folder.path())?;
         let start = Instant::now();
         let checkpoint = store.capture(&tree.root, &options)?;
         first.push(start.elapsed());
@@ -42,18 +42,18 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let (median, worst) = (millis(unchanged.median()), millis(unchanged.percentile(100)));
     let files = tree.files;
     Ok(vec![
-        Row::information(
+        FigureRow::information(
             format!("first checkpoint of {files} files of {}, each stored and synced", megabytes(tree.bytes)),
             seconds(first.median()),
         )
-        .number(Number::seconds("first", first.median())),
-        Row::new(
+        .number(BenchNumber::seconds("first", first.median())),
+        FigureRow::new(
             "a checkpoint of the same, unchanged",
             "< 150 ms",
             format!("{median}, worst of {} {worst}", unchanged.count()),
             unchanged.median() < TARGET,
         )
         .bare(format!("`git status` {}", millis(status.median())))
-        .number(Number::millis("unchanged", unchanged.median())),
+        .number(BenchNumber::millis("unchanged", unchanged.median())),
     ])
 }

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::Bench;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::seconds;
-use crate::secure::{STREAMS_EACH, Secure};
+use crate::secure::{STREAMS_EACH, TlsServer};
 
 /// How long the answers may take; one that waits for another waits for ever.
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let streams = bench.count(1000, 20);
     let certificate = bench.work.path().join("certificate.pem");
-    let server = Secure::start(streams, &certificate).await?;
+    let server = TlsServer::start(streams, &certificate).await?;
     let start = Instant::now();
     let mut client = tokio::process::Command::new(std::env::current_exe()?);
     client.args(["ask", &server.base_url(), &streams.to_string()]).stdin(Stdio::null()).kill_on_drop(true);
@@ -32,7 +32,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         format!("connections for {streams} answers at once from a server with HTTP/2, 100 streams on each");
     let measured = format!("{connections}, in {}", seconds(took));
     Ok(vec![
-        Row::new(figure, format!("≤ {enough}"), measured, connections <= enough)
-            .number(Number::count("opened", connections)),
+        FigureRow::new(figure, format!("≤ {enough}"), measured, connections <= enough)
+            .number(BenchNumber::count("opened", connections)),
     ])
 }

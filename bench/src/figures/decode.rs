@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use futures_util::StreamExt;
-use ostler_models::{Model, ModelEvent, ModelRequest, ModelSettings, Models, ProviderConfig};
+use ostler_models::{Model, ModelEvent, ModelRegistry, ModelRequest, ModelSettings, ProviderConfig};
 
-use super::Bench;
-use crate::number::Number;
+use super::BenchSetup;
+use crate::number::BenchNumber;
 use crate::process;
-use crate::recorded::{PROTOCOLS, Recorded};
-use crate::report::Row;
+use crate::recorded::{PROTOCOLS, RecordedServer};
+use crate::report::FigureRow;
 use crate::samples::{Samples, micros};
 
 const TARGET: Duration = Duration::from_micros(5);
 const ROUNDS: usize = 9;
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let deltas = bench.count(50_000, 100);
     let mut rows = Vec::new();
     for (kind, name) in PROTOCOLS {
-        let server = Recorded::start(kind, deltas)?;
+        let server = RecordedServer::start(kind, deltas)?;
         let provider = ProviderConfig::new("recorded", kind, server.base_url());
         let settings = ModelSettings { discover: false, ..ModelSettings::default() };
-        let model = Models::with_settings(vec![provider], settings).resolve("recorded:m")?;
+        let model = ModelRegistry::with_settings(vec![provider], settings).resolve("recorded:m")?;
         // The first request sets up the client.
         read(&*model, deltas).await?;
         let mut samples = Samples::default();
@@ -36,8 +36,8 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         let measured =
             format!("{}, worst of {ROUNDS} {}", micros(samples.median()), micros(samples.percentile(100)));
         let figure = format!("one delta over {name}: read, parsed and handed on, processor time");
-        let number = Number::micros(name.to_lowercase().replace(' ', "_"), samples.median());
-        rows.push(Row::new(figure, "< 5 µs", measured, samples.median() < TARGET).number(number));
+        let number = BenchNumber::micros(name.to_lowercase().replace(' ', "_"), samples.median());
+        rows.push(FigureRow::new(figure, "< 5 µs", measured, samples.median() < TARGET).number(number));
     }
     Ok(rows)
 }

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::Bench;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 /// About a small record.
 const BYTES: [u8; 400] = [b'.'; 400];
 
-pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let mut file = std::fs::File::create(bench.work.path().join("disk"))?;
     let mut samples = Samples::default();
     for _ in 0..bench.count(200, 10) {
@@ -22,5 +22,5 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
         samples.push(start.elapsed());
     }
     let measured = format!("{}, p99 {}", millis(samples.median()), millis(samples.percentile(99)));
-    Ok(vec![Row::information("the disk alone: a small append and its `fdatasync`", measured)])
+    Ok(vec![FigureRow::information("the disk alone: a small append and its `fdatasync`", measured)])
 }

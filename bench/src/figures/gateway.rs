@@ -6,14 +6,14 @@ use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 
-use super::Bench;
-use crate::answer::Plan;
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::gateway::Socket;
-use crate::load::{self, Outcome};
-use crate::number::Number;
-use crate::report::Row;
+use crate::daemon::MeasuredDaemon;
+use crate::gateway::BenchGatewaySocket;
+use crate::load::{self, LoadOutcome};
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, micros, millis, seconds};
 
 /// Sockets that connect at the same time.
@@ -24,9 +24,9 @@ const ROUNDS: usize = 9;
 const SOCKET_TARGET: u64 = 10_000;
 
 /// A hundred sessions that stream, over one door and over the other by turns, on one daemon.
-pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn deltas(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     raise_file_limit();
-    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 20).spread_evenly());
+    let (count, plan) = (bench.count(100, 5), AnswerPlan::new(bench.count(200, 10), 20).spread_evenly());
     let (daemon, _data) = bench.start_empty()?;
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
     let mut keys = Vec::with_capacity(count);
@@ -34,7 +34,7 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
         keys.push(socket.session().await?);
     }
     // What a session or a turn costs is not what a delta costs.
-    let turn = Plan::new(1, 20);
+    let turn = AnswerPlan::new(1, 20);
     let deltas = u32::try_from(count * (plan.deltas - turn.deltas))?;
     // The machine is not equally fast all the time, so a round counts as a whole.
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());
@@ -56,20 +56,20 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
     daemon.stop()?;
     let part = median_part(&ours, &theirs);
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("processor time for a delta over the gateway, {count} sessions that stream"),
             "no more than http",
             format!("{}, {part:.2} of http in the median round", micros(ours.median())),
             part < 1.005,
         )
         .bare(format!("http door {}", micros(theirs.median())))
-        .number(Number::micros("delta", ours.median())),
-        Row::information(
+        .number(BenchNumber::micros("delta", ours.median())),
+        FigureRow::information(
             "latency of such a delta, p50 and p99",
             format!("{} and {}", millis(gateway.median()), millis(gateway.percentile(99))),
         )
         .bare(format!("http door {} and {}", millis(http.median()), millis(http.percentile(99))))
-        .number(Number::millis("latency_p50", gateway.median())),
+        .number(BenchNumber::millis("latency_p50", gateway.median())),
     ])
 }
 
@@ -82,9 +82,9 @@ fn median_part(ours: &Samples, theirs: &Samples) -> f64 {
 }
 
 /// Thousands of sockets that look on at one session.
-pub(super) async fn fan_out(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn fan_out(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     raise_file_limit();
-    let (count, plan) = (bench.count(5000, 50), Plan::new(bench.count(50, 5), 200));
+    let (count, plan) = (bench.count(5000, 50), AnswerPlan::new(bench.count(50, 5), 200));
     let (daemon, _data) = bench.start_empty()?;
     std::thread::sleep(Duration::from_millis(500));
     let idle = daemon.memory()?.now;
@@ -110,7 +110,7 @@ pub(super) async fn fan_out(bench: &Bench) -> Result<Vec<Row>> {
     let sent = u32::try_from(count * plan.deltas).unwrap_or(u32::MAX);
     let ideal = seconds(plan.ideal());
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("{count} sockets that follow one stream of {} deltas, without loss", plan.deltas),
             "all",
             format!(
@@ -120,24 +120,24 @@ pub(super) async fn fan_out(bench: &Bench) -> Result<Vec<Row>> {
             ),
             true,
         )
-        .number(Number::micros("frame", processor / sent)),
-        Row::information(
+        .number(BenchNumber::micros("frame", processor / sent)),
+        FigureRow::information(
             "latency of a delta among them, p50 and p99",
             format!("{} and {}", millis(latencies.median()), millis(latencies.percentile(99))),
         )
-        .number(Number::millis("latency_p50", latencies.median())),
-        Row::new(
+        .number(BenchNumber::millis("latency_p50", latencies.median())),
+        FigureRow::new(
             format!("memory that each of {count} idle sockets adds"),
             "< 10 KB",
             format!("{each} bytes"),
             each < SOCKET_TARGET,
         )
-        .number(Number::kilobytes("socket", each)),
+        .number(BenchNumber::kilobytes("socket", each)),
     ])
 }
 
 /// Opens sockets, some of them at the same time.
-async fn open(daemon: &Daemon, count: usize) -> Result<Vec<Socket>> {
+async fn open(daemon: &MeasuredDaemon, count: usize) -> Result<Vec<BenchGatewaySocket>> {
     let mut sockets = Vec::with_capacity(count);
     let mut opening = JoinSet::new();
     for _ in 0..count {
@@ -145,7 +145,7 @@ async fn open(daemon: &Daemon, count: usize) -> Result<Vec<Socket>> {
             sockets.push(opening.join_next().await.context("one is being opened")???);
         }
         let door = daemon.door.clone();
-        opening.spawn(async move { Socket::open(&door).await });
+        opening.spawn(async move { BenchGatewaySocket::open(&door).await });
     }
     while let Some(socket) = opening.join_next().await {
         sockets.push(socket??);
@@ -154,7 +154,7 @@ async fn open(daemon: &Daemon, count: usize) -> Result<Vec<Socket>> {
 }
 
 /// Streams on every socket at once.
-async fn stream(sockets: &mut Vec<(Socket, String)>, plan: Plan) -> Result<Outcome> {
+async fn stream(sockets: &mut Vec<(BenchGatewaySocket, String)>, plan: AnswerPlan) -> Result<LoadOutcome> {
     load::run(plan, sockets, move |(socket, key)| {
         Box::pin(async move {
             let asked = clock::now();

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 
-use super::Bench;
-use crate::daemon::Daemon;
-use crate::fixture::Fixture;
-use crate::number::Number;
-use crate::process::{Resident, megabytes};
-use crate::report::Row;
+use super::BenchSetup;
+use crate::daemon::MeasuredDaemon;
+use crate::fixture::DataFixture;
+use crate::number::BenchNumber;
+use crate::process::{ResidentMemory, megabytes};
+use crate::report::FigureRow;
 
 const IDLE_TARGET: u64 = 25_000_000;
 const SLEEPING_TARGET: u64 = 10_000_000;
@@ -20,19 +20,19 @@ const LATER: Duration = Duration::from_secs(60);
 /// How long sessions may take to fall asleep; the daemon gives them 30 s.
 const SLEEP_LIMIT: Duration = Duration::from_secs(180);
 
-pub(super) fn empty(bench: &Bench) -> Result<Vec<Row>> {
-    let (idle, Resident { heap, code }) = idle_memory(bench)?;
+pub(super) fn empty(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (idle, ResidentMemory { heap, code }) = idle_memory(bench)?;
     let measured = format!("{}: {} of heap, {} of code", megabytes(idle), megabytes(heap), megabytes(code));
     Ok(vec![
-        Row::new("memory of an idle daemon", "< 25 MB", measured, idle < IDLE_TARGET)
-            .number(Number::megabytes("resident", idle))
-            .number(Number::megabytes("heap", heap))
-            .number(Number::megabytes("code", code)),
+        FigureRow::new("memory of an idle daemon", "< 25 MB", measured, idle < IDLE_TARGET)
+            .number(BenchNumber::megabytes("resident", idle))
+            .number(BenchNumber::megabytes("heap", heap))
+            .number(BenchNumber::megabytes("code", code)),
     ])
 }
 
 /// Memory that sessions add which were changed once and sleep again.
-pub(super) async fn sleeping(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn sleeping(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (idle, _) = idle_memory(bench)?;
     let fixture = bench.fixture(bench.count(10_000, 100), 0).await?;
     let daemon = bench.starter.start(&fixture.data)?;
@@ -47,22 +47,22 @@ pub(super) async fn sleeping(bench: &Bench) -> Result<Vec<Row>> {
     let added = |memory: u64| memory.saturating_sub(idle);
     let count = fixture.sessions;
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("memory that {count} sleeping sessions add, a minute after the last was changed"),
             "< 10 MB",
             megabytes(added(asleep)),
             added(asleep) < SLEEPING_TARGET,
         )
-        .number(Number::megabytes("asleep", added(asleep))),
-        Row::information(
+        .number(BenchNumber::megabytes("asleep", added(asleep))),
+        FigureRow::information(
             format!("memory that the same {count} add just after the last was changed"),
             megabytes(added(awake)),
         )
-        .number(Number::megabytes("changed", added(awake))),
+        .number(BenchNumber::megabytes("changed", added(awake))),
     ])
 }
 
-fn idle_memory(bench: &Bench) -> Result<(u64, Resident)> {
+fn idle_memory(bench: &BenchSetup) -> Result<(u64, ResidentMemory)> {
     let (daemon, _data) = bench.start_empty()?;
     std::thread::sleep(QUIET);
     let memory = (daemon.memory()?.now, daemon.resident()?);
@@ -71,17 +71,17 @@ fn idle_memory(bench: &Bench) -> Result<(u64, Resident)> {
 }
 
 /// Wakes every session and changes it, so that it has something to write down before it sleeps.
-async fn change_all(daemon: &Daemon, fixture: &Fixture) -> Result<()> {
+async fn change_all(daemon: &MeasuredDaemon, fixture: &DataFixture) -> Result<()> {
     let mut connection = daemon.door.connect().await?;
     let title = format!("{{\"title\":\"{:?}\"}}", SystemTime::now().duration_since(UNIX_EPOCH)?);
     for index in 0..fixture.sessions {
-        connection.ask("PATCH", &format!("/v1/sessions/{}", Fixture::id(index)), Some(&title)).await?;
+        connection.ask("PATCH", &format!("/v1/sessions/{}", DataFixture::id(index)), Some(&title)).await?;
     }
     Ok(())
 }
 
 /// A session that was changed has a marker in `unsettled/` until it sleeps.
-fn until_asleep(fixture: &Fixture) -> Result<()> {
+fn until_asleep(fixture: &DataFixture) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < SLEEP_LIMIT {
         if std::fs::read_dir(fixture.data.join("unsettled"))?.next().is_none() {

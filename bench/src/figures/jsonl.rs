@@ -8,12 +8,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::Bench;
-use crate::answer::Plan;
-use crate::daemon::Daemon;
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
+use crate::daemon::MeasuredDaemon;
 use crate::load;
-use crate::number::Number;
-use crate::report::Row;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 
 /// How long all streams together may take beyond their ideal time.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -21,14 +21,14 @@ const LIMIT: Duration = Duration::from_secs(120);
 const ROUNDS: usize = 3;
 
 /// The same streams by turns, on one daemon: each on a connection of its own over SSE, and all on one over lines.
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(200, 10), 10));
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (count, plan) = (bench.count(100, 5), AnswerPlan::new(bench.count(200, 10), 10));
     let (daemon, _data) = bench.start_empty()?;
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
-    let mut lines = Lines::open(&daemon, &bench.workspace()).await?;
+    let mut lines = BenchJsonlClient::open(&daemon, &bench.workspace()).await?;
     let sessions = lines.sessions(count).await?;
     // What a session or a turn costs is not what a delta costs.
-    let turn = Plan::new(1, 10);
+    let turn = AnswerPlan::new(1, 10);
     load::through(&mut clients, turn).await?;
     lines.stream(&sessions, turn).await?;
     let (mut over_sse, mut over_lines, mut updates) = (Duration::ZERO, Duration::ZERO, 0);
@@ -48,24 +48,24 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let measured = format!("{}, in {updates} updates of {deltas} deltas", micros(over_lines / deltas));
     let figure = format!("one delta over JSON lines, {count} sessions on one connection, processor time");
     Ok(vec![
-        Row::information(figure, measured)
+        FigureRow::information(figure, measured)
             .bare(format!("over SSE {}", micros(over_sse / deltas)))
-            .number(Number::micros("delta", over_lines / deltas))
-            .number(Number::micros("delta_over_sse", over_sse / deltas)),
+            .number(BenchNumber::micros("delta", over_lines / deltas))
+            .number(BenchNumber::micros("delta_over_sse", over_sse / deltas)),
     ])
 }
 
 /// A connection that speaks lines of JSON.
-struct Lines {
+struct BenchJsonlClient {
     stream: BufReader<TcpStream>,
     line: String,
     first: String,
 }
 
-impl Lines {
-    async fn open(daemon: &Daemon, workspace: &str) -> Result<Lines> {
+impl BenchJsonlClient {
+    async fn open(daemon: &MeasuredDaemon, workspace: &str) -> Result<BenchJsonlClient> {
         let stream = BufReader::new(daemon.door.upgrade("/jsonl", "ostler-jsonl").await?);
-        let mut lines = Lines { stream, line: String::new(), first: String::new() };
+        let mut lines = BenchJsonlClient { stream, line: String::new(), first: String::new() };
         lines.send(&json!({"cwd": workspace})).await?;
         let ready = lines.next().await?;
         lines.first = ready["primary_session_id"].as_str().context("there is a first session")?.to_owned();
@@ -84,11 +84,11 @@ impl Lines {
     }
 
     /// Has every session stream an answer, and proves that each is whole. Returns how many updates there were.
-    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<usize> {
+    async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<usize> {
         timeout(plan.ideal() + LIMIT, self.streamed(sessions, plan)).await?
     }
 
-    async fn streamed(&mut self, sessions: &[String], plan: Plan) -> Result<usize> {
+    async fn streamed(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<usize> {
         for session in sessions {
             self.send(&json!({"type": "prompt", "text": plan.prompt(), "session_id": session})).await?;
         }

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::Bench;
-use crate::answer::Plan;
-use crate::client::{BareClient, Client};
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
+use crate::client::{BareClient, DaemonClient};
 use crate::load;
-use crate::number::Number;
-use crate::report::Row;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 const MEDIAN_TARGET: (Duration, &str) = (Duration::from_millis(1), "< 1 ms added");
@@ -20,8 +20,8 @@ const FIRST_TARGET: Duration = Duration::from_millis(10);
 const TURNS_EACH: usize = 10;
 
 /// From the mock to the client, with a hundred sessions that stream.
-pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(100, 5), Plan::new(bench.count(100, 10), 20));
+pub(super) async fn deltas(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (count, plan) = (bench.count(100, 5), AnswerPlan::new(bench.count(100, 10), 20));
     let bare = load::bare(bench.mock.address, count, plan).await?.latencies;
     let (daemon, _data) = bench.start_empty()?;
     let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
@@ -32,16 +32,16 @@ pub(super) async fn deltas(bench: &Bench) -> Result<Vec<Row>> {
         let added = ours.saturating_sub(bare);
         let measured = format!("{} in all, {} added", millis(ours), millis(added));
         let figure = format!("latency of a delta with {count} sessions that stream, {name}");
-        Row::new(figure, words, measured, added < target)
+        FigureRow::new(figure, words, measured, added < target)
             .bare(millis(bare))
-            .number(Number::millis(name, ours))
+            .number(BenchNumber::millis(name, ours))
     };
     Ok(vec![row("p50", 50, MEDIAN_TARGET), row("p99", 99, WORST_TARGET)])
 }
 
 /// From the request to the first delta, on a daemon that does nothing else.
-pub(super) async fn first_delta(bench: &Bench) -> Result<Vec<Row>> {
-    let (turns, plan) = (bench.count(100, 4), Plan::new(3, 1));
+pub(super) async fn first_delta(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (turns, plan) = (bench.count(100, 4), AnswerPlan::new(3, 1));
     let (daemon, _data) = bench.start_empty()?;
     let (mut bare, mut ours) = (Samples::default(), Samples::default());
     let mut direct = BareClient::new(bench.mock.address).await?;
@@ -65,23 +65,23 @@ pub(super) async fn first_delta(bench: &Bench) -> Result<Vec<Row>> {
     );
     let bare = format!("{}, p99 {}", millis(bare.median()), millis(bare.percentile(99)));
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             "first delta of a turn, its message on disk first",
             "< 10 ms added",
             measured,
             added(50) < FIRST_TARGET,
         )
         .bare(bare)
-        .number(Number::millis("turn", ours.median())),
-        Row::information("first delta of a daemon's very first turn", millis(coldest))
-            .number(Number::millis("coldest", coldest)),
+        .number(BenchNumber::millis("turn", ours.median())),
+        FigureRow::information("first delta of a daemon's very first turn", millis(coldest))
+            .number(BenchNumber::millis("coldest", coldest)),
     ])
 }
 
 /// From asking for a new session to the first delta of its first turn, with all that a client does between: make the
 /// session, follow it, send the message. A bare client connects and asks.
-pub(super) async fn first_of_session(bench: &Bench) -> Result<Vec<Row>> {
-    let (sessions, plan) = (bench.count(100, 4), Plan::new(3, 1));
+pub(super) async fn first_of_session(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (sessions, plan) = (bench.count(100, 4), AnswerPlan::new(3, 1));
     let (daemon, _data) = bench.start_empty()?;
     let (mut bare, mut ours) = (Samples::default(), Samples::default());
     load::clients(&daemon.door, &bench.workspace(), 1).await?[0].turn(plan).await?;
@@ -91,7 +91,7 @@ pub(super) async fn first_of_session(bench: &Bench) -> Result<Vec<Row>> {
         let connected = begun.elapsed();
         bare.push(connected + direct.turn(plan).await?.first);
         let begun = Instant::now();
-        let mut client = Client::new(&daemon.door, &bench.workspace()).await?;
+        let mut client = DaemonClient::new(&daemon.door, &bench.workspace()).await?;
         let made = begun.elapsed();
         ours.push(made + client.turn(plan).await?.first);
     }
@@ -99,8 +99,8 @@ pub(super) async fn first_of_session(bench: &Bench) -> Result<Vec<Row>> {
     let both =
         |samples: &Samples| format!("{}, p99 {}", millis(samples.median()), millis(samples.percentile(99)));
     Ok(vec![
-        Row::information("first delta of a new session, from asking for the session", both(&ours))
+        FigureRow::information("first delta of a new session, from asking for the session", both(&ours))
             .bare(both(&bare))
-            .number(Number::millis("session", ours.median())),
+            .number(BenchNumber::millis("session", ours.median())),
     ])
 }

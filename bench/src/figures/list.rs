@@ -6,11 +6,11 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::Bench;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::wire::Connection;
+use crate::wire::HttpConnection;
 
 const TARGET: Duration = Duration::from_millis(5);
 /// Sessions on a page.
@@ -18,7 +18,7 @@ const PAGE: usize = 50;
 /// Requests that are not counted: connections to the index are opened by the first ones.
 const WARM: usize = 5;
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let fixture = bench.largest().await?;
     let daemon = bench.starter.start(&fixture.data)?;
     let mut connection = daemon.door.connect().await?;
@@ -31,21 +31,21 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         |samples: &Samples| format!("{}, p99 {}", millis(samples.median()), millis(samples.percentile(99)));
     let count = fixture.sessions;
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("listing the newest 50 of {count} sessions"),
             "< 5 ms",
             both(&newest),
             newest.median() < TARGET,
         )
-        .number(Number::millis("newest", newest.median())),
-        Row::information("searching them for two words that 1 in 77 has", both(&rare))
-            .number(Number::millis("rare_words", rare.median())),
-        Row::information("searching them for a word that all have", both(&frequent))
-            .number(Number::millis("frequent_word", frequent.median())),
+        .number(BenchNumber::millis("newest", newest.median())),
+        FigureRow::information("searching them for two words that 1 in 77 has", both(&rare))
+            .number(BenchNumber::millis("rare_words", rare.median())),
+        FigureRow::information("searching them for a word that all have", both(&frequent))
+            .number(BenchNumber::millis("frequent_word", frequent.median())),
     ])
 }
 
-async fn time(connection: &mut Connection, query: &str, requests: usize) -> Result<Samples> {
+async fn time(connection: &mut HttpConnection, query: &str, requests: usize) -> Result<Samples> {
     #[derive(Deserialize)]
     struct Page {
         sessions: Vec<IgnoredAny>,

@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use super::Bench;
-use crate::fixture::Fixture;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::fixture::DataFixture;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::wire::Connection;
+use crate::wire::HttpConnection;
 
 const TARGET: Duration = Duration::from_millis(20);
 
 /// What was asked first, and what was asked after it.
 #[derive(Default)]
-struct Times {
+struct OpenTimes {
     asleep: Samples,
     awake: Samples,
 }
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let fixture = bench.largest().await?;
     let path = format!("/v1/sessions/{}", fixture.long_id());
     let records = last_seq(bench, &fixture, &path).await?;
@@ -37,23 +37,28 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     ];
     let mut rows = Vec::new();
     for (name, figure, question) in questions {
-        let mut times = Times::default();
+        let mut times = OpenTimes::default();
         for _ in 0..bench.count(9, 2) {
             sample(bench, &fixture, &question, &mut times).await?;
         }
-        let Times { asleep, awake } = times;
+        let OpenTimes { asleep, awake } = times;
         let measured = format!("{}, {} when awake", millis(asleep.median()), millis(awake.median()));
         rows.push(
-            Row::new(figure, "< 20 ms", measured, asleep.median() < TARGET)
-                .number(Number::millis(name, asleep.median()))
-                .number(Number::millis(format!("{name}_awake"), awake.median())),
+            FigureRow::new(figure, "< 20 ms", measured, asleep.median() < TARGET)
+                .number(BenchNumber::millis(name, asleep.median()))
+                .number(BenchNumber::millis(format!("{name}_awake"), awake.median())),
         );
     }
     Ok(rows)
 }
 
 /// Asks a daemon that has just started, then once more.
-async fn sample(bench: &Bench, fixture: &Fixture, question: &str, times: &mut Times) -> Result<()> {
+async fn sample(
+    bench: &BenchSetup,
+    fixture: &DataFixture,
+    question: &str,
+    times: &mut OpenTimes,
+) -> Result<()> {
     let daemon = bench.starter.start(&fixture.data)?;
     for samples in [&mut times.asleep, &mut times.awake] {
         let mut connection = daemon.door.connect().await?;
@@ -66,7 +71,7 @@ async fn sample(bench: &Bench, fixture: &Fixture, question: &str, times: &mut Ti
 }
 
 /// Asks, and reads the answer; of a stream only its first event, as it has no end.
-async fn first_bytes(connection: &mut Connection, question: &str) -> Result<()> {
+async fn first_bytes(connection: &mut HttpConnection, question: &str) -> Result<()> {
     let status = connection.send("GET", question, None).await?;
     ensure!(status == 200, "{question} is answered with {status}");
     let (mut body, stream) = (Vec::new(), question.contains("/events"));
@@ -79,7 +84,7 @@ async fn first_bytes(connection: &mut Connection, question: &str) -> Result<()> 
     Ok(())
 }
 
-async fn last_seq(bench: &Bench, fixture: &Fixture, path: &str) -> Result<u64> {
+async fn last_seq(bench: &BenchSetup, fixture: &DataFixture, path: &str) -> Result<u64> {
     #[derive(Deserialize)]
     struct View {
         last_seq: u64,

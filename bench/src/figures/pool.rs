@@ -9,15 +9,15 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::Bench;
-use crate::answer::{Answer, Plan};
+use super::BenchSetup;
+use crate::answer::{AnswerPlan, AssembledAnswer};
 use crate::clock;
-use crate::daemon::Door;
+use crate::daemon::BenchEndpoint;
 use crate::load;
-use crate::number::Number;
-use crate::report::Row;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis, seconds};
-use crate::wire::Connection;
+use crate::wire::HttpConnection;
 
 /// Agents that are made at the same time.
 const PREPARE: usize = 32;
@@ -28,8 +28,8 @@ const REQUESTS: usize = 50;
 const WARM: usize = 5;
 const CONTEXT_TARGET: Duration = Duration::from_millis(5);
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let (count, plan) = (bench.count(1000, 20), Plan::new(bench.count(50, 5), 20));
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (count, plan) = (bench.count(1000, 20), AnswerPlan::new(bench.count(50, 5), 20));
     let bare = load::bare(bench.mock.address, count, plan).await?;
     let (daemon, _data) = bench.start_empty()?;
     let agents = agents(&daemon.door, &bench.workspace(), count).await?;
@@ -42,17 +42,31 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let finished = format!("all, in {} ({ratio:.2} × bare), {} processor", seconds(wall), seconds(processor));
     let both = format!("{}, p99 {}", millis(context.median()), millis(context.percentile(99)));
     Ok(vec![
-        Row::new(format!("{count} agents' `send` at once, each answered in full"), "all", finished, true)
-            .bare(seconds(bare.wall))
-            .number(Number::seconds("wall", wall))
-            .number(Number::seconds("processor", processor)),
-        Row::new("what the model is shown of a session", "< 5 ms", both, context.median() < CONTEXT_TARGET)
-            .number(Number::millis("context", context.median())),
+        FigureRow::new(
+            format!("{count} agents' `send` at once, each answered in full"),
+            "all",
+            finished,
+            true,
+        )
+        .bare(seconds(bare.wall))
+        .number(BenchNumber::seconds("wall", wall))
+        .number(BenchNumber::seconds("processor", processor)),
+        FigureRow::new(
+            "what the model is shown of a session",
+            "< 5 ms",
+            both,
+            context.median() < CONTEXT_TARGET,
+        )
+        .number(BenchNumber::millis("context", context.median())),
     ])
 }
 
 /// Makes agents, each with a connection of its own.
-async fn agents(door: &Door, workspace: &str, count: usize) -> Result<Vec<(String, Connection)>> {
+async fn agents(
+    door: &BenchEndpoint,
+    workspace: &str,
+    count: usize,
+) -> Result<Vec<(String, HttpConnection)>> {
     let mut agents = Vec::with_capacity(count);
     let mut making = JoinSet::new();
     for number in 0..count {
@@ -73,7 +87,7 @@ async fn agents(door: &Door, workspace: &str, count: usize) -> Result<Vec<(Strin
 }
 
 /// Lets all agents be asked at once, and returns how long it took until the last had answered.
-async fn send(agents: Vec<(String, Connection)>, plan: Plan) -> Result<Duration> {
+async fn send(agents: Vec<(String, HttpConnection)>, plan: AnswerPlan) -> Result<Duration> {
     let ready = Arc::new(Barrier::new(agents.len() + 1));
     let mut asking = JoinSet::new();
     for (name, mut connection) in agents {
@@ -82,7 +96,7 @@ async fn send(agents: Vec<(String, Connection)>, plan: Plan) -> Result<Duration>
             ready.wait().await;
             let params = json!({"content": plan.prompt()});
             let result = call(&mut connection, &format!("/agent/{name}"), "send", params).await?;
-            let mut answer = Answer::to(plan);
+            let mut answer = AssembledAnswer::to(plan);
             answer.append(result["content"].as_str().context("an answer has content")?, clock::now())?;
             answer.check()
         });
@@ -100,7 +114,7 @@ async fn send(agents: Vec<(String, Connection)>, plan: Plan) -> Result<Duration>
 }
 
 /// Asks what the model is shown of one of the agents' sessions.
-async fn context(door: &Door, requests: usize) -> Result<Samples> {
+async fn context(door: &BenchEndpoint, requests: usize) -> Result<Samples> {
     let mut connection = door.connect().await?;
     let list = call(&mut connection, "/rpc", "list_agents", json!({})).await?;
     let session = list["agents"][0]["session_id"].as_str().context("an agent has a session")?.to_owned();
@@ -119,7 +133,7 @@ async fn context(door: &Door, requests: usize) -> Result<Samples> {
 }
 
 /// Calls a method, and returns its result.
-async fn call(connection: &mut Connection, path: &str, method: &str, params: Value) -> Result<Value> {
+async fn call(connection: &mut HttpConnection, path: &str, method: &str, params: Value) -> Result<Value> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let mut response: Value = serde_json::from_slice(&connection.ask("POST", path, Some(&body)).await?)?;
     ensure!(response.get("error").is_none(), "{method} at {path}: {response}");

@@ -6,24 +6,24 @@ use anyhow::{Result, ensure};
 use ostler_tools::{ToolSettings, Tools};
 use serde_json::json;
 
-use super::Bench;
-use crate::call::Caller;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::call::ToolCaller;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::tree::Tree;
+use crate::tree::SourceTree;
 
 const COLD_TARGET: Duration = Duration::from_secs(2);
 const WARM_TARGET: Duration = Duration::from_millis(100);
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let tree = bench.tree(2_000, 6_000)?;
     let (mut cold, mut warm, mut restarted) = (Samples::default(), Samples::default(), Samples::default());
     for _ in 0..bench.count(5, 1) {
         let folder = tempfile::Builder::new().prefix("maps-").tempdir_in(bench.work.path())?;
         let caller = || {
             let map_cache = Some(folder.path().to_owned());
-            Caller::new(Tools::new(ToolSettings { map_cache, ..ToolSettings::default() }), &tree.root)
+            ToolCaller::new(Tools::new(ToolSettings { map_cache, ..ToolSettings::default() }), &tree.root)
         };
         let first = caller();
         cold.push(map(&first, &tree).await?);
@@ -37,27 +37,27 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         format!("{median}, worst of {} {worst}", samples.count())
     };
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("first `repo_map` of a repository with {files} source files in six languages"),
             "< 2 s",
             worst(&cold),
             cold.median() < COLD_TARGET,
         )
-        .number(Number::millis("cold", cold.median())),
-        Row::new(
+        .number(BenchNumber::millis("cold", cold.median())),
+        FigureRow::new(
             "the next `repo_map`, nothing changed",
             "< 100 ms",
             worst(&warm),
             warm.median() < WARM_TARGET,
         )
-        .number(Number::millis("warm", warm.median())),
-        Row::information("the first `repo_map` after a restart, nothing changed", worst(&restarted))
-            .number(Number::millis("restarted", restarted.median())),
+        .number(BenchNumber::millis("warm", warm.median())),
+        FigureRow::information("the first `repo_map` after a restart, nothing changed", worst(&restarted))
+            .number(BenchNumber::millis("restarted", restarted.median())),
     ])
 }
 
 /// Makes a map once, and fails unless it knows every file.
-async fn map(caller: &Caller, tree: &Tree) -> Result<Duration> {
+async fn map(caller: &ToolCaller, tree: &SourceTree) -> Result<Duration> {
     let (details, took) = caller.call("repo_map", &json!({})).await?;
     ensure!(
         details["all_files"] == tree.files,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
-use ostler_context::{Estimate, SystemPrompt, system, validate};
-use ostler_recorder::Views;
+use ostler_context::{SystemPrompt, TokenEstimate, system, validate};
+use ostler_recorder::SessionViews;
 use ostler_tools::Tools;
 use ostler_types::{
     CallEvent, CallName, Conversation, Event, Message, MessageEvent, MessageId, NewSession, Part, Purpose,
@@ -16,9 +16,9 @@ use ostler_types::{
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Bench;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 const TARGET: Duration = Duration::from_millis(10);
@@ -31,13 +31,13 @@ const TURN: Duration = Duration::from_secs(4);
 /// Turns that are written down.
 const TURNS: usize = 50;
 
-pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let records = records(MESSAGES / A_TURN);
     Ok(vec![request(bench, &records)?, recording(bench.work.path(), &records)?])
 }
 
 /// From the log's records to a checked request and its size.
-fn request(bench: &Bench, records: &[Record]) -> Result<Row> {
+fn request(bench: &BenchSetup, records: &[Record]) -> Result<FigureRow> {
     let tools = Tools::builtin().specs();
     let mut samples = Samples::default();
     for _ in 0..bench.count(50, 2) {
@@ -47,26 +47,26 @@ fn request(bench: &Bench, records: &[Record]) -> Result<Row> {
         let messages: Vec<Arc<Message>> = conversation.messages();
         let prompt = SystemPrompt { workspace: "/home/me/shop", ..SystemPrompt::default() };
         let text = system(&prompt);
-        let estimate = Estimate::of_request(Some(&text), &messages, &tools);
+        let estimate = TokenEstimate::of_request(Some(&text), &messages, &tools);
         validate(&messages).map_err(|violation| anyhow::anyhow!("the request is not sound: {violation}"))?;
         samples.push(started.elapsed());
         ensure!(messages.len() == MESSAGES && estimate.tokens() > 0, "the request is not whole");
     }
     let (median, worst) = (millis(samples.median()), millis(samples.percentile(100)));
-    Ok(Row::new(
+    Ok(FigureRow::new(
         format!("building the request of a session with {MESSAGES} messages"),
         "< 10 ms",
         format!("{median}, worst of {} {worst}", samples.count()),
         samples.median() < TARGET,
     )
-    .number(Number::millis("build", samples.median())))
+    .number(BenchNumber::millis("build", samples.median())))
 }
 
 /// Each turn is written down when it ends, as the daemon does, in a thread beside it.
-fn recording(work: &Path, records: &[Record]) -> Result<Row> {
+fn recording(work: &Path, records: &[Record]) -> Result<FigureRow> {
     let folder = tempfile::Builder::new().prefix("views-").tempdir_in(work)?;
     let (first, rest) = records.split_first().context("there are records")?;
-    let mut views = Views::open(folder.path(), first.session_id)?;
+    let mut views = SessionViews::open(folder.path(), first.session_id)?;
     views.apply(std::slice::from_ref(first))?;
     let mut samples = Samples::default();
     for turn in rest.chunk_by(|one, other| one.turn_id == other.turn_id).take(TURNS) {
@@ -75,13 +75,13 @@ fn recording(work: &Path, records: &[Record]) -> Result<Row> {
         samples.push(started.elapsed());
     }
     let share = samples.median().as_secs_f64() / TURN.as_secs_f64() * 100.0;
-    Ok(Row::new(
+    Ok(FigureRow::new(
         "writing a turn down in `session.db`, `context.md` and `transcript.jsonl`",
         "< 3 % of a turn of 4 s",
         format!("{}, {share:.2} %", millis(samples.median())),
         share < 3.0,
     )
-    .number(Number::millis("record", samples.median())))
+    .number(BenchNumber::millis("record", samples.median())))
 }
 
 /// A session of so many turns.

@@ -7,53 +7,56 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use ostler_process::Program;
-use ostler_sandbox::{Backend, Choice, Profile, Sandbox, Settings};
+use ostler_sandbox::{BackendChoice, Sandbox, SandboxBackend, SandboxProfile, SandboxSettings};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::Bench;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 const TARGET: Duration = Duration::from_millis(25);
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let data = tempfile::Builder::new().prefix("sandbox-").tempdir_in(bench.work.path())?;
     let mut probes = Samples::default();
     for _ in 0..bench.count(9, 1) {
         let start = Instant::now();
-        Sandbox::probe(settings(bench, &data, Choice::Best)?).await;
+        Sandbox::probe(settings(bench, &data, BackendChoice::Best)?).await;
         probes.push(start.elapsed());
     }
     let empty = PathBuf::from(bench.workspace());
     let tree = bench.tree(2_000, 6_000)?;
     let in_the_open = plain(bench, &empty).await?;
     let mut rows = Vec::new();
-    for (choice, name) in [(Choice::Bubblewrap, "bubblewrap"), (Choice::Landlock, "Landlock")] {
+    for (choice, name) in [(BackendChoice::Bubblewrap, "bubblewrap"), (BackendChoice::Landlock, "Landlock")] {
         let sandbox = Sandbox::probe(settings(bench, &data, choice)?).await;
         for (workspace, files, short) in [
             (&empty, "an empty workspace".to_owned(), "empty"),
             (&tree.root, format!("a repository of {} files", tree.files), "repository"),
         ] {
             let figure = format!("`true` confined by {name} in {files}");
-            if sandbox.report().backend == Backend::None {
+            if sandbox.report().backend == SandboxBackend::None {
                 eprintln!("{name} does not work here: {}", sandbox.report().reasons.join(" "));
-                rows.push(Row { ok: None, ..Row::new(figure, "< 25 ms", "–", false) });
+                rows.push(FigureRow { ok: None, ..FigureRow::new(figure, "< 25 ms", "–", false) });
                 continue;
             }
             let samples = confined(bench, &sandbox, workspace).await?;
             rows.push(
-                Row::new(figure, "< 25 ms", spread(&samples), samples.median() < TARGET)
+                FigureRow::new(figure, "< 25 ms", spread(&samples), samples.median() < TARGET)
                     .bare(format!("plain {}", millis(in_the_open.median())))
-                    .number(Number::millis(format!("{}_{short}", name.to_lowercase()), samples.median())),
+                    .number(BenchNumber::millis(
+                        format!("{}_{short}", name.to_lowercase()),
+                        samples.median(),
+                    )),
             );
         }
     }
     rows.push(
-        Row::information("finding out what confines programs on this machine", spread(&probes))
-            .number(Number::millis("probe", probes.median())),
+        FigureRow::information("finding out what confines programs on this machine", spread(&probes))
+            .number(BenchNumber::millis("probe", probes.median())),
     );
     Ok(rows)
 }
@@ -64,9 +67,9 @@ fn spread(samples: &Samples) -> String {
 }
 
 /// What a daemon's sandbox would be given.
-fn settings(bench: &Bench, data: &TempDir, choice: Choice) -> Result<Settings> {
+fn settings(bench: &BenchSetup, data: &TempDir, choice: BackendChoice) -> Result<SandboxSettings> {
     let program = bench.starter.binary().canonicalize().context("cannot find the daemon's binary")?;
-    Ok(Settings {
+    Ok(SandboxSettings {
         home: std::env::var_os("HOME").map_or_else(|| "/nonexistent".into(), PathBuf::from),
         data_dir: data.path().to_owned(),
         scratch: data.path().join("scratch"),
@@ -82,8 +85,8 @@ fn settings(bench: &Bench, data: &TempDir, choice: Choice) -> Result<Settings> {
 }
 
 /// Prepares, runs and cleans up each time, as a tool call does.
-async fn confined(bench: &Bench, sandbox: &Sandbox, workspace: &Path) -> Result<Samples> {
-    let (profile, nothing): (_, [&str; 0]) = (Profile::new(workspace), []);
+async fn confined(bench: &BenchSetup, sandbox: &Sandbox, workspace: &Path) -> Result<Samples> {
+    let (profile, nothing): (_, [&str; 0]) = (SandboxProfile::new(workspace), []);
     let mut samples = Samples::default();
     for _ in 0..bench.count(30, 2) {
         let start = Instant::now();
@@ -96,7 +99,7 @@ async fn confined(bench: &Bench, sandbox: &Sandbox, workspace: &Path) -> Result<
     Ok(samples)
 }
 
-async fn plain(bench: &Bench, workspace: &Path) -> Result<Samples> {
+async fn plain(bench: &BenchSetup, workspace: &Path) -> Result<Samples> {
     let mut samples = Samples::default();
     for _ in 0..bench.count(30, 2) {
         let start = Instant::now();

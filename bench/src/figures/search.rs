@@ -9,13 +9,13 @@ use ostler_tools::Tools;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::Bench;
-use crate::call::Caller;
-use crate::number::Number;
+use super::BenchSetup;
+use crate::call::ToolCaller;
+use crate::number::BenchNumber;
 use crate::process::megabytes;
-use crate::report::Row;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::tree::{NEEDLE, Tree};
+use crate::tree::{NEEDLE, SourceTree};
 
 const TARGET: f64 = 1.3;
 /// How many lines are asked for: the most that the tool gives, and more than there are.
@@ -45,9 +45,9 @@ const QUERIES: [Query; 3] = [
     },
 ];
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let tree = bench.tree(10_000, 6_000)?;
-    let caller = Caller::new(Tools::builtin(), &tree.root);
+    let caller = ToolCaller::new(Tools::builtin(), &tree.root);
     let has_ripgrep = Command::new("rg").arg("--version").output().await.is_ok();
     if !has_ripgrep {
         eprintln!("there is no `rg` to compare with; install it with `apt-get install ripgrep`");
@@ -72,22 +72,24 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn row(tree: &Tree, query: &Query, ours: &Samples, theirs: &Samples) -> Row {
-    let number = Number::millis(query.name, ours.median());
+fn row(tree: &SourceTree, query: &Query, ours: &Samples, theirs: &Samples) -> FigureRow {
+    let number = BenchNumber::millis(query.name, ours.median());
     let figure = format!("`search` for {} in {} files of {}", query.what, tree.files, megabytes(tree.bytes));
     let (median, target) = (ours.median(), "≤ 1.3 × `rg`");
     if theirs.count() == 0 {
-        return Row { ok: None, ..Row::new(figure, target, millis(median), false) }.bare("–").number(number);
+        return FigureRow { ok: None, ..FigureRow::new(figure, target, millis(median), false) }
+            .bare("–")
+            .number(number);
     }
     let ratio = median.as_secs_f64() / theirs.median().as_secs_f64();
     let measured = format!("{} ({ratio:.2} × `rg`)", millis(median));
-    Row::new(figure, target, measured, ratio <= TARGET)
+    FigureRow::new(figure, target, measured, ratio <= TARGET)
         .bare(format!("`rg` {}", millis(theirs.median())))
         .number(number)
 }
 
 /// How many lines the tool finds, and how long it takes.
-async fn ours_once(caller: &Caller, query: &Query) -> Result<(usize, Duration)> {
+async fn ours_once(caller: &ToolCaller, query: &Query) -> Result<(usize, Duration)> {
     let input = json!({"query": query.text, "regex": query.is_regex, "max_results": MAX_RESULTS});
     let (details, took) = caller.call("search", &input).await?;
     ensure!(details["truncated"] == false, "there are too many lines with {}", query.text);
@@ -97,7 +99,7 @@ async fn ours_once(caller: &Caller, query: &Query) -> Result<(usize, Duration)> 
 }
 
 /// The same of ripgrep, which is told to search hidden files as the tool does.
-async fn theirs_once(tree: &Tree, query: &Query) -> Result<(usize, Duration)> {
+async fn theirs_once(tree: &SourceTree, query: &Query) -> Result<(usize, Duration)> {
     let mut command = Command::new("rg");
     command.args([
         "--no-config",

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Bench;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 const TARGET: Duration = Duration::from_millis(60);
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let runs = bench.count(9, 2);
     let mut empty = Samples::default();
     for _ in 0..runs {
@@ -38,13 +38,13 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn row(name: String, figure: &str, samples: &Samples) -> Row {
+fn row(name: String, figure: &str, samples: &Samples) -> FigureRow {
     let measured = format!(
         "{}, worst of {} {}",
         millis(samples.median()),
         samples.count(),
         millis(samples.percentile(100))
     );
-    Row::new(figure, "< 60 ms", measured, samples.median() < TARGET)
-        .number(Number::millis(name, samples.median()))
+    FigureRow::new(figure, "< 60 ms", measured, samples.median() < TARGET)
+        .number(BenchNumber::millis(name, samples.median()))
 }

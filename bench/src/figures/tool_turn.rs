@@ -7,20 +7,20 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::Bench;
-use crate::answer::Plan;
-use crate::client::Client;
-use crate::daemon::Daemon;
-use crate::number::Number;
-use crate::report::Row;
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
+use crate::client::DaemonClient;
+use crate::daemon::MeasuredDaemon;
+use crate::number::BenchNumber;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 
 /// Time limit of a turn. Where the sandbox is unavailable, the command would wait for an approval.
 const LIMIT: Duration = Duration::from_secs(30);
 const UNCONFINED: &str = "[sandbox]\nmode = \"off\"\n";
 
-pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let plan = Plan::new(3, 0).after_tool();
+pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let plan = AnswerPlan::new(3, 0).after_tool();
     let folder = || tempfile::Builder::new().prefix("data-").tempdir_in(bench.work.path());
     let (data, other) = (folder()?, folder()?);
     let daemons = [bench.starter.start(data.path())?, bench.starter.start_with(other.path(), UNCONFINED)?];
@@ -37,22 +37,22 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
             }
         }
     }
-    daemons.into_iter().try_for_each(Daemon::stop)?;
+    daemons.into_iter().try_for_each(MeasuredDaemon::stop)?;
     let [confined, unconfined] = samples;
     let (median, worst) = (millis(confined.median()), millis(confined.percentile(100)));
     Ok(vec![
-        Row::information(
+        FigureRow::information(
             "a turn that runs `true` by the tool `shell`, confined",
             format!("{median}, worst of {} {worst}", confined.count()),
         )
         .bare(format!("unconfined {}", millis(unconfined.median())))
-        .number(Number::millis("confined", confined.median()))
-        .number(Number::millis("unconfined", unconfined.median())),
+        .number(BenchNumber::millis("confined", confined.median()))
+        .number(BenchNumber::millis("unconfined", unconfined.median())),
     ])
 }
 
 /// A client with a session that runs commands without approval.
-async fn client(bench: &Bench, daemon: &Daemon) -> Result<Client> {
+async fn client(bench: &BenchSetup, daemon: &MeasuredDaemon) -> Result<DaemonClient> {
     let policy = json!({"approval": {"require_for_kinds": []}});
-    Client::of(&daemon.door, json!({"workspace_path": bench.workspace(), "policy": policy})).await
+    DaemonClient::of(&daemon.door, json!({"workspace_path": bench.workspace(), "policy": policy})).await
 }

@@ -8,14 +8,14 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::Bench;
-use crate::answer::Plan;
-use crate::daemon::Daemon;
-use crate::number::{Number, Unit};
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
+use crate::daemon::MeasuredDaemon;
+use crate::number::{BenchNumber, BenchUnit};
 use crate::process::{megabytes, memory, processor};
-use crate::report::Row;
+use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::terminal::{Screen, Terminal};
+use crate::terminal::{BenchTerminal, VirtualScreen};
 
 const WITH_DAEMON: Duration = Duration::from_millis(50);
 const WITHOUT_DAEMON: Duration = Duration::from_millis(150);
@@ -31,7 +31,7 @@ const QUIET: Duration = Duration::from_secs(1);
 const DELTA_MS: u64 = 10;
 
 /// From the start of the program to its first frame, and to the one in which it has a daemon.
-pub(super) fn start(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) fn start(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let runs = bench.count(15, 3);
     let (daemon, data) = bench.start_empty()?;
     let (mut first, mut ready) = (Samples::default(), Samples::default());
@@ -75,7 +75,7 @@ pub(super) fn start(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// Processor time of the client while one session streams.
-pub(super) async fn stream(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn stream(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (daemon, data) = bench.start_empty()?;
     let id = session(&daemon, &bench.workspace()).await?;
     let mut terminal = open(bench, data.path(), &["--session".to_owned(), id.clone()], SIZE)?;
@@ -83,7 +83,7 @@ pub(super) async fn stream(bench: &Bench) -> Result<Vec<Row>> {
     let seconds: u64 = bench.count(10, 2);
     // A second more at each end, so that only streaming is measured.
     let deltas = usize::try_from((seconds + 2) * 1000 / DELTA_MS)?;
-    say(&daemon, &id, Plan::new(deltas, DELTA_MS)).await?;
+    say(&daemon, &id, AnswerPlan::new(deltas, DELTA_MS)).await?;
     terminal.until("text that streams", |screen| screen.shows("writing"))?;
     terminal.look_on(Duration::from_secs(1))?;
     let (before, drawn, start) = (processor(terminal.id())?, terminal.drawn, Instant::now());
@@ -102,14 +102,14 @@ pub(super) async fn stream(bench: &Bench) -> Result<Vec<Row>> {
     let measured =
         format!("{:.1} %, {:.1} KB/s drawn", percent(used), bytes as f64 / 1e3 / took.as_secs_f64());
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             "terminal client: processor while a session streams 100 deltas a second, all of it one paragraph",
             "< 5 % of a core",
             measured,
             percent(used) < PROCESSOR,
         )
-        .number(Number::new("processor", percent(used), Unit::Percent)),
-        Row::information(
+        .number(BenchNumber::new("processor", percent(used), BenchUnit::Percent)),
+        FigureRow::information(
             "terminal client: processor while nothing happens",
             format!("{:.1} %", percent(idle)),
         ),
@@ -117,7 +117,7 @@ pub(super) async fn stream(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// From a key to the letter on the screen, while four sessions stream that the client follows.
-pub(super) async fn key(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn key(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     const SESSIONS: usize = 4;
     let keys = bench.count(200, 20);
     let (daemon, data) = bench.start_empty()?;
@@ -130,7 +130,7 @@ pub(super) async fn key(bench: &Bench) -> Result<Vec<Row>> {
     // A key is pressed every 30 ms on average; what is left is for going through the sessions and for the end.
     let deltas = usize::try_from(30 * u64::try_from(keys)? / DELTA_MS + 2000)?;
     for id in &ids {
-        say(&daemon, id, Plan::new(deltas, DELTA_MS)).await?;
+        say(&daemon, id, AnswerPlan::new(deltas, DELTA_MS)).await?;
     }
     // Each is looked at once, so that it is followed from then on.
     for _ in 0..SESSIONS {
@@ -156,18 +156,18 @@ pub(super) async fn key(bench: &Bench) -> Result<Vec<Row>> {
     daemon.stop()?;
     let measured = format!("{}, p99 {}", millis(samples.median()), millis(samples.percentile(99)));
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             "terminal client: from a key to the screen while four sessions stream",
             "< 16 ms",
             measured,
             samples.percentile(99) < KEY,
         )
-        .number(Number::millis("pressed", samples.median())),
+        .number(BenchNumber::millis("pressed", samples.median())),
     ])
 }
 
 /// Memory of the client with a very long session open, at its end and after paging up in it.
-pub(super) async fn held(bench: &Bench) -> Result<Vec<Row>> {
+pub(super) async fn held(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let fixture = bench.fixture(10, bench.count(100_000, 20_000)).await?;
     let daemon = bench.starter.start(&fixture.data)?;
     let id = fixture.long_id().to_string();
@@ -186,32 +186,32 @@ pub(super) async fn held(bench: &Bench) -> Result<Vec<Row>> {
     daemon.stop()?;
     let records = fixture.long;
     Ok(vec![
-        Row::new(
+        FigureRow::new(
             format!("terminal client: memory with a session of {records} records open"),
             "< 30 MB",
             format!("{}, opened in {}", megabytes(at_end), millis(opened)),
             at_end < MEMORY,
         )
-        .number(Number::megabytes("at_end", at_end)),
-        Row::new(
+        .number(BenchNumber::megabytes("at_end", at_end)),
+        FigureRow::new(
             "terminal client: the same after paging up 300 times",
             "< 30 MB",
             format!("{}, at most {}", megabytes(after.now), megabytes(after.peak)),
             after.now < MEMORY,
         )
-        .number(Number::megabytes("paged_up", after.now)),
+        .number(BenchNumber::megabytes("paged_up", after.now)),
     ])
 }
 
-fn open(bench: &Bench, data: &Path, more: &[String], size: (u16, u16)) -> Result<Terminal> {
+fn open(bench: &BenchSetup, data: &Path, more: &[String], size: (u16, u16)) -> Result<BenchTerminal> {
     let config = bench.starter.config_file();
     let mut arguments = vec!["tui".to_owned(), "--data-dir".to_owned(), data.display().to_string()];
     arguments.extend(["--config".to_owned(), config.display().to_string()]);
     arguments.extend_from_slice(more);
-    Terminal::start(bench.starter.binary(), &arguments, &bench.work.path().join("workspace"), size)
+    BenchTerminal::start(bench.starter.binary(), &arguments, &bench.work.path().join("workspace"), size)
 }
 
-fn sample(terminal: &mut Terminal, first: &mut Samples, ready: &mut Samples) -> Result<()> {
+fn sample(terminal: &mut BenchTerminal, first: &mut Samples, ready: &mut Samples) -> Result<()> {
     let at = terminal.until("the first frame", |screen| screen.shows("what is to be done?"))?;
     first.push(at - terminal.started);
     let at = terminal.until("a daemon", |screen| screen.shows("a session begins here"))?;
@@ -220,7 +220,7 @@ fn sample(terminal: &mut Terminal, first: &mut Samples, ready: &mut Samples) -> 
 }
 
 /// Ends the daemon that the client has started, whose process it names.
-fn stop_started(terminal: &mut Terminal) -> Result<()> {
+fn stop_started(terminal: &mut BenchTerminal) -> Result<()> {
     terminal.until("the daemon's process", |screen| started(screen).is_some())?;
     let pid = started(terminal.screen()).and_then(Pid::from_raw).context("the process has a number")?;
     kill_process(pid, Signal::TERM)?;
@@ -228,28 +228,28 @@ fn stop_started(terminal: &mut Terminal) -> Result<()> {
     Ok(())
 }
 
-fn started(screen: &Screen) -> Option<i32> {
+fn started(screen: &VirtualScreen) -> Option<i32> {
     let row = screen.rows().find(|row| row.contains("(process "))?;
     row.split_once("(process ")?.1.split(')').next()?.parse().ok()
 }
 
-async fn session(daemon: &Daemon, workspace: &str) -> Result<String> {
+async fn session(daemon: &MeasuredDaemon, workspace: &str) -> Result<String> {
     let body = json!({"workspace_path": workspace}).to_string();
     let answer = daemon.door.connect().await?.ask("POST", "/v1/sessions", Some(&body)).await?;
     let answer: serde_json::Value = serde_json::from_slice(&answer)?;
     Ok(answer["session_id"].as_str().context("a session has an id")?.to_owned())
 }
 
-async fn say(daemon: &Daemon, id: &str, plan: Plan) -> Result<()> {
+async fn say(daemon: &MeasuredDaemon, id: &str, plan: AnswerPlan) -> Result<()> {
     let part = json!({"type": "text", "text": plan.prompt()});
     let message = json!({"role": "user", "parts": [part]}).to_string();
     let path = format!("/v1/sessions/{id}/messages");
     daemon.door.connect().await?.ask("POST", &path, Some(&message)).await.map(drop)
 }
 
-fn row(name: &str, figure: &str, target: &str, samples: &Samples, limit: Duration) -> Row {
+fn row(name: &str, figure: &str, target: &str, samples: &Samples, limit: Duration) -> FigureRow {
     let worst = millis(samples.percentile(100));
     let measured = format!("{}, worst of {} {worst}", millis(samples.median()), samples.count());
-    Row::new(figure, target, measured, samples.median() < limit)
-        .number(Number::millis(name, samples.median()))
+    FigureRow::new(figure, target, measured, samples.median() < limit)
+        .number(BenchNumber::millis(name, samples.median()))
 }

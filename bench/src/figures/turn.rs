@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Bench;
-use crate::answer::Plan;
+use super::BenchSetup;
+use crate::answer::AnswerPlan;
 use crate::client::BareClient;
 use crate::load;
-use crate::number::Number;
+use crate::number::BenchNumber;
 use crate::process::{self, kilobytes};
-use crate::report::Row;
+use crate::report::FigureRow;
 use crate::samples::{micros, millis};
 
 /// Turns in each session.
@@ -22,8 +22,8 @@ const TURNS_EACH: usize = 10;
 const NAMED_FILES: usize = 4;
 
 /// Processor time and writes of a turn of ten deltas.
-pub(super) async fn short(bench: &Bench) -> Result<Vec<Row>> {
-    let (sessions, plan) = (bench.count(20, 1), Plan::new(10, 2));
+pub(super) async fn short(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (sessions, plan) = (bench.count(20, 1), AnswerPlan::new(10, 2));
     let turns = u32::try_from(sessions * TURNS_EACH)?;
     let before = process::this_thread()?;
     let mut direct = BareClient::new(bench.mock.address).await?;
@@ -55,19 +55,25 @@ pub(super) async fn short(bench: &Bench) -> Result<Vec<Row>> {
         .collect();
     let measured = format!("{}; files grow by {}: {}", kilobytes(written), kilobytes(kept), named.join(", "));
     Ok(vec![
-        Row::information(format!("processor time of a turn of {} deltas", plan.deltas), millis(processor))
-            .bare(millis(bare))
-            .number(Number::millis("processor", processor)),
-        Row::information(format!("bytes written to disk for a turn of {} deltas", plan.deltas), measured)
-            .bare("0 KB")
-            .number(Number::kilobytes("written", written))
-            .number(Number::kilobytes("kept", kept)),
+        FigureRow::information(
+            format!("processor time of a turn of {} deltas", plan.deltas),
+            millis(processor),
+        )
+        .bare(millis(bare))
+        .number(BenchNumber::millis("processor", processor)),
+        FigureRow::information(
+            format!("bytes written to disk for a turn of {} deltas", plan.deltas),
+            measured,
+        )
+        .bare("0 KB")
+        .number(BenchNumber::kilobytes("written", written))
+        .number(BenchNumber::kilobytes("kept", kept)),
     ])
 }
 
 /// Processor time of an additional delta in a single session.
-pub(super) async fn delta(bench: &Bench) -> Result<Vec<Row>> {
-    let (long, short) = (Plan::new(bench.count(2000, 50), 3), Plan::new(1, 3));
+pub(super) async fn delta(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
+    let (long, short) = (AnswerPlan::new(bench.count(2000, 50), 3), AnswerPlan::new(1, 3));
     let deltas = u32::try_from(long.deltas - short.deltas)?;
     let mut direct = BareClient::new(bench.mock.address).await?;
     direct.turn(short).await?;
@@ -87,9 +93,9 @@ pub(super) async fn delta(bench: &Bench) -> Result<Vec<Row>> {
     daemon.stop()?;
     let each = costs / deltas / rounds;
     Ok(vec![
-        Row::information("one delta of the only session that streams, processor time", micros(each))
+        FigureRow::information("one delta of the only session that streams, processor time", micros(each))
             .bare(micros(bare))
-            .number(Number::micros("delta", each)),
+            .number(BenchNumber::micros("delta", each)),
     ])
 }
 

@@ -3,38 +3,38 @@
 
 use serde::Deserialize;
 
-use crate::answer::Plan;
+use crate::answer::AnswerPlan;
 
 /// The protocol of a request, and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum MockProtocol {
     Chat,
     Responses,
 }
 
 /// A request that can be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) wire: Wire,
-    pub(super) plan: Plan,
+pub(super) struct MockRequest {
+    pub(super) wire: MockProtocol,
+    pub(super) plan: AnswerPlan,
     /// Whether the answer is a call of a tool, whose result then comes with another request.
     pub(super) calls_tool: bool,
 }
 
-impl Wire {
+impl MockProtocol {
     /// The protocol that is spoken at the path of this request line.
-    pub(super) fn at(request_line: &str) -> Option<Wire> {
+    pub(super) fn at(request_line: &str) -> Option<MockProtocol> {
         let path = request_line.strip_prefix("POST ")?.split(' ').next()?;
         match path {
-            "/v1/chat/completions" => Some(Wire::Chat),
-            "/v1/responses" => Some(Wire::Responses),
+            "/v1/chat/completions" => Some(MockProtocol::Chat),
+            "/v1/responses" => Some(MockProtocol::Responses),
             _ => None,
         }
     }
 
     /// What is asked for, if it is a plan.
-    pub(super) fn asked(self, body: &[u8]) -> Option<Asked> {
-        let request: Request = serde_json::from_slice(body).ok()?;
+    pub(super) fn asked(self, body: &[u8]) -> Option<MockRequest> {
+        let request: MockRequestBody = serde_json::from_slice(body).ok()?;
         let messages = &request.messages;
         let plan_at = |at: usize| messages[at].content.as_ref()?.plan();
         let is_behind_result = |at: usize| at > 0 && messages[at - 1].role == "tool";
@@ -42,12 +42,12 @@ impl Wire {
         let asking = of_user.find(|at| plan_at(*at).is_some() || !is_behind_result(*at))?;
         let plan = plan_at(asking)?;
         let has_result = messages[asking..].iter().any(|message| message.role == "tool");
-        Some(Asked { wire: self, plan, calls_tool: plan.tool && !has_result })
+        Some(MockRequest { wire: self, plan, calls_tool: plan.tool && !has_result })
     }
 }
 
 #[derive(Deserialize)]
-struct Request {
+struct MockRequestBody {
     #[serde(alias = "input")]
     messages: Vec<Message>,
 }
@@ -74,10 +74,10 @@ struct Part {
 }
 
 impl Content {
-    fn plan(&self) -> Option<Plan> {
+    fn plan(&self) -> Option<AnswerPlan> {
         match self {
-            Content::Text(text) => Plan::parse(text),
-            Content::Parts(parts) => parts.iter().find_map(|part| Plan::parse(&part.text)),
+            Content::Text(text) => AnswerPlan::parse(text),
+            Content::Parts(parts) => parts.iter().find_map(|part| AnswerPlan::parse(&part.text)),
         }
     }
 }
@@ -86,21 +86,21 @@ impl Content {
 mod tests {
     use serde_json::json;
 
-    use super::{Asked, Wire};
-    use crate::answer::Plan;
+    use super::{MockProtocol, MockRequest};
+    use crate::answer::AnswerPlan;
 
     #[test]
     fn both_protocols_say_what_is_asked_for() {
-        assert_eq!(Wire::at("POST /v1/responses HTTP/1.1"), Some(Wire::Responses));
-        assert_eq!(Wire::at("GET /v1/responses HTTP/1.1"), None);
-        assert_eq!(Wire::at("POST /v1/models HTTP/1.1"), None);
-        let plan = Plan::new(2, 1);
+        assert_eq!(MockProtocol::at("POST /v1/responses HTTP/1.1"), Some(MockProtocol::Responses));
+        assert_eq!(MockProtocol::at("GET /v1/responses HTTP/1.1"), None);
+        assert_eq!(MockProtocol::at("POST /v1/models HTTP/1.1"), None);
+        let plan = AnswerPlan::new(2, 1);
         let user = json!({"type": "message", "role": "user", "content": [
             {"type": "input_image", "image_url": "x"}, {"type": "input_text", "text": "bench:2x1"}]});
         let body = json!({"input": [user, {"type": "function_call_output", "output": "x"}]}).to_string();
-        let asked = Wire::Responses.asked(body.as_bytes());
-        assert_eq!(asked, Some(Asked { wire: Wire::Responses, plan, calls_tool: false }));
-        assert_eq!(Wire::Chat.asked(b"{}"), None);
+        let asked = MockProtocol::Responses.asked(body.as_bytes());
+        assert_eq!(asked, Some(MockRequest { wire: MockProtocol::Responses, plan, calls_tool: false }));
+        assert_eq!(MockProtocol::Chat.asked(b"{}"), None);
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
         let result = json!({"role": "tool", "content": "", "tool_call_id": "1"});
         let calls = |messages: &[&serde_json::Value]| {
             let body = json!({"messages": messages}).to_string();
-            Wire::Chat.asked(body.as_bytes()).unwrap().calls_tool
+            MockProtocol::Chat.asked(body.as_bytes()).unwrap().calls_tool
         };
         assert!(calls(&[&user]));
         assert!(!calls(&[&user, &result]));

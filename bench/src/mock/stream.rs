@@ -9,8 +9,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
-use super::request::{Asked, Wire};
-use crate::answer::{Plan, write_cell};
+use super::request::{MockProtocol, MockRequest};
+use crate::answer::{AnswerPlan, write_cell};
 use crate::clock;
 
 const HEAD: &[u8] =
@@ -18,8 +18,8 @@ const HEAD: &[u8] =
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// Sends the answer, each delta at its time.
-pub(super) async fn stream(to: &mut TcpStream, asked: Asked) -> Result<()> {
-    let Asked { wire, plan, calls_tool } = asked;
+pub(super) async fn stream(to: &mut TcpStream, asked: MockRequest) -> Result<()> {
+    let MockRequest { wire, plan, calls_tool } = asked;
     if calls_tool {
         return Ok(to.write_all(&[HEAD, &tool_call(), LAST_CHUNK].concat()).await?);
     }
@@ -34,7 +34,7 @@ pub(super) async fn stream(to: &mut TcpStream, asked: Asked) -> Result<()> {
         }
         let place = cell..cell + plan.cell;
         write_cell(&mut chunk[place.clone()], index, clock::now());
-        if wire == Wire::Responses {
+        if wire == MockProtocol::Responses {
             text += &String::from_utf8_lossy(&chunk[place]);
         }
         waiting.extend_from_slice(&chunk);
@@ -59,12 +59,12 @@ fn turn(every: Duration) -> Duration {
 }
 
 /// The chunk of a delta, and where its cell begins.
-fn delta(wire: Wire, plan: Plan) -> (Vec<u8>, usize) {
+fn delta(wire: MockProtocol, plan: AnswerPlan) -> (Vec<u8>, usize) {
     // Nothing else in an event is made of so many zeros.
     let blank = "0".repeat(plan.cell);
     let chunk = match wire {
-        Wire::Chat => chat(&json!([choice(&json!({"content": blank}), None)])),
-        Wire::Responses => response_event(
+        MockProtocol::Chat => chat(&json!([choice(&json!({"content": blank}), None)])),
+        MockProtocol::Responses => response_event(
             "response.output_text.delta",
             json!({"item_id": "msg_bench", "output_index": 0, "content_index": 0, "delta": blank}),
         ),
@@ -74,10 +74,10 @@ fn delta(wire: Wire, plan: Plan) -> (Vec<u8>, usize) {
 }
 
 /// What comes before the first delta.
-fn before(wire: Wire) -> Vec<u8> {
+fn before(wire: MockProtocol) -> Vec<u8> {
     match wire {
-        Wire::Chat => Vec::new(),
-        Wire::Responses => {
+        MockProtocol::Chat => Vec::new(),
+        MockProtocol::Responses => {
             let response =
                 json!({"id": "resp_bench", "object": "response", "status": "in_progress", "output": []});
             let item = json!({"id": "msg_bench", "type": "message", "status": "in_progress", "role": "assistant", "content": []});
@@ -90,10 +90,10 @@ fn before(wire: Wire) -> Vec<u8> {
     }
 }
 
-fn end(wire: Wire, plan: Plan, text: &str) -> Vec<u8> {
+fn end(wire: MockProtocol, plan: AnswerPlan, text: &str) -> Vec<u8> {
     let tokens = plan.deltas;
     match wire {
-        Wire::Chat => {
+        MockProtocol::Chat => {
             let usage = json!({"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1});
             [
                 chat(&json!([choice(&json!({}), Some("stop"))])),
@@ -102,7 +102,7 @@ fn end(wire: Wire, plan: Plan, text: &str) -> Vec<u8> {
             ]
             .concat()
         }
-        Wire::Responses => {
+        MockProtocol::Responses => {
             let part = json!({"type": "output_text", "text": text, "annotations": []});
             let item = json!({"id": "msg_bench", "type": "message", "status": "completed", "role": "assistant", "content": [part]});
             let usage = json!({"input_tokens": 1, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": tokens,

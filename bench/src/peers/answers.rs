@@ -5,23 +5,28 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::answer::{Answer, Plan, Streamed};
+use crate::answer::{AnswerPlan, AnswerTimings, AssembledAnswer};
 use crate::clock;
-use crate::load::Outcome;
+use crate::load::LoadOutcome;
 
 /// Answers that are still to come, by session.
-pub(super) struct Answers {
-    waiting: HashMap<String, Answer>,
+pub(super) struct PendingAnswers {
+    waiting: HashMap<String, AssembledAnswer>,
     asked: u64,
     start: Instant,
-    outcome: Outcome,
+    outcome: LoadOutcome,
 }
 
-impl Answers {
+impl PendingAnswers {
     /// All sessions are asked from now on.
-    pub(super) fn to(sessions: &[String], plan: Plan) -> Answers {
-        let waiting = sessions.iter().map(|session| (session.clone(), Answer::to(plan))).collect();
-        Answers { waiting, asked: clock::now(), start: Instant::now(), outcome: Outcome::default() }
+    pub(super) fn to(sessions: &[String], plan: AnswerPlan) -> PendingAnswers {
+        let waiting = sessions.iter().map(|session| (session.clone(), AssembledAnswer::to(plan))).collect();
+        PendingAnswers {
+            waiting,
+            asked: clock::now(),
+            start: Instant::now(),
+            outcome: LoadOutcome::default(),
+        }
     }
 
     /// Whether none is left.
@@ -40,7 +45,7 @@ impl Answers {
     /// Takes the end of an answer, which has to be whole.
     pub(super) fn end(&mut self, session: &str) -> Result<()> {
         if let Some(answer) = self.waiting.remove(session) {
-            let Streamed { first, latencies } = answer.streamed(self.asked)?;
+            let AnswerTimings { first, latencies } = answer.streamed(self.asked)?;
             self.outcome.firsts.push(first);
             self.outcome.latencies.extend(latencies);
             self.outcome.wall = self.start.elapsed();
@@ -49,23 +54,23 @@ impl Answers {
     }
 
     /// What was measured.
-    pub(super) fn outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> LoadOutcome {
         self.outcome
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Answers;
-    use crate::answer::{Plan, write_cell};
+    use super::PendingAnswers;
+    use crate::answer::{AnswerPlan, write_cell};
 
     #[test]
     fn an_answer_that_ends_before_it_is_whole_is_an_error() {
-        let plan = Plan::new(1, 1);
+        let plan = AnswerPlan::new(1, 1);
         let mut cell = vec![0; plan.cell];
         write_cell(&mut cell, 0, 1);
         let cell = String::from_utf8(cell).unwrap();
-        let mut answers = Answers::to(&["a".to_owned(), "b".to_owned()], plan);
+        let mut answers = PendingAnswers::to(&["a".to_owned(), "b".to_owned()], plan);
         answers.text("other", "nothing like a cell at all").unwrap();
         answers.text("a", &cell).unwrap();
         answers.end("a").unwrap();

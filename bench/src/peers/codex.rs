@@ -4,12 +4,12 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Peer;
-use super::answers::Answers;
+use super::BenchPeer;
+use super::answers::PendingAnswers;
 use super::install::{Package, architecture};
-use super::site::{JsonLines, Site};
-use crate::answer::Plan;
-use crate::load::Outcome;
+use super::site::{JsonLines, PeerEnvironment};
+use crate::answer::AnswerPlan;
+use crate::load::LoadOutcome;
 
 pub(super) const PACKAGES: &[Package] = &[Package { name: "@openai/codex", version: "0.169.0" }];
 
@@ -18,8 +18,8 @@ pub(super) struct Codex {
     requests: u64,
 }
 
-impl Peer for Codex {
-    async fn start(site: &Site) -> Result<Codex> {
+impl BenchPeer for Codex {
+    async fn start(site: &PeerEnvironment) -> Result<Codex> {
         let config = format!(
             "model = \"bench\"\nmodel_provider = \"mock\"\ncheck_for_update_on_startup = false\n\
              [analytics]\nenabled = false\n[model_providers.mock]\nname = \"mock\"\nbase_url = \"{}\"\n\
@@ -42,7 +42,7 @@ impl Peer for Codex {
         self.server.id().into_iter().collect()
     }
 
-    async fn open(&mut self, _: &Site, count: usize) -> Result<Vec<String>> {
+    async fn open(&mut self, _: &PeerEnvironment, count: usize) -> Result<Vec<String>> {
         let mut threads = Vec::with_capacity(count);
         for _ in 0..count {
             let started = self.call("thread/start", json!({})).await?;
@@ -51,8 +51,8 @@ impl Peer for Codex {
         Ok(threads)
     }
 
-    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome> {
-        let mut answers = Answers::to(sessions, plan);
+    async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
+        let mut answers = PendingAnswers::to(sessions, plan);
         for thread in sessions {
             let input = json!([{"type": "text", "text": plan.prompt()}]);
             self.send("turn/start", json!({"threadId": thread, "input": input})).await?;

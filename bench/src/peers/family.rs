@@ -9,16 +9,16 @@ use crate::process;
 /// Resources used so far by processes and their descendants. Bytes written by children that have ended are not included:
 /// the kernel does not add them to the parent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Family {
+pub(super) struct ProcessTreeUsage {
     pub(super) resident: u64,
     pub(super) peak: u64,
     pub(super) processor: Duration,
     pub(super) written: u64,
 }
 
-impl Family {
-    pub(super) fn of(roots: &[u32]) -> Result<Family> {
-        let mut family = Family::default();
+impl ProcessTreeUsage {
+    pub(super) fn of(roots: &[u32]) -> Result<ProcessTreeUsage> {
+        let mut family = ProcessTreeUsage::default();
         let mut left = roots.to_vec();
         while let Some(pid) = left.pop() {
             family.add(pid).or_else(|error| if roots.contains(&pid) { Err(error) } else { Ok(()) })?;
@@ -40,19 +40,19 @@ impl Family {
 
 #[cfg(test)]
 mod tests {
-    use super::Family;
+    use super::ProcessTreeUsage;
 
     #[test]
     fn a_child_is_counted_with_its_parent() {
-        let alone = Family::of(&[std::process::id()]).unwrap().resident;
+        let alone = ProcessTreeUsage::of(&[std::process::id()]).unwrap().resident;
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let one = Family::of(&[child.id()]).unwrap();
-        let both = Family::of(&[std::process::id()]).unwrap();
+        let one = ProcessTreeUsage::of(&[child.id()]).unwrap();
+        let both = ProcessTreeUsage::of(&[std::process::id()]).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(one.resident > 0 && one.peak >= one.resident, "{one:?}");
         assert!(both.peak > alone && both.resident > one.resident, "{both:?}");
-        assert!(Family::of(&[child.id()]).is_err());
+        assert!(ProcessTreeUsage::of(&[child.id()]).is_err());
     }
 }

@@ -11,15 +11,15 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
 use tokio::time::timeout;
 
-use super::Peer;
-use super::answers::Answers;
+use super::BenchPeer;
+use super::answers::PendingAnswers;
 use super::install::{Package, architecture};
-use super::site::{ANSWER_LIMIT, Site};
-use crate::answer::Plan;
+use super::site::{ANSWER_LIMIT, PeerEnvironment};
+use crate::answer::AnswerPlan;
 use crate::daemon::free_address;
-use crate::load::Outcome;
-use crate::sse::Events;
-use crate::wire::Connection;
+use crate::load::LoadOutcome;
+use crate::sse::SseBuffer;
+use crate::wire::HttpConnection;
 
 pub(super) const PACKAGES: &[Package] = &[Package { name: "opencode-ai", version: "1.18.33" }];
 
@@ -36,12 +36,12 @@ pub(super) struct Opencode {
     /// Kept open, because it may write more.
     _stdout: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
-    follower: Connection,
-    events: Events,
+    follower: HttpConnection,
+    events: SseBuffer,
 }
 
-impl Peer for Opencode {
-    async fn start(site: &Site) -> Result<Opencode> {
+impl BenchPeer for Opencode {
+    async fn start(site: &PeerEnvironment) -> Result<Opencode> {
         let model =
             json!({"name": "bench", "tool_call": true, "limit": {"context": 100_000, "output": 4_000}});
         let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "mock", "models": {"bench": model},
@@ -66,19 +66,19 @@ impl Peer for Opencode {
             bail!("it did not start: {}", site.complaint())
         };
         timeout(ANSWER_LIMIT, listening).await.context("it does not listen")??;
-        Connection::open(address, None).await?.ask("GET", "/global/health", None).await?;
-        let mut follower = Connection::open(address, None).await?;
+        HttpConnection::open(address, None).await?.ask("GET", "/global/health", None).await?;
+        let mut follower = HttpConnection::open(address, None).await?;
         let status = follower.send("GET", "/event", None).await?;
         ensure!(status == 200, "the stream of events is answered with {status}");
-        Ok(Opencode { child, _stdout: stdout, address, follower, events: Events::default() })
+        Ok(Opencode { child, _stdout: stdout, address, follower, events: SseBuffer::default() })
     }
 
     fn processes(&self) -> Vec<u32> {
         self.child.id().into_iter().collect()
     }
 
-    async fn open(&mut self, _: &Site, count: usize) -> Result<Vec<String>> {
-        let mut connection = Connection::open(self.address, None).await?;
+    async fn open(&mut self, _: &PeerEnvironment, count: usize) -> Result<Vec<String>> {
+        let mut connection = HttpConnection::open(self.address, None).await?;
         let mut sessions = Vec::with_capacity(count);
         for _ in 0..count {
             let made: Value = serde_json::from_slice(&connection.ask("POST", "/session", Some("{}")).await?)?;
@@ -87,8 +87,8 @@ impl Peer for Opencode {
         Ok(sessions)
     }
 
-    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome> {
-        let answers = Answers::to(sessions, plan);
+    async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
+        let answers = PendingAnswers::to(sessions, plan);
         let posts = try_join_all(sessions.iter().map(|session| prompt(self.address, session, plan)));
         let (_, answers) = tokio::try_join!(posts, follow(&mut self.follower, &mut self.events, answers))?;
         Ok(answers.outcome())
@@ -99,13 +99,17 @@ impl Peer for Opencode {
     }
 }
 
-async fn prompt(address: SocketAddr, session: &str, plan: Plan) -> Result<()> {
+async fn prompt(address: SocketAddr, session: &str, plan: AnswerPlan) -> Result<()> {
     let body = json!({"parts": [{"type": "text", "text": plan.prompt()}]}).to_string();
     let path = format!("/session/{session}/prompt_async");
-    Connection::open(address, None).await?.ask("POST", &path, Some(&body)).await.map(drop)
+    HttpConnection::open(address, None).await?.ask("POST", &path, Some(&body)).await.map(drop)
 }
 
-async fn follow(follower: &mut Connection, events: &mut Events, mut answers: Answers) -> Result<Answers> {
+async fn follow(
+    follower: &mut HttpConnection,
+    events: &mut SseBuffer,
+    mut answers: PendingAnswers,
+) -> Result<PendingAnswers> {
     while !answers.have_ended() {
         ensure!(follower.read(&mut events.bytes).await?, "the stream of events ended");
         while let Some(event) = events.take()? {

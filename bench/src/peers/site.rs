@@ -19,7 +19,7 @@ pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The environment of one peer.
-pub(super) struct Site {
+pub(super) struct PeerEnvironment {
     /// The directory of its packages; for our own daemon, the path of its binary.
     pub(super) programs: PathBuf,
     /// Its home directory.
@@ -30,7 +30,7 @@ pub(super) struct Site {
     pub(super) mock: SocketAddr,
 }
 
-impl Site {
+impl PeerEnvironment {
     /// The address of the model server as OpenAI's clients want it.
     pub(super) fn base_url(&self) -> String {
         format!("http://{}/v1", self.mock)

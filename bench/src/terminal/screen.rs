@@ -3,7 +3,7 @@
 
 /// Rows of letters.
 #[derive(Debug, Clone)]
-pub struct Screen {
+pub struct VirtualScreen {
     cells: Vec<Vec<char>>,
     row: usize,
     column: usize,
@@ -11,10 +11,10 @@ pub struct Screen {
     ahead: Vec<u8>,
 }
 
-impl Screen {
+impl VirtualScreen {
     /// An empty screen.
-    pub fn new(columns: usize, rows: usize) -> Screen {
-        Screen { cells: vec![vec![' '; columns]; rows], row: 0, column: 0, ahead: Vec::new() }
+    pub fn new(columns: usize, rows: usize) -> VirtualScreen {
+        VirtualScreen { cells: vec![vec![' '; columns]; rows], row: 0, column: 0, ahead: Vec::new() }
     }
 
     /// Whether a text stands on one of its rows.
@@ -116,13 +116,13 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::Screen;
+    use super::VirtualScreen;
 
     #[test]
     fn letters_stand_where_the_cursor_was_however_they_are_cut() {
         let drawn = "\x1b[?1049h\x1b[2J\x1b[2;3H\x1b[38;2;1;2;3mgrün\x1b[0m\x1b[1;1Hab\x1b]0;title\x07c\x1b[2;5H\x1b[K";
         for piece in 1..drawn.len() {
-            let mut screen = Screen::new(10, 2);
+            let mut screen = VirtualScreen::new(10, 2);
             for bytes in drawn.as_bytes().chunks(piece) {
                 screen.feed(bytes);
             }

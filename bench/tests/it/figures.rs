@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ostler_bench::figures::{Bench, FIGURES, WITHOUT_DAEMON};
-use ostler_bench::number::Number;
+use ostler_bench::figures::{BenchSetup, FIGURES, WITHOUT_DAEMON};
+use ostler_bench::number::BenchNumber;
 
 /// The daemon of the same build; none when only this package was built.
 fn daemon() -> Option<PathBuf> {
@@ -15,14 +15,14 @@ fn daemon() -> Option<PathBuf> {
 }
 
 /// Measures figures quickly, and checks what every one of their rows has to have.
-async fn measure(figures: &[&str]) -> Vec<Number> {
+async fn measure(figures: &[&str]) -> Vec<BenchNumber> {
     let Some(binary) = daemon() else {
         eprintln!("not run: there is no daemon beside this test; build the whole workspace");
         return Vec::new();
     };
     let place = tempfile::tempdir().unwrap();
-    let bench = Bench::new(&binary, place.path(), None, true).unwrap();
-    let mut numbers: Vec<Number> = Vec::new();
+    let bench = BenchSetup::new(&binary, place.path(), None, true).unwrap();
+    let mut numbers: Vec<BenchNumber> = Vec::new();
     for figure in figures {
         let rows = bench.measure(figure).await.unwrap_or_else(|error| panic!("{figure}: {error:#}"));
         for row in rows {

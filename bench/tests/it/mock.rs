@@ -2,12 +2,12 @@
 //! refusals. How exact the times are is measured by every run of the bench, not here.
 
 use anyhow::Result;
-use ostler_bench::answer::Plan;
+use ostler_bench::answer::AnswerPlan;
 use ostler_bench::client::BareClient;
 use ostler_bench::clock;
-use ostler_bench::mock::Mock;
-use ostler_bench::sse::Events;
-use ostler_bench::wire::Connection;
+use ostler_bench::mock::MockModelServer;
+use ostler_bench::sse::SseBuffer;
+use ostler_bench::wire::HttpConnection;
 use serde_json::{Value, json};
 
 fn request(prompt: &str) -> String {
@@ -20,8 +20,8 @@ fn request(prompt: &str) -> String {
     json!({"model": "bench", "stream": true, "messages": messages, "tools": []}).to_string()
 }
 
-async fn events(connection: &mut Connection, prompt: &str) -> Result<Vec<String>> {
-    let mut events = Events::default();
+async fn events(connection: &mut HttpConnection, prompt: &str) -> Result<Vec<String>> {
+    let mut events = SseBuffer::default();
     events.bytes = connection.ask("POST", "/v1/chat/completions", Some(&request(prompt))).await?;
     let mut data = Vec::new();
     while let Some(event) = events.take()? {
@@ -34,8 +34,8 @@ async fn events(connection: &mut Connection, prompt: &str) -> Result<Vec<String>
 
 #[tokio::test]
 async fn an_answer_is_a_stream_of_chunks_that_say_when_they_were_sent() {
-    let mock = Mock::start().unwrap();
-    let mut connection = Connection::open(mock.address, None).await.unwrap();
+    let mock = MockModelServer::start().unwrap();
+    let mut connection = HttpConnection::open(mock.address, None).await.unwrap();
     // Both on one connection, as a client with a pool would.
     for (prompt, deltas, size) in [("bench:3x1x40", 3, 40), ("fast:5", 5, 24)] {
         let before = clock::now();
@@ -61,12 +61,12 @@ async fn an_answer_is_a_stream_of_chunks_that_say_when_they_were_sent() {
 
 #[tokio::test]
 async fn an_answer_over_responses_ends_with_the_text_of_its_deltas() {
-    let mock = Mock::start().unwrap();
-    let mut connection = Connection::open(mock.address, None).await.unwrap();
+    let mock = MockModelServer::start().unwrap();
+    let mut connection = HttpConnection::open(mock.address, None).await.unwrap();
     let user =
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "bench:3x1"}]});
     let request = json!({"model": "bench", "stream": true, "input": [user]}).to_string();
-    let mut stream = Events::default();
+    let mut stream = SseBuffer::default();
     stream.bytes = connection.ask("POST", "/v1/responses", Some(&request)).await.unwrap();
     let mut events: Vec<(String, Value)> = Vec::new();
     while let Some(event) = stream.take().unwrap() {
@@ -83,8 +83,8 @@ async fn an_answer_over_responses_ends_with_the_text_of_its_deltas() {
 
 #[tokio::test]
 async fn a_tool_is_called_before_the_answer_if_the_plan_says_so() {
-    let mock = Mock::start().unwrap();
-    let mut connection = Connection::open(mock.address, None).await.unwrap();
+    let mock = MockModelServer::start().unwrap();
+    let mut connection = HttpConnection::open(mock.address, None).await.unwrap();
     let data = events(&mut connection, "tool:2x0").await.unwrap();
     let chunk: Value = serde_json::from_str(&data[0]).unwrap();
     assert_eq!(chunk["choices"][0]["delta"]["tool_calls"][0]["function"]["name"], "shell");
@@ -93,8 +93,8 @@ async fn a_tool_is_called_before_the_answer_if_the_plan_says_so() {
 
 #[tokio::test]
 async fn what_is_no_plan_is_refused_and_the_connection_lives_on() {
-    let mock = Mock::start().unwrap();
-    let mut connection = Connection::open(mock.address, None).await.unwrap();
+    let mock = MockModelServer::start().unwrap();
+    let mut connection = HttpConnection::open(mock.address, None).await.unwrap();
     let refused = events(&mut connection, "hello").await.unwrap_err().to_string();
     assert!(refused.contains("400") && refused.contains("not a plan"), "{refused}");
     let unknown = connection.ask("GET", "/v1/models", None).await.unwrap_err().to_string();
@@ -104,11 +104,11 @@ async fn what_is_no_plan_is_refused_and_the_connection_lives_on() {
 
 #[tokio::test]
 async fn many_clients_get_their_whole_answers_side_by_side() {
-    let mock = Mock::start().unwrap();
-    let plan = Plan::new(4, 1);
+    let mock = MockModelServer::start().unwrap();
+    let plan = AnswerPlan::new(4, 1);
     let outcome = ostler_bench::load::bare(mock.address, 20, plan).await.unwrap();
     assert_eq!((outcome.firsts.count(), outcome.latencies.count()), (20, 80));
     let mut client = BareClient::new(mock.address).await.unwrap();
     assert_eq!(client.turn(plan).await.unwrap().latencies.len(), 4);
-    assert!(client.turn(Plan::new(0, 0)).await.unwrap().latencies.is_empty());
+    assert!(client.turn(AnswerPlan::new(0, 0)).await.unwrap().latencies.is_empty());
 }

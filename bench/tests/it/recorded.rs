@@ -1,14 +1,14 @@
 //! Recorded answers are answers: each protocol finds all of their deltas, again and again.
 
 use futures_util::StreamExt;
-use ostler_bench::recorded::{PROTOCOLS, Recorded};
-use ostler_models::{ModelEvent, ModelRequest, Models, ProviderConfig};
+use ostler_bench::recorded::{PROTOCOLS, RecordedServer};
+use ostler_models::{ModelEvent, ModelRegistry, ModelRequest, ProviderConfig};
 
 #[tokio::test]
 async fn each_protocol_reads_a_recorded_answer_to_its_end() {
     for (kind, name) in PROTOCOLS {
-        let server = Recorded::start(kind, 30).unwrap();
-        let models = Models::new(vec![ProviderConfig::new("recorded", kind, server.base_url())]);
+        let server = RecordedServer::start(kind, 30).unwrap();
+        let models = ModelRegistry::new(vec![ProviderConfig::new("recorded", kind, server.base_url())]);
         let model = models.resolve("recorded:m").unwrap();
         for _ in 0..2 {
             let answer = model.stream(ModelRequest::new(Vec::new()));

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ostler_bench::call::Caller;
-use ostler_bench::tree::{NEEDLE, NEEDLE_EVERY, Tree};
+use ostler_bench::call::ToolCaller;
+use ostler_bench::tree::{NEEDLE, NEEDLE_EVERY, SourceTree};
 use ostler_tools::Tools;
 use serde_json::json;
 
@@ -14,23 +14,23 @@ const FILES: usize = 240;
 #[test]
 fn a_tree_is_always_the_same_and_about_as_large_as_asked() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let tree = Tree::make(one.path(), FILES, 2_000).unwrap();
+    let tree = SourceTree::make(one.path(), FILES, 2_000).unwrap();
     let files = sources(&tree.root);
     assert_eq!(files.len(), FILES);
     assert_eq!(files.values().map(|text| text.len() as u64).sum::<u64>(), tree.bytes);
     assert!((1_500..3_000).contains(&(tree.bytes / FILES as u64)), "{}", tree.bytes);
-    assert_eq!(sources(&Tree::make(other.path(), FILES, 2_000).unwrap().root), files);
+    assert_eq!(sources(&SourceTree::make(other.path(), FILES, 2_000).unwrap().root), files);
     // What is there is not made again.
     std::fs::remove_dir_all(tree.root.join("part0")).unwrap();
-    assert_eq!(Tree::make(one.path(), FILES, 2_000).unwrap().bytes, tree.bytes);
+    assert_eq!(SourceTree::make(one.path(), FILES, 2_000).unwrap().bytes, tree.bytes);
     assert!(sources(&tree.root).is_empty());
 }
 
 #[tokio::test]
 async fn every_file_is_mapped_and_every_needle_is_found() {
     let folder = tempfile::tempdir().unwrap();
-    let tree = Tree::make(folder.path(), FILES, 2_000).unwrap();
-    let caller = Caller::new(Tools::builtin(), &tree.root);
+    let tree = SourceTree::make(folder.path(), FILES, 2_000).unwrap();
+    let caller = ToolCaller::new(Tools::builtin(), &tree.root);
     let (map, _) = caller.call("repo_map", &json!({})).await.unwrap();
     assert_eq!(map["all_files"], FILES);
     assert!(map["all_definitions"].as_u64().unwrap() >= 3 * FILES as u64, "{map}");

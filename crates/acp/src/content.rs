@@ -12,7 +12,7 @@ use crate::plain;
 
 /// A piece of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum AcpContentPiece {
     /// Text.
     Text(String),
     /// A picture.
@@ -49,7 +49,7 @@ pub enum Piece {
 
 /// What an agent takes in a prompt besides text and links.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Accepts {
+pub struct AcceptedContent {
     /// Pictures.
     pub images: bool,
     /// Sounds.
@@ -58,27 +58,27 @@ pub struct Accepts {
     pub files: bool,
 }
 
-impl From<&PromptCapabilities> for Accepts {
-    fn from(abilities: &PromptCapabilities) -> Accepts {
-        Accepts { images: abilities.image, audio: abilities.audio, files: abilities.embedded_context }
+impl From<&PromptCapabilities> for AcceptedContent {
+    fn from(abilities: &PromptCapabilities) -> AcceptedContent {
+        AcceptedContent { images: abilities.image, audio: abilities.audio, files: abilities.embedded_context }
     }
 }
 
 /// The piece as an agent is sent it. What it does not take is said in words, so that nothing is left out
 /// unseen; a text file is then written out.
-pub fn to_block(piece: Piece, accepts: Accepts) -> ContentBlock {
+pub fn to_block(piece: AcpContentPiece, accepts: AcceptedContent) -> ContentBlock {
     match piece {
-        Piece::Text(text) => ContentBlock::from(text),
-        Piece::Image { mime_type, bytes } if accepts.images => {
+        AcpContentPiece::Text(text) => ContentBlock::from(text),
+        AcpContentPiece::Image { mime_type, bytes } if accepts.images => {
             ContentBlock::Image(ImageContent::new(STANDARD.encode(bytes), mime_type))
         }
-        Piece::Audio { mime_type, bytes } if accepts.audio => {
+        AcpContentPiece::Audio { mime_type, bytes } if accepts.audio => {
             ContentBlock::Audio(AudioContent::new(STANDARD.encode(bytes), mime_type))
         }
-        Piece::Image { mime_type, .. } => left_out("A picture", &mime_type),
-        Piece::Audio { mime_type, .. } => left_out("A sound", &mime_type),
-        Piece::File { name, mime_type, bytes } => file(&name, mime_type, bytes, accepts),
-        Piece::Link { name, uri } => ContentBlock::ResourceLink(ResourceLink::new(name, uri)),
+        AcpContentPiece::Image { mime_type, .. } => left_out("A picture", &mime_type),
+        AcpContentPiece::Audio { mime_type, .. } => left_out("A sound", &mime_type),
+        AcpContentPiece::File { name, mime_type, bytes } => file(&name, mime_type, bytes, accepts),
+        AcpContentPiece::Link { name, uri } => ContentBlock::ResourceLink(ResourceLink::new(name, uri)),
     }
 }
 
@@ -86,7 +86,7 @@ fn left_out(what: &str, mime_type: &str) -> ContentBlock {
     ContentBlock::from(format!("[{what} ({mime_type}) is not shown here: this agent does not take any.]"))
 }
 
-fn file(name: &str, mime_type: String, bytes: Vec<u8>, accepts: Accepts) -> ContentBlock {
+fn file(name: &str, mime_type: String, bytes: Vec<u8>, accepts: AcceptedContent) -> ContentBlock {
     let uri = format!("attachment:///{}", plain(name, 200));
     match (String::from_utf8(bytes), accepts.files) {
         (Ok(text), true) => {
@@ -106,27 +106,29 @@ fn file(name: &str, mime_type: String, bytes: Vec<u8>, accepts: Accepts) -> Cont
 }
 
 /// A piece that somebody sent. One that cannot be read is said so in its place.
-pub fn from_block(block: &ContentBlock) -> Piece {
+pub fn from_block(block: &ContentBlock) -> AcpContentPiece {
     let decoded = |data: &str| STANDARD.decode(data.trim()).ok();
     match block {
-        ContentBlock::Text(text) => Piece::Text(text.text.clone()),
+        ContentBlock::Text(text) => AcpContentPiece::Text(text.text.clone()),
         ContentBlock::Image(image) => match decoded(&image.data) {
-            Some(bytes) => Piece::Image { mime_type: image.mime_type.clone(), bytes },
+            Some(bytes) => AcpContentPiece::Image { mime_type: image.mime_type.clone(), bytes },
             None => broken("picture"),
         },
         ContentBlock::Audio(audio) => match decoded(&audio.data) {
-            Some(bytes) => Piece::Audio { mime_type: audio.mime_type.clone(), bytes },
+            Some(bytes) => AcpContentPiece::Audio { mime_type: audio.mime_type.clone(), bytes },
             None => broken("sound"),
         },
-        ContentBlock::ResourceLink(link) => Piece::Link { name: link.name.clone(), uri: link.uri.clone() },
+        ContentBlock::ResourceLink(link) => {
+            AcpContentPiece::Link { name: link.name.clone(), uri: link.uri.clone() }
+        }
         ContentBlock::Resource(resource) => match &resource.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => Piece::File {
+            EmbeddedResourceResource::TextResourceContents(text) => AcpContentPiece::File {
                 name: text.uri.clone(),
                 mime_type: text.mime_type.clone().unwrap_or_else(|| "text/plain".to_owned()),
                 bytes: text.text.clone().into_bytes(),
             },
             EmbeddedResourceResource::BlobResourceContents(blob) => match decoded(&blob.blob) {
-                Some(bytes) => Piece::File {
+                Some(bytes) => AcpContentPiece::File {
                     name: blob.uri.clone(),
                     mime_type: blob
                         .mime_type
@@ -142,6 +144,6 @@ pub fn from_block(block: &ContentBlock) -> Piece {
     }
 }
 
-fn broken(what: &str) -> Piece {
-    Piece::Text(format!("[A {what} that cannot be read was left out.]"))
+fn broken(what: &str) -> AcpContentPiece {
+    AcpContentPiece::Text(format!("[A {what} that cannot be read was left out.]"))
 }

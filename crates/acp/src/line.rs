@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// What the other side sent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Incoming {
+pub enum AcpIncoming {
     /// It wants an answer.
     Request {
         /// What the answer is to be named by.
@@ -35,7 +35,7 @@ pub enum Incoming {
 
 /// A line that is no message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BadLine {
+pub struct AcpLineError {
     /// What the sender is to be told under. None where it must not be told, because its line was an answer.
     pub id: Option<RequestId>,
     /// What it is to be told.
@@ -43,7 +43,7 @@ pub struct BadLine {
 }
 
 /// Reads a line.
-pub fn parse(line: &str) -> Result<Incoming, BadLine> {
+pub fn parse(line: &str) -> Result<AcpIncoming, AcpLineError> {
     let value: Value =
         serde_json::from_str(line).map_err(|error| bad(Some(RequestId::Null), parse_error(&error)))?;
     let Value::Object(mut members) = value else {
@@ -52,8 +52,8 @@ pub fn parse(line: &str) -> Result<Incoming, BadLine> {
     let id = members.remove("id").map(serde_json::from_value::<RequestId>);
     let params = members.remove("params").unwrap_or(Value::Null);
     match (id, members.remove("method")) {
-        (None, Some(Value::String(method))) => Ok(Incoming::Notification { method, params }),
-        (Some(Ok(id)), Some(Value::String(method))) => Ok(Incoming::Request { id, method, params }),
+        (None, Some(Value::String(method))) => Ok(AcpIncoming::Notification { method, params }),
+        (Some(Ok(id)), Some(Value::String(method))) => Ok(AcpIncoming::Request { id, method, params }),
         (Some(Ok(id)), None) => answer(id, members),
         (Some(Ok(id)), Some(_)) => Err(bad(Some(id), invalid("`method` is a string"))),
         (Some(Err(_)), Some(_)) => {
@@ -64,7 +64,7 @@ pub fn parse(line: &str) -> Result<Incoming, BadLine> {
     }
 }
 
-fn answer(id: RequestId, mut members: Map<String, Value>) -> Result<Incoming, BadLine> {
+fn answer(id: RequestId, mut members: Map<String, Value>) -> Result<AcpIncoming, AcpLineError> {
     let outcome = match (members.remove("error"), members.remove("result")) {
         (Some(error), _) if !error.is_null() => {
             Err(serde_json::from_value(error.clone()).unwrap_or_else(|_| Error::internal_error().data(error)))
@@ -72,7 +72,7 @@ fn answer(id: RequestId, mut members: Map<String, Value>) -> Result<Incoming, Ba
         (_, Some(result)) => Ok(result),
         (_, None) => return Err(bad(None, invalid("an answer has a `result` or an `error`"))),
     };
-    Ok(Incoming::Answer { id, outcome })
+    Ok(AcpIncoming::Answer { id, outcome })
 }
 
 /// A request of ours, without the end of its line.
@@ -98,8 +98,8 @@ pub fn error_line(id: &RequestId, error: &Error) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
 }
 
-fn bad(id: Option<RequestId>, error: Error) -> BadLine {
-    BadLine { id, error: Box::new(error) }
+fn bad(id: Option<RequestId>, error: Error) -> AcpLineError {
+    AcpLineError { id, error: Box::new(error) }
 }
 
 fn parse_error(error: &serde_json::Error) -> Error {

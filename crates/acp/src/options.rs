@@ -25,7 +25,7 @@ pub fn from_options(options: &[PermissionOption]) -> Vec<ApprovalOption> {
             _ => return None,
         };
         let id = option.option_id.0.to_string();
-        let is_short = id.len() <= ostler_types::Limits::LABEL_BYTES;
+        let is_short = id.len() <= ostler_types::StateLimits::LABEL_BYTES;
         is_short.then(|| ApprovalOption { id, name: plain(&option.name, NAME_LENGTH), kind })
     });
     known.take(MAXIMUM).collect()

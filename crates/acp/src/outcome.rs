@@ -7,10 +7,10 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields,
 };
 use ostler_types::{Part, ToolResult};
-use ostler_workspace_fs::{Comparison, Names};
+use ostler_workspace_fs::{DiffNames, LineComparison};
 use serde_json::{Value, json};
 
-use crate::content::{Piece, from_block};
+use crate::content::{AcpContentPiece, from_block};
 use crate::diffs::to_diffs;
 use crate::plain;
 
@@ -25,7 +25,7 @@ const MAX_FILES: usize = 200;
 
 /// What came of a call, before it is put where it is kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct AcpCallOutcome {
     /// What it said.
     pub text: String,
     /// Pictures that belong to it, each with its type.
@@ -37,20 +37,20 @@ pub struct Outcome {
 }
 
 /// What the agent says came of its call. Paths in the workspace are given from there on.
-pub fn from_outcome(call: &AgentCall, workspace: &Path) -> Outcome {
+pub fn from_outcome(call: &AgentCall, workspace: &Path) -> AcpCallOutcome {
     let (mut texts, mut images, mut terminals, mut files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut room = MAX_DIFF_BYTES;
     for content in &call.content {
         match content {
             ToolCallContent::Content(content) => match from_block(&content.content) {
-                Piece::Text(text) => texts.push(text),
-                Piece::Image { mime_type, bytes } => images.push((mime_type, bytes)),
-                Piece::Audio { mime_type, .. } => texts.push(format!("[a sound: {mime_type}]")),
-                Piece::File { name, bytes, .. } => match String::from_utf8(bytes) {
+                AcpContentPiece::Text(text) => texts.push(text),
+                AcpContentPiece::Image { mime_type, bytes } => images.push((mime_type, bytes)),
+                AcpContentPiece::Audio { mime_type, .. } => texts.push(format!("[a sound: {mime_type}]")),
+                AcpContentPiece::File { name, bytes, .. } => match String::from_utf8(bytes) {
                     Ok(text) => texts.push(text),
                     Err(_) => texts.push(format!("[a file: {}]", plain(&name, 500))),
                 },
-                Piece::Link { name, uri } => {
+                AcpContentPiece::Link { name, uri } => {
                     texts.push(format!("[{}]({})", plain(&name, 500), plain(&uri, 2_000)));
                 }
             },
@@ -69,7 +69,7 @@ pub fn from_outcome(call: &AgentCall, workspace: &Path) -> Outcome {
         texts.extend(paths.map(|path| format!("Changed {}.", plain(path, 2_000))));
     }
     let details = details(call, files);
-    Outcome { text: texts.join("\n"), images, terminals, details }
+    AcpCallOutcome { text: texts.join("\n"), images, terminals, details }
 }
 
 /// What came of our own call, for an editor. Paths of files are those of the workspace, which they are in.
@@ -108,9 +108,9 @@ fn changed_file(diff: &Diff, workspace: &Path, room: &mut usize) -> Value {
         file["truncated"] = json!(true);
         return file;
     }
-    let comparison = Comparison::new(old.unwrap_or_default().as_bytes(), diff.new_text.as_bytes());
+    let comparison = LineComparison::new(old.unwrap_or_default().as_bytes(), diff.new_text.as_bytes());
     let (added, removed) = comparison.counts();
-    let names = Names { old: old.map(|_| path.as_str()), new: Some(&path) };
+    let names = DiffNames { old: old.map(|_| path.as_str()), new: Some(&path) };
     let (text, truncated) = comparison.text(names, *room);
     *room -= text.len().min(*room);
     file["added"] = json!(added);

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use agent_client_protocol::v1::schema::{ToolCall, ToolCallUpdate};
 
-use crate::content::Piece;
-use crate::update::Update;
+use crate::content::AcpContentPiece;
+use crate::update::AcpUpdate;
 
 /// How much of a replay is kept, in bytes and in things said.
 const LIMITS: (usize, usize) = (64 << 20, 100_000);
@@ -15,8 +15,8 @@ const CALL_BYTES: usize = 1024;
 
 /// What was said in a session before.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Replay {
-    said: Vec<Said>,
+pub struct SessionReplay {
+    said: Vec<ReplayedItem>,
     /// Which message the last thing said is of, where the agent numbers them.
     message: Option<String>,
     /// Where each call stands among what was said.
@@ -27,38 +27,38 @@ pub struct Replay {
 
 /// One thing that was said.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum ReplayedItem {
     /// By the user: one message.
-    User(Vec<Piece>),
+    User(Vec<AcpContentPiece>),
     /// By the agent, as it comes in an answer.
-    Answer(Piece),
+    Answer(AcpContentPiece),
     /// By the agent to itself.
     Thought(String),
     /// A call, with all that was told of it.
     Call(Box<ToolCall>),
 }
 
-impl Replay {
+impl SessionReplay {
     /// Takes the next update.
-    pub fn hear(&mut self, update: &Update) {
+    pub fn hear(&mut self, update: &AcpUpdate) {
         match update {
-            Update::Echo { piece, message } if self.has_room(size(piece)) => self.user(piece, message),
-            Update::Text { piece, message } if self.has_room(size(piece)) => self.answer(piece, message),
-            Update::Thought { text, message } if self.has_room(text.len()) => self.thought(text, message),
-            Update::Call(call) if self.has_room(CALL_BYTES) => self.call((**call).clone().into()),
-            Update::CallUpdate(update) if self.has_room(CALL_BYTES) => self.call((**update).clone()),
-            Update::Echo { .. }
-            | Update::Text { .. }
-            | Update::Thought { .. }
-            | Update::Call(_)
-            | Update::CallUpdate(_) => self.is_cut = true,
-            Update::Plan(_)
-            | Update::Commands(_)
-            | Update::Mode(_)
-            | Update::Options(_)
-            | Update::Usage { .. }
-            | Update::Notice { .. }
-            | Update::Unknown { .. } => {}
+            AcpUpdate::Echo { piece, message } if self.has_room(size(piece)) => self.user(piece, message),
+            AcpUpdate::Text { piece, message } if self.has_room(size(piece)) => self.answer(piece, message),
+            AcpUpdate::Thought { text, message } if self.has_room(text.len()) => self.thought(text, message),
+            AcpUpdate::Call(call) if self.has_room(CALL_BYTES) => self.call((**call).clone().into()),
+            AcpUpdate::CallUpdate(update) if self.has_room(CALL_BYTES) => self.call((**update).clone()),
+            AcpUpdate::Echo { .. }
+            | AcpUpdate::Text { .. }
+            | AcpUpdate::Thought { .. }
+            | AcpUpdate::Call(_)
+            | AcpUpdate::CallUpdate(_) => self.is_cut = true,
+            AcpUpdate::Plan(_)
+            | AcpUpdate::Commands(_)
+            | AcpUpdate::Mode(_)
+            | AcpUpdate::Options(_)
+            | AcpUpdate::Usage { .. }
+            | AcpUpdate::Notice { .. }
+            | AcpUpdate::Unknown { .. } => {}
         }
     }
 
@@ -68,28 +68,32 @@ impl Replay {
     }
 
     /// What was said, in order, and whether it was too much to be kept as a whole.
-    pub fn finish(self) -> (Vec<Said>, bool) {
+    pub fn finish(self) -> (Vec<ReplayedItem>, bool) {
         (self.said, self.is_cut)
     }
 
-    fn user(&mut self, piece: &Piece, message: &Option<String>) {
+    fn user(&mut self, piece: &AcpContentPiece, message: &Option<String>) {
         let goes_on = self.message == *message;
         self.message.clone_from(message);
         match (self.said.last_mut(), piece) {
-            (Some(Said::User(pieces)), piece) if goes_on => match (pieces.last_mut(), piece) {
-                (Some(Piece::Text(said)), Piece::Text(text)) => said.push_str(text),
+            (Some(ReplayedItem::User(pieces)), piece) if goes_on => match (pieces.last_mut(), piece) {
+                (Some(AcpContentPiece::Text(said)), AcpContentPiece::Text(text)) => said.push_str(text),
                 _ => pieces.push(piece.clone()),
             },
-            _ => self.said.push(Said::User(vec![piece.clone()])),
+            _ => self.said.push(ReplayedItem::User(vec![piece.clone()])),
         }
     }
 
-    fn answer(&mut self, piece: &Piece, message: &Option<String>) {
+    fn answer(&mut self, piece: &AcpContentPiece, message: &Option<String>) {
         let goes_on = self.message == *message;
         self.message.clone_from(message);
         match (self.said.last_mut(), piece) {
-            (Some(Said::Answer(Piece::Text(said))), Piece::Text(text)) if goes_on => said.push_str(text),
-            _ => self.said.push(Said::Answer(piece.clone())),
+            (Some(ReplayedItem::Answer(AcpContentPiece::Text(said))), AcpContentPiece::Text(text))
+                if goes_on =>
+            {
+                said.push_str(text)
+            }
+            _ => self.said.push(ReplayedItem::Answer(piece.clone())),
         }
     }
 
@@ -97,14 +101,14 @@ impl Replay {
         let goes_on = self.message == *message;
         self.message.clone_from(message);
         match self.said.last_mut() {
-            Some(Said::Thought(said)) if goes_on => said.push_str(text),
-            _ => self.said.push(Said::Thought(text.to_owned())),
+            Some(ReplayedItem::Thought(said)) if goes_on => said.push_str(text),
+            _ => self.said.push(ReplayedItem::Thought(text.to_owned())),
         }
     }
 
     fn call(&mut self, update: ToolCallUpdate) {
         let id = update.tool_call_id.0.to_string();
-        if let Some(Said::Call(call)) = self.calls.get(&id).and_then(|at| self.said.get_mut(*at)) {
+        if let Some(ReplayedItem::Call(call)) = self.calls.get(&id).and_then(|at| self.said.get_mut(*at)) {
             call.update(update.fields);
             return;
         }
@@ -112,15 +116,17 @@ impl Replay {
         let mut call = ToolCall::new(update.tool_call_id.clone(), title);
         call.update(update.fields);
         self.calls.insert(id, self.said.len());
-        self.said.push(Said::Call(Box::new(call)));
+        self.said.push(ReplayedItem::Call(Box::new(call)));
     }
 }
 
-fn size(piece: &Piece) -> usize {
+fn size(piece: &AcpContentPiece) -> usize {
     match piece {
-        Piece::Text(text) => text.len(),
-        Piece::Image { bytes, .. } | Piece::Audio { bytes, .. } | Piece::File { bytes, .. } => bytes.len(),
-        Piece::Link { name, uri } => name.len() + uri.len(),
+        AcpContentPiece::Text(text) => text.len(),
+        AcpContentPiece::Image { bytes, .. }
+        | AcpContentPiece::Audio { bytes, .. }
+        | AcpContentPiece::File { bytes, .. } => bytes.len(),
+        AcpContentPiece::Link { name, uri } => name.len() + uri.len(),
     }
 }
 
@@ -128,12 +134,12 @@ fn size(piece: &Piece) -> usize {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Replay, Said};
-    use crate::content::Piece;
+    use super::{ReplayedItem, SessionReplay};
+    use crate::content::AcpContentPiece;
     use crate::update::from_update;
 
-    fn replay(updates: &[Value]) -> Vec<Said> {
-        let mut replay = Replay::default();
+    fn replay(updates: &[Value]) -> Vec<ReplayedItem> {
+        let mut replay = SessionReplay::default();
         for update in updates {
             let (_, update) = from_update(json!({"sessionId": "s", "update": update})).unwrap();
             replay.hear(&update);
@@ -158,11 +164,11 @@ mod tests {
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "a", "status": "completed"}),
             json!({"sessionUpdate": "from_the_future"}),
         ]);
-        let answer = |words: &str| Said::Answer(Piece::Text(words.to_owned()));
-        assert_eq!(said[0], Said::User(vec![Piece::Text("do it".to_owned())]));
-        assert_eq!(said[1], Said::Thought("hm".to_owned()));
+        let answer = |words: &str| ReplayedItem::Answer(AcpContentPiece::Text(words.to_owned()));
+        assert_eq!(said[0], ReplayedItem::User(vec![AcpContentPiece::Text("do it".to_owned())]));
+        assert_eq!(said[1], ReplayedItem::Thought("hm".to_owned()));
         assert_eq!((&said[2], &said[4]), (&answer("I will"), &answer("Done")));
-        let Said::Call(call) = &said[3] else { panic!("{said:?}") };
+        let ReplayedItem::Call(call) = &said[3] else { panic!("{said:?}") };
         assert_eq!(crate::has_ended(call), Some(true));
         assert_eq!(said.len(), 5);
     }

@@ -18,7 +18,7 @@ const TEXT_LENGTH: usize = 500;
 
 /// What an agent offers in one session.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Offered {
+pub struct OfferedSettings {
     modes: Option<SessionModeState>,
     options: Vec<SessionConfigOption>,
 }
@@ -32,10 +32,13 @@ pub enum SettingRequest {
     Option(SetSessionConfigOptionRequest),
 }
 
-impl Offered {
+impl OfferedSettings {
     /// What a session was begun or taken up with.
-    pub fn new(modes: Option<SessionModeState>, options: Option<Vec<SessionConfigOption>>) -> Offered {
-        Offered { modes, options: options.unwrap_or_default() }
+    pub fn new(
+        modes: Option<SessionModeState>,
+        options: Option<Vec<SessionConfigOption>>,
+    ) -> OfferedSettings {
+        OfferedSettings { modes, options: options.unwrap_or_default() }
     }
 
     /// Takes the options as they are now.

@@ -7,8 +7,8 @@ use agent_client_protocol::v1::schema::{
 use ostler_types::{AgentCommand, AgentState, LoginMethod, PlanEntry};
 
 use crate::plain;
-use crate::settings::Offered;
-use crate::update::{Heard, Update};
+use crate::settings::OfferedSettings;
+use crate::update::{AcpUpdate, AgentStateChange};
 
 /// How many commands, entries and methods are kept.
 const MAXIMUM: usize = 200;
@@ -16,31 +16,32 @@ const MAXIMUM: usize = 200;
 const TEXT_LENGTH: usize = 1_000;
 
 /// Takes what an update says of the agent itself, and says how much that matters.
-pub fn hear(state: &mut AgentState, offered: &mut Offered, update: &Update) -> Heard {
-    let something = |is_new: bool| if is_new { Heard::Something } else { Heard::Nothing };
+pub fn hear(state: &mut AgentState, offered: &mut OfferedSettings, update: &AcpUpdate) -> AgentStateChange {
+    let something =
+        |is_new: bool| if is_new { AgentStateChange::Something } else { AgentStateChange::Nothing };
     match update {
-        Update::Plan(plan) => something(replace(&mut state.plan, from_plan(plan))),
-        Update::Commands(commands) => something(replace(&mut state.commands, from_commands(commands))),
-        Update::Mode(mode) => {
+        AcpUpdate::Plan(plan) => something(replace(&mut state.plan, from_plan(plan))),
+        AcpUpdate::Commands(commands) => something(replace(&mut state.commands, from_commands(commands))),
+        AcpUpdate::Mode(mode) => {
             offered.set_mode(mode);
             something(replace(&mut state.settings, offered.settings()))
         }
-        Update::Options(options) => {
+        AcpUpdate::Options(options) => {
             offered.set_options(options.clone());
             something(replace(&mut state.settings, offered.settings()))
         }
-        Update::Usage { used, size } => {
+        AcpUpdate::Usage { used, size } => {
             let is_new = replace(&mut state.context_tokens, Some(*used));
             let is_new = replace(&mut state.context_window, Some(*size)) || is_new;
-            if is_new { Heard::OnlyNumbers } else { Heard::Nothing }
+            if is_new { AgentStateChange::OnlyNumbers } else { AgentStateChange::Nothing }
         }
-        Update::Text { .. }
-        | Update::Thought { .. }
-        | Update::Echo { .. }
-        | Update::Call(_)
-        | Update::CallUpdate(_)
-        | Update::Notice { .. }
-        | Update::Unknown { .. } => Heard::Nothing,
+        AcpUpdate::Text { .. }
+        | AcpUpdate::Thought { .. }
+        | AcpUpdate::Echo { .. }
+        | AcpUpdate::Call(_)
+        | AcpUpdate::CallUpdate(_)
+        | AcpUpdate::Notice { .. }
+        | AcpUpdate::Unknown { .. } => AgentStateChange::Nothing,
     }
 }
 

@@ -7,16 +7,16 @@ use agent_client_protocol::v1::schema::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::content::{Piece, from_block};
+use crate::content::{AcpContentPiece, from_block};
 use crate::plain;
 
 /// What an agent tells.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Update {
+pub enum AcpUpdate {
     /// A piece of its answer.
     Text {
         /// What it says.
-        piece: Piece,
+        piece: AcpContentPiece,
         /// Which of its messages, where it numbers them.
         message: Option<String>,
     },
@@ -30,7 +30,7 @@ pub enum Update {
     /// A piece of what the user said, told back. Who sent it knows it, and only a replay says something new by it.
     Echo {
         /// What was said.
-        piece: Piece,
+        piece: AcpContentPiece,
         /// Which message, where the agent numbers them.
         message: Option<String>,
     },
@@ -69,7 +69,7 @@ pub enum Update {
 
 /// How much an update says of the agent itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum AgentStateChange {
     /// Nothing, or nothing new.
     Nothing,
     /// How many tokens there are, which changes all the time.
@@ -79,7 +79,7 @@ pub enum Heard {
 }
 
 /// Takes an update apart. None where it does not even say which session it is about.
-pub fn from_update(mut params: Value) -> Option<(String, Update)> {
+pub fn from_update(mut params: Value) -> Option<(String, AcpUpdate)> {
     let session = params.get("sessionId")?.as_str()?.to_owned();
     let mut raw = params.get_mut("update").map(Value::take).unwrap_or_default();
     if let Some(update) = text_of(&mut raw) {
@@ -87,14 +87,14 @@ pub fn from_update(mut params: Value) -> Option<(String, Update)> {
     }
     let kind = raw.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default().to_owned();
     let update = match SessionUpdate::deserialize(&raw) {
-        Ok(update) => known(update).unwrap_or(Update::Unknown { kind, raw }),
-        Err(_) => Update::Unknown { kind, raw },
+        Ok(update) => known(update).unwrap_or(AcpUpdate::Unknown { kind, raw }),
+        Err(_) => AcpUpdate::Unknown { kind, raw },
     };
     Some((session, update))
 }
 
 /// A piece of text, which nearly all updates are, without the long way through the protocol's types.
-fn text_of(raw: &mut Value) -> Option<Update> {
+fn text_of(raw: &mut Value) -> Option<AcpUpdate> {
     let is_answer = match raw.get("sessionUpdate")?.as_str()? {
         "agent_message_chunk" => true,
         "agent_thought_chunk" => false,
@@ -107,34 +107,34 @@ fn text_of(raw: &mut Value) -> Option<Update> {
     }
     let Value::String(text) = content.get_mut("text")?.take() else { return None };
     Some(if is_answer {
-        Update::Text { piece: Piece::Text(text), message }
+        AcpUpdate::Text { piece: AcpContentPiece::Text(text), message }
     } else {
-        Update::Thought { text, message }
+        AcpUpdate::Thought { text, message }
     })
 }
 
-fn known(update: SessionUpdate) -> Option<Update> {
+fn known(update: SessionUpdate) -> Option<AcpUpdate> {
     Some(match update {
         SessionUpdate::UserMessageChunk(chunk) => {
-            Update::Echo { piece: from_block(&chunk.content), message: message(&chunk) }
+            AcpUpdate::Echo { piece: from_block(&chunk.content), message: message(&chunk) }
         }
         SessionUpdate::AgentMessageChunk(chunk) => {
-            Update::Text { piece: from_block(&chunk.content), message: message(&chunk) }
+            AcpUpdate::Text { piece: from_block(&chunk.content), message: message(&chunk) }
         }
         SessionUpdate::AgentThoughtChunk(chunk) => match from_block(&chunk.content) {
-            Piece::Text(text) => Update::Thought { text, message: message(&chunk) },
+            AcpContentPiece::Text(text) => AcpUpdate::Thought { text, message: message(&chunk) },
             _ => return None,
         },
-        SessionUpdate::ToolCall(call) => Update::Call(Box::new(call)),
-        SessionUpdate::ToolCallUpdate(update) => Update::CallUpdate(Box::new(update)),
-        SessionUpdate::Plan(plan) => Update::Plan(plan),
-        SessionUpdate::AvailableCommandsUpdate(update) => Update::Commands(update.available_commands),
-        SessionUpdate::CurrentModeUpdate(update) => Update::Mode(update.current_mode_id.0.to_string()),
-        SessionUpdate::ConfigOptionUpdate(update) => Update::Options(update.config_options),
-        SessionUpdate::UsageUpdate(usage) => Update::Usage { used: usage.used, size: usage.size },
+        SessionUpdate::ToolCall(call) => AcpUpdate::Call(Box::new(call)),
+        SessionUpdate::ToolCallUpdate(update) => AcpUpdate::CallUpdate(Box::new(update)),
+        SessionUpdate::Plan(plan) => AcpUpdate::Plan(plan),
+        SessionUpdate::AvailableCommandsUpdate(update) => AcpUpdate::Commands(update.available_commands),
+        SessionUpdate::CurrentModeUpdate(update) => AcpUpdate::Mode(update.current_mode_id.0.to_string()),
+        SessionUpdate::ConfigOptionUpdate(update) => AcpUpdate::Options(update.config_options),
+        SessionUpdate::UsageUpdate(usage) => AcpUpdate::Usage { used: usage.used, size: usage.size },
         SessionUpdate::Notice(notice) => {
             let more = notice.description.map(|text| format!(": {text}")).unwrap_or_default();
-            Update::Notice { text: plain(&format!("{}{more}", notice.title), 2_000) }
+            AcpUpdate::Notice { text: plain(&format!("{}{more}", notice.title), 2_000) }
         }
         _ => return None,
     })

@@ -5,18 +5,20 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use agent_client_protocol::v1::schema::ToolCall as AgentCall;
-use ostler_acp::{Piece, Replay, Said, call_kind, from_call, from_outcome, has_ended, plain};
+use ostler_acp::{
+    AcpContentPiece, ReplayedItem, SessionReplay, call_kind, from_call, from_outcome, has_ended, plain,
+};
 use ostler_types::{
-    AgentEvent, AgentState, BatchEvent, CallEvent, CallName, Clock, Event, Limits, Message, MessageEvent,
-    MessageId, NewRecord, Part, Purpose, Role, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, TurnId,
-    Usage,
+    AgentEvent, AgentState, BatchEvent, CallEvent, CallName, Clock, Event, Message, MessageEvent, MessageId,
+    NewRecord, Part, Purpose, Role, StateLimits, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent,
+    TurnId, Usage,
 };
 
 use crate::tool_result::{TEXT_BYTES, head_and_tail};
 
 /// A session that was taken over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Adopted {
+pub struct AdoptedHistory {
     /// What its agent says of itself.
     pub state: AgentState,
     /// What was said in it, to follow the record that describes the session.
@@ -25,14 +27,14 @@ pub struct Adopted {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-impl Adopted {
+impl AdoptedHistory {
     pub(crate) fn new(
         agent: &str,
         workspace: &Path,
         state: AgentState,
-        replay: Replay,
+        replay: SessionReplay,
         clock: &dyn Clock,
-    ) -> Adopted {
+    ) -> AdoptedHistory {
         let model = model_of(agent, &state);
         let (said, is_cut) = replay.finish();
         let mut history = HistoryWriter::new(agent, workspace, clock, model);
@@ -49,7 +51,7 @@ impl Adopted {
             };
             history.add_message(Role::System, vec![Part::text(note)]);
         }
-        Adopted { state, records: history.records, files: history.files }
+        AdoptedHistory { state, records: history.records, files: history.files }
     }
 }
 
@@ -93,24 +95,24 @@ impl<'a> HistoryWriter<'a> {
         }
     }
 
-    fn write(&mut self, said: Said) {
+    fn write(&mut self, said: ReplayedItem) {
         match said {
-            Said::User(pieces) => {
+            ReplayedItem::User(pieces) => {
                 self.end_turn();
                 let parts: Vec<Part> = pieces.into_iter().flat_map(|piece| self.parts_of(piece)).collect();
                 let id = self.add_message(Role::User, parts);
                 self.begin_turn(vec![id]);
             }
-            Said::Answer(piece) => {
+            ReplayedItem::Answer(piece) => {
                 let parts = self.parts_of(piece);
                 parts.into_iter().for_each(|part| self.add(part));
             }
-            Said::Thought(text) => {
+            ReplayedItem::Thought(text) => {
                 for text in pieces_of(&text) {
                     self.add(Part::Reasoning { text: text.to_owned(), opaque: None });
                 }
             }
-            Said::Call(told) => self.call(told),
+            ReplayedItem::Call(told) => self.call(told),
         }
     }
 
@@ -140,7 +142,7 @@ impl<'a> HistoryWriter<'a> {
             | Part::ToolCall { .. }
             | Part::ToolResult { .. } => 1024,
         };
-        if !self.calls.is_empty() || self.bytes + size > Limits::MESSAGE_BYTES / 2 {
+        if !self.calls.is_empty() || self.bytes + size > StateLimits::MESSAGE_BYTES / 2 {
             self.end_message("tool_use");
         }
         self.bytes += size;
@@ -148,7 +150,7 @@ impl<'a> HistoryWriter<'a> {
     }
 
     fn call(&mut self, told: Box<AgentCall>) {
-        if self.calls.len() >= Limits::CALLS {
+        if self.calls.len() >= StateLimits::CALLS {
             self.end_message("tool_use");
         }
         let wanted = ToolCallId(told.tool_call_id.0.to_string());
@@ -224,19 +226,19 @@ impl<'a> HistoryWriter<'a> {
         ToolResult { id: id.clone(), ok, parts, error, artifacts, details }
     }
 
-    fn parts_of(&mut self, piece: Piece) -> Vec<Part> {
+    fn parts_of(&mut self, piece: AcpContentPiece) -> Vec<Part> {
         match piece {
-            Piece::Text(text) => pieces_of(&text).into_iter().map(Part::text).collect(),
-            Piece::Link { name, uri } => {
+            AcpContentPiece::Text(text) => pieces_of(&text).into_iter().map(Part::text).collect(),
+            AcpContentPiece::Link { name, uri } => {
                 vec![Part::text(format!("[{}]({})", plain(&name, 500), plain(&uri, 2_000)))]
             }
-            Piece::Image { mime_type, bytes } => {
+            AcpContentPiece::Image { mime_type, bytes } => {
                 vec![Part::Image { reference: self.keep("image", bytes), mime_type: plain(&mime_type, 100) }]
             }
-            Piece::Audio { mime_type, bytes } => {
+            AcpContentPiece::Audio { mime_type, bytes } => {
                 vec![Part::Audio { reference: self.keep("audio", bytes), mime_type: plain(&mime_type, 100) }]
             }
-            Piece::File { mime_type, bytes, .. } => {
+            AcpContentPiece::File { mime_type, bytes, .. } => {
                 vec![Part::File { reference: self.keep("file", bytes), mime_type: plain(&mime_type, 100) }]
             }
         }
@@ -270,7 +272,7 @@ fn pieces_of(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(Limits::MESSAGE_BYTES / 2));
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(StateLimits::MESSAGE_BYTES / 2));
         pieces.push(piece);
         rest = after;
     }

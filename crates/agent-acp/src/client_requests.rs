@@ -9,16 +9,16 @@ use agent_client_protocol::v1::schema::{
     TerminalOutputResponse, WriteTextFileRequest,
 };
 use futures_util::{FutureExt, StreamExt};
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_runner::{OutputSink, ReadText, RunCommand, ToolContext, ToolOutcome};
 use ostler_types::{Delta, DeltaKind, JudgedCall, ToolCall, ToolCallId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::effect::Effect;
+use crate::effect::AgentEffect;
 use crate::prompt_loop::PromptLoop;
-use crate::recorder::action::{EffectPolicy, Input};
-use crate::terminals::{Exit, LONGEST_COMMAND, Shown, command_line};
+use crate::recorder::action::{EffectPolicy, RecorderInput};
+use crate::terminals::{LONGEST_COMMAND, TerminalBuffer, TerminalExit, command_line};
 
 /// How many requests of an agent may be open at once.
 const MAX_REQUESTS: usize = 256;
@@ -37,7 +37,7 @@ impl PromptLoop<'_> {
         id: RequestId,
         method: &str,
         params: Value,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedTurn> {
         let names = &CLIENT_METHOD_NAMES;
         if self.open_requests.len() >= MAX_REQUESTS {
             let error = Error::internal_error().data(Value::from("too many requests are open"));
@@ -53,13 +53,13 @@ impl PromptLoop<'_> {
             return Ok(());
         }
         let effect = if method == names.fs_read_text_file {
-            parsed(params).map(|ReadTextFileRequest { path, line, limit, .. }| Effect::Read {
+            parsed(params).map(|ReadTextFileRequest { path, line, limit, .. }| AgentEffect::Read {
                 path: path.to_string_lossy().into_owned(),
                 line,
                 limit,
             })
         } else if method == names.fs_write_text_file {
-            parsed(params).map(|WriteTextFileRequest { path, content, .. }| Effect::Write {
+            parsed(params).map(|WriteTextFileRequest { path, content, .. }| AgentEffect::Write {
                 path: path.to_string_lossy().into_owned(),
                 content,
             })
@@ -78,15 +78,15 @@ impl PromptLoop<'_> {
         }
     }
 
-    fn run_effect(&self, request: &CreateTerminalRequest) -> Result<Effect, Error> {
+    fn run_effect(&self, request: &CreateTerminalRequest) -> Result<AgentEffect, Error> {
         let workspace = Path::new(&self.context.session.workspace_path);
         let line =
             command_line(request, workspace).map_err(|why| Error::invalid_params().data(Value::from(why)))?;
-        Ok(Effect::Run { line, limit: request.output_byte_limit })
+        Ok(AgentEffect::Run { line, limit: request.output_byte_limit })
     }
 
     /// Looks up what the policy says of an effect, and has the recorder decide.
-    async fn request_effect(&mut self, request: RequestId, effect: Effect) -> Result<(), Failed> {
+    async fn request_effect(&mut self, request: RequestId, effect: AgentEffect) -> Result<(), FailedTurn> {
         let (name, input, kind) = effect.tool_call();
         let tools = self.agent.runner.toolbox().built_in();
         let Some(tool) = tools.get(name) else {
@@ -99,7 +99,7 @@ impl PromptLoop<'_> {
         let subject = tool.subject(&call.input, workspace).await;
         let judged = JudgedCall { call: &call, kind, subject: &subject, trusted: self.context.trusted };
         let asks = self.context.session.policy.approval.asks(&judged);
-        self.record(Input::Effect { request, effect, policy: EffectPolicy { asks, is_risky } }).await
+        self.record(RecorderInput::Effect { request, effect, policy: EffectPolicy { asks, is_risky } }).await
     }
 
     /// Begins to carry out an effect, and shows its output with the call. Where the call is the daemon's own, it ends
@@ -107,7 +107,7 @@ impl PromptLoop<'_> {
     pub(crate) fn carry_out_effect(
         &mut self,
         request: RequestId,
-        effect: Effect,
+        effect: AgentEffect,
         call: Option<ToolCallId>,
         is_own: bool,
     ) {
@@ -124,7 +124,7 @@ impl PromptLoop<'_> {
             unconfined: true,
         };
         let work = match effect {
-            Effect::Read { path, line, limit } => async move {
+            AgentEffect::Read { path, line, limit } => async move {
                 let read = ReadText { session, workspace, path: path.clone(), line, limit };
                 let read = runner.toolbox().read_text(read).await;
                 let outcome = match &read {
@@ -137,7 +137,7 @@ impl PromptLoop<'_> {
                 FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
             }
             .boxed(),
-            Effect::Write { path, content } => async move {
+            AgentEffect::Write { path, content } => async move {
                 let mut context = ToolContext::new(PathBuf::from(workspace), session, output);
                 // Where nothing confines, a person was asked whatever the policy says, and has said yes.
                 context.unconfined = true;
@@ -149,32 +149,34 @@ impl PromptLoop<'_> {
                 FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
             }
             .boxed(),
-            Effect::Run { line, limit } => match self.terminals.start(runner, output, command(line), limit) {
-                Err(why) => {
-                    let ended = own.map(|own| (own, ToolOutcome::failed("it was not started")));
-                    let response = Some((request, Err(refused(why))));
-                    async move { FinishedWork { ended, response } }.boxed()
-                }
-                Ok((id, exit)) => {
-                    // The agent gets the terminal's name at once, and the call ends with the command.
-                    let response = Some((request, Ok(json!({"terminalId": id}))));
-                    self.work.push(async move { FinishedWork { ended: None, response } }.boxed());
-                    async move {
-                        let outcome = exit.outcome().await;
-                        FinishedWork { ended: own.map(|own| (own, outcome)), response: None }
+            AgentEffect::Run { line, limit } => {
+                match self.terminals.start(runner, output, command(line), limit) {
+                    Err(why) => {
+                        let ended = own.map(|own| (own, ToolOutcome::failed("it was not started")));
+                        let response = Some((request, Err(refused(why))));
+                        async move { FinishedWork { ended, response } }.boxed()
                     }
-                    .boxed()
+                    Ok((id, exit)) => {
+                        // The agent gets the terminal's name at once, and the call ends with the command.
+                        let response = Some((request, Ok(json!({"terminalId": id}))));
+                        self.work.push(async move { FinishedWork { ended: None, response } }.boxed());
+                        async move {
+                            let outcome = exit.outcome().await;
+                            FinishedWork { ended: own.map(|own| (own, outcome)), response: None }
+                        }
+                        .boxed()
+                    }
                 }
-            },
+            }
         };
         self.work.push(work);
     }
 
     /// Records the end of a call of the daemon's own, and responds to the agent.
-    pub(crate) async fn take_finished_work(&mut self, finished: FinishedWork) -> Result<(), Failed> {
+    pub(crate) async fn take_finished_work(&mut self, finished: FinishedWork) -> Result<(), FailedTurn> {
         let FinishedWork { ended, response } = finished;
         if let Some((call, outcome)) = ended {
-            self.record(Input::OwnCallEnded { call, outcome }).await?;
+            self.record(RecorderInput::OwnCallEnded { call, outcome }).await?;
         }
         if let Some((request, response)) = response {
             self.respond(&request, response).await;
@@ -183,7 +185,7 @@ impl PromptLoop<'_> {
     }
 
     /// Ends the work that is still being done when the agent has stopped.
-    pub(crate) async fn end_work(&mut self) -> Result<(), Failed> {
+    pub(crate) async fn end_work(&mut self) -> Result<(), FailedTurn> {
         self.terminals.end_all();
         while let Some(finished) = self.work.next().await {
             self.take_finished_work(finished).await?;
@@ -256,11 +258,11 @@ fn refused(why: String) -> Error {
     Error::new(-32603, why)
 }
 
-fn status(exit: &Exit) -> TerminalExitStatus {
+fn status(exit: &TerminalExit) -> TerminalExitStatus {
     TerminalExitStatus::new().exit_code(exit.code).signal(exit.signal.clone())
 }
 
-fn output(shown: &Shown, exit: Option<&Exit>) -> Value {
+fn output(shown: &TerminalBuffer, exit: Option<&TerminalExit>) -> Value {
     let (text, is_cut) = shown.text();
     let answer = TerminalOutputResponse::new(text, is_cut).exit_status(exit.map(status));
     serde_json::to_value(answer).unwrap_or_default()

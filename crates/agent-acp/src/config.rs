@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ostler_acp::McpDescription;
 use ostler_process::child_environment;
-use ostler_process::{Invocation, Prepared, ProgramFinder};
+use ostler_process::{Invocation, PreparedChild, ProgramFinder};
 
 /// The program that an agent is.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl Default for AgentSettings {
 
 /// Prepares the process of an agent, confined as the caller sees fit. Called off the async threads, each time
 /// that one is started; an error is shown as it stands.
-pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, NotPrepared> + Send + Sync>;
+pub type AgentSpawnFn = Arc<dyn Fn(&AgentLaunch) -> Result<PreparedChild, NotPrepared> + Send + Sync>;
 
 /// Why the process of an agent was not prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl From<String> for NotPrepared {
 
 /// What is to be started.
 #[derive(Debug, Clone)]
-pub struct Launch {
+pub struct AgentLaunch {
     /// The agent's name.
     pub agent: String,
     /// The program.
@@ -155,8 +155,8 @@ pub struct Launch {
 
 /// Starts agents as they are: with all rights of the daemon's user, the network included, but with no more of
 /// the daemon's environment than other children get and the launch names.
-pub fn unconfined(daemon: Vec<(OsString, OsString)>) -> SpawnFn {
-    Arc::new(move |launch: &Launch| {
+pub fn unconfined(daemon: Vec<(OsString, OsString)>) -> AgentSpawnFn {
+    Arc::new(move |launch: &AgentLaunch| {
         let path = daemon.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         let program = ProgramFinder::new(path, Vec::new).find(&launch.program);
         let program = program.map_err(|error| error.to_string())?;
@@ -168,6 +168,6 @@ pub fn unconfined(daemon: Vec<(OsString, OsString)>) -> SpawnFn {
             .envs(daemon.iter().filter(|(name, _)| is_named(name)).cloned())
             .envs(&launch.env)
             .prepare();
-        Ok(Prepared { command, keep: Box::new(()) })
+        Ok(PreparedChild { command, keep: Box::new(()) })
     })
 }

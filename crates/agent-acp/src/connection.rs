@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{CLIENT_METHOD_NAMES, Error, RequestId};
 use ostler_acp::{
-    BadLine, Incoming, Update, error_line, from_update, notification_line, parse, request_line, result_line,
+    AcpIncoming, AcpLineError, AcpUpdate, error_line, from_update, notification_line, parse, request_line,
+    result_line,
 };
 use ostler_line_framing::{FramedLine, LineReader};
 use ostler_types::RawLine;
@@ -20,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::inbox::{Inbox, Item};
+use crate::inbox::{Inbox, InboxItem};
 
 /// How many lines wait to be written.
 const OUTGOING: usize = 64;
@@ -33,30 +34,30 @@ const EARLY: (usize, usize) = (64, 32);
 
 /// The way to an agent. Clones are the same connection.
 #[derive(Clone)]
-pub(crate) struct Connection(Arc<Shared>);
+pub(crate) struct AgentConnection(Arc<ConnectionState>);
 
-struct Shared {
+struct ConnectionState {
     outgoing: mpsc::Sender<String>,
     next: AtomicI64,
-    waiting: Mutex<Waiting>,
-    routes: Mutex<Routes>,
+    waiting: Mutex<PendingRequests>,
+    routes: Mutex<SessionRoutes>,
     /// Why this side gave it up.
     fault: OnceLock<String>,
 }
 
 /// Who waits for answers. None once the connection is over.
-struct Waiting(Option<HashMap<i64, Waiter>>);
+struct PendingRequests(Option<HashMap<i64, ResponseReceiver>>);
 
-enum Waiter {
+enum ResponseReceiver {
     Reply(oneshot::Sender<Result<Value, Error>>),
     Inbox(Inbox),
 }
 
 #[derive(Default)]
-struct Routes {
+struct SessionRoutes {
     inboxes: HashMap<String, Inbox>,
     /// What agents tell of a session before its answer has been looked at.
-    early: HashMap<String, VecDeque<Update>>,
+    early: HashMap<String, VecDeque<AcpUpdate>>,
 }
 
 /// Why a request has no result.
@@ -71,37 +72,37 @@ pub(crate) enum NoAnswer {
 }
 
 /// What carries the lines.
-pub(crate) struct Pump<R, W> {
-    connection: Connection,
+pub(crate) struct LineRelay<R, W> {
+    connection: AgentConnection,
     lines: LineReader<R>,
     writer: W,
     outgoing: mpsc::Receiver<String>,
 }
 
 /// A session's place in the routes; dropping it gives the place up.
-pub(crate) struct Route {
-    connection: Connection,
+pub(crate) struct SessionRoute {
+    connection: AgentConnection,
     session: String,
     pub(crate) inbox: Inbox,
 }
 
-impl Connection {
+impl AgentConnection {
     /// A connection over these pipes, whose lines have at most so many bytes.
-    pub(crate) fn new<R, W>(reader: R, writer: W, limit: usize) -> (Connection, Pump<R, W>)
+    pub(crate) fn new<R, W>(reader: R, writer: W, limit: usize) -> (AgentConnection, LineRelay<R, W>)
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
         let (sender, outgoing) = mpsc::channel(OUTGOING);
-        let connection = Connection(Arc::new(Shared {
+        let connection = AgentConnection(Arc::new(ConnectionState {
             outgoing: sender,
             next: AtomicI64::new(1),
-            waiting: Mutex::new(Waiting(Some(HashMap::new()))),
+            waiting: Mutex::new(PendingRequests(Some(HashMap::new()))),
             routes: Mutex::default(),
             fault: OnceLock::new(),
         }));
         let lines = LineReader::new(reader, limit);
-        (connection.clone(), Pump { connection, lines, writer, outgoing })
+        (connection.clone(), LineRelay { connection, lines, writer, outgoing })
     }
 
     /// Asks, and waits for the answer.
@@ -112,7 +113,7 @@ impl Connection {
         patience: Duration,
     ) -> Result<Value, NoAnswer> {
         let (reply, answer) = oneshot::channel();
-        let id = self.ask(method, params, Waiter::Reply(reply)).await?;
+        let id = self.ask(method, params, ResponseReceiver::Reply(reply)).await?;
         match timeout(patience, answer).await {
             Ok(Ok(outcome)) => outcome.map_err(NoAnswer::Refused),
             Ok(Err(_)) => Err(NoAnswer::Closed),
@@ -130,10 +131,15 @@ impl Connection {
         method: &str,
         params: &impl Serialize,
     ) -> Result<i64, NoAnswer> {
-        self.ask(method, params, Waiter::Inbox(inbox.clone())).await
+        self.ask(method, params, ResponseReceiver::Inbox(inbox.clone())).await
     }
 
-    async fn ask(&self, method: &str, params: &impl Serialize, waiter: Waiter) -> Result<i64, NoAnswer> {
+    async fn ask(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        waiter: ResponseReceiver,
+    ) -> Result<i64, NoAnswer> {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let line = request_line(id, method, params).map_err(|error| {
             NoAnswer::Refused(Error::internal_error().data(Value::String(error.to_string())))
@@ -161,13 +167,13 @@ impl Connection {
     }
 
     /// Has what comes for a session delivered here, what came early included.
-    pub(crate) fn route(&self, session: &str, inbox: &Inbox) -> Route {
+    pub(crate) fn route(&self, session: &str, inbox: &Inbox) -> SessionRoute {
         let mut routes = self.routes();
         let early = routes.early.remove(session).unwrap_or_default();
         routes.inboxes.insert(session.to_owned(), inbox.clone());
         drop(routes);
-        early.into_iter().for_each(|update| inbox.push_now(Item::Update(update)));
-        Route { connection: self.clone(), session: session.to_owned(), inbox: inbox.clone() }
+        early.into_iter().for_each(|update| inbox.push_now(InboxItem::Update(update)));
+        SessionRoute { connection: self.clone(), session: session.to_owned(), inbox: inbox.clone() }
     }
 
     /// Why this side gave the connection up, if it did.
@@ -196,14 +202,14 @@ impl Connection {
         // Whoever waits for a reply learns it by the sender's end.
         drop(self.waiting().0.take());
         let inboxes: Vec<Inbox> = self.routes().inboxes.values().cloned().collect();
-        inboxes.iter().for_each(|inbox| inbox.push_now(Item::Closed));
+        inboxes.iter().for_each(|inbox| inbox.push_now(InboxItem::Closed));
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingRequests> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn routes(&self) -> MutexGuard<'_, Routes> {
+    fn routes(&self) -> MutexGuard<'_, SessionRoutes> {
         self.0.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,15 +220,19 @@ impl Connection {
     async fn take(&self, line: &str) -> Result<(), Box<Error>> {
         let bytes = line.len();
         match parse(line) {
-            Ok(Incoming::Notification { method, params }) if method == CLIENT_METHOD_NAMES.session_update => {
+            Ok(AcpIncoming::Notification { method, params })
+                if method == CLIENT_METHOD_NAMES.session_update =>
+            {
                 self.take_update(line, params).await;
             }
-            Ok(Incoming::Notification { method, .. }) => tracing::trace!(method, "a notification is ignored"),
-            Ok(Incoming::Request { id, method, params }) => {
+            Ok(AcpIncoming::Notification { method, .. }) => {
+                tracing::trace!(method, "a notification is ignored")
+            }
+            Ok(AcpIncoming::Request { id, method, params }) => {
                 self.take_request(id, method, params, bytes).await
             }
-            Ok(Incoming::Answer { id, outcome }) => self.take_answer(&id, outcome, bytes).await,
-            Err(BadLine { id, error }) => {
+            Ok(AcpIncoming::Answer { id, outcome }) => self.take_answer(&id, outcome, bytes).await,
+            Err(AcpLineError { id, error }) => {
                 if let Some(id) = id {
                     // An agent that floods us with nonsense need not hear about all of it.
                     let _ = self.0.outgoing.try_send(error_line(&id, &error));
@@ -239,7 +249,7 @@ impl Connection {
             if let Some(raw) = inbox.raw() {
                 raw(RawLine::StreamChunk { event: "session/update".to_owned(), chunk: line.to_owned() });
             }
-            return inbox.push(Item::Update(update), line.len()).await;
+            return inbox.push(InboxItem::Update(update), line.len()).await;
         }
         if !says_what_it_is(&update) {
             return;
@@ -258,7 +268,7 @@ impl Connection {
     async fn take_request(&self, id: RequestId, method: String, params: Value, bytes: usize) {
         let session = params.get("sessionId").and_then(Value::as_str).and_then(|session| self.inbox(session));
         match session {
-            Some(inbox) => inbox.push(Item::Request { id, method, params }, bytes).await,
+            Some(inbox) => inbox.push(InboxItem::Request { id, method, params }, bytes).await,
             None => self.respond(&id, nobody_there(&method)).await,
         }
     }
@@ -268,36 +278,36 @@ impl Connection {
         let waiter = self.waiting().remove(*ticket);
         // An answer to nothing, or a second one, changes nothing.
         match waiter {
-            Some(Waiter::Reply(reply)) => drop(reply.send(outcome)),
-            Some(Waiter::Inbox(inbox)) => {
-                return inbox.push(Item::Answer { ticket: *ticket, outcome }, bytes).await;
+            Some(ResponseReceiver::Reply(reply)) => drop(reply.send(outcome)),
+            Some(ResponseReceiver::Inbox(inbox)) => {
+                return inbox.push(InboxItem::Answer { ticket: *ticket, outcome }, bytes).await;
             }
             None => {}
         }
     }
 }
 
-impl Waiting {
-    fn insert(&mut self, id: i64, waiter: Waiter) -> bool {
+impl PendingRequests {
+    fn insert(&mut self, id: i64, waiter: ResponseReceiver) -> bool {
         self.0.as_mut().map(|waiting| waiting.insert(id, waiter)).is_some()
     }
 
-    fn remove(&mut self, id: i64) -> Option<Waiter> {
+    fn remove(&mut self, id: i64) -> Option<ResponseReceiver> {
         self.0.as_mut()?.remove(&id)
     }
 }
 
-impl Drop for Route {
+impl Drop for SessionRoute {
     fn drop(&mut self) {
         self.connection.routes().inboxes.remove(&self.session);
         self.inbox.close();
     }
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pump<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineRelay<R, W> {
     /// Carries lines both ways until one of them ends. Dropping it closes the agent's input.
     pub(crate) async fn run(self) {
-        let Pump { connection, mut lines, mut writer, mut outgoing } = self;
+        let LineRelay { connection, mut lines, mut writer, mut outgoing } = self;
         let write = async {
             while let Some(mut line) = outgoing.recv().await {
                 line.push('\n');
@@ -337,20 +347,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pump<R, W> {
     }
 }
 
-fn says_what_it_is(update: &Update) -> bool {
+fn says_what_it_is(update: &AcpUpdate) -> bool {
     match update {
-        Update::Plan(_)
-        | Update::Commands(_)
-        | Update::Mode(_)
-        | Update::Options(_)
-        | Update::Usage { .. } => true,
-        Update::Text { .. }
-        | Update::Thought { .. }
-        | Update::Echo { .. }
-        | Update::Call(_)
-        | Update::CallUpdate(_)
-        | Update::Notice { .. }
-        | Update::Unknown { .. } => false,
+        AcpUpdate::Plan(_)
+        | AcpUpdate::Commands(_)
+        | AcpUpdate::Mode(_)
+        | AcpUpdate::Options(_)
+        | AcpUpdate::Usage { .. } => true,
+        AcpUpdate::Text { .. }
+        | AcpUpdate::Thought { .. }
+        | AcpUpdate::Echo { .. }
+        | AcpUpdate::Call(_)
+        | AcpUpdate::CallUpdate(_)
+        | AcpUpdate::Notice { .. }
+        | AcpUpdate::Unknown { .. } => false,
     }
 }
 

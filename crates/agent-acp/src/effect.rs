@@ -11,32 +11,32 @@ use crate::terminals::without_session_variable;
 
 /// Something to be done for an agent.
 #[derive(Debug, Clone)]
-pub(crate) enum Effect {
+pub(crate) enum AgentEffect {
     Read { path: String, line: Option<u32>, limit: Option<u32> },
     Write { path: String, content: String },
     Run { line: String, limit: Option<u64> },
 }
 
-impl Effect {
+impl AgentEffect {
     /// The same as a call of one of our tools: the tool, its input and its kind.
     pub(crate) fn tool_call(&self) -> (&'static str, Value, ToolKind) {
         match self {
-            Effect::Read { path, .. } => ("read_file", json!({"path": path}), ToolKind::Read),
-            Effect::Write { path, content } => {
+            AgentEffect::Read { path, .. } => ("read_file", json!({"path": path}), ToolKind::Read),
+            AgentEffect::Write { path, content } => {
                 ("write_file", json!({"path": path, "content": content}), ToolKind::Write)
             }
-            Effect::Run { line, .. } => ("shell", json!({"command": line}), ToolKind::Exec),
+            AgentEffect::Run { line, .. } => ("shell", json!({"command": line}), ToolKind::Exec),
         }
     }
 
     /// Whether a call of the agent names the very file or command.
     pub(crate) fn is_named_by(&self, call: &AgentCall, workspace: &Path) -> bool {
         match self {
-            Effect::Read { path, .. } | Effect::Write { path, .. } => {
+            AgentEffect::Read { path, .. } | AgentEffect::Write { path, .. } => {
                 let path = workspace.join(path);
                 subjects(call).paths.iter().any(|named| workspace.join(named) == path)
             }
-            Effect::Run { line, .. } => {
+            AgentEffect::Run { line, .. } => {
                 let line = without_session_variable(line);
                 subjects(call).commands.iter().any(|named| named == line)
             }

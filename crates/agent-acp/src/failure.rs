@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{Error, ErrorCode};
 use ostler_acp::plain;
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_types::{Failure, LoginMethod};
 use serde_json::Value;
 
@@ -21,12 +21,12 @@ pub(crate) fn failure(code: &str, message: String, hint: Option<String>) -> Fail
 }
 
 /// A turn that fails for a reason of this name.
-pub(crate) fn failed(code: &str, message: String, hint: Option<String>) -> Failed {
-    Failed { error: failure(code, message, hint), reason: code.to_owned() }
+pub(crate) fn failed(code: &str, message: String, hint: Option<String>) -> FailedTurn {
+    FailedTurn { error: failure(code, message, hint), reason: code.to_owned() }
 }
 
 /// A turn whose agent ended under it.
-pub(crate) fn crashed(program: &AgentProgram, how: &str) -> Failed {
+pub(crate) fn crashed(program: &AgentProgram, how: &str) -> FailedTurn {
     let message =
         format!("the agent {} ended in the middle of the turn: {}", program.name, program.redact(how));
     let hint = "what it said so far is kept; it is started again, so retry the turn".to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn crashed(program: &AgentProgram, how: &str) -> Failed {
 }
 
 /// A turn whose agent wants somebody to log in first.
-pub(crate) fn login_required(program: &AgentProgram, methods: &[LoginMethod]) -> Failed {
+pub(crate) fn login_required(program: &AgentProgram, methods: &[LoginMethod]) -> FailedTurn {
     let message = format!("the agent {} wants you to log in first", program.name);
     let ways: Vec<String> =
         methods.iter().map(|method| format!("`{}` ({})", method.id, method.name)).collect();
@@ -53,7 +53,7 @@ pub(crate) fn wants_login(error: &Error) -> bool {
 }
 
 /// Why something besides the turn's prompt came to nothing; a crash is described by the caller.
-pub(crate) fn no_answer(agent: &str, what: &str, error: &NoAnswer) -> Failed {
+pub(crate) fn no_answer(agent: &str, what: &str, error: &NoAnswer) -> FailedTurn {
     let why = match error {
         NoAnswer::Refused(error) => words(error),
         NoAnswer::TooLate(time) => format!("it has not answered in {} s", time.as_secs()),

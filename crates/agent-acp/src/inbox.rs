@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema::{Error, RequestId};
-use ostler_acp::Update;
+use ostler_acp::AcpUpdate;
 use serde_json::Value;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -16,9 +16,9 @@ const ROOM: usize = 8 * 1024;
 
 /// What can come in.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum InboxItem {
     /// The agent tells something.
-    Update(Update),
+    Update(AcpUpdate),
     /// The agent wants something.
     Request { id: RequestId, method: String, params: Value },
     /// The agent answers the request of this number.
@@ -29,26 +29,26 @@ pub(crate) enum Item {
 
 /// The queue of one session. Clones are the same queue.
 #[derive(Clone)]
-pub(crate) struct Inbox(Arc<Inner>);
+pub(crate) struct Inbox(Arc<InboxQueue>);
 
-struct Inner {
-    queue: Mutex<VecDeque<(Item, Option<OwnedSemaphorePermit>)>>,
+struct InboxQueue {
+    queue: Mutex<VecDeque<(InboxItem, Option<OwnedSemaphorePermit>)>>,
     room: Arc<Semaphore>,
     ready: Notify,
     is_closed: AtomicBool,
     /// Takes updates as they came.
-    raw: Option<ostler_agent::RawSink>,
+    raw: Option<ostler_agent::RawLogSink>,
 }
 
 impl Inbox {
-    pub(crate) fn new(raw: Option<ostler_agent::RawSink>) -> Inbox {
+    pub(crate) fn new(raw: Option<ostler_agent::RawLogSink>) -> Inbox {
         let room = Arc::new(Semaphore::new(ROOM));
         let (queue, ready, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        Inbox(Arc::new(Inner { queue, room, ready, is_closed, raw }))
+        Inbox(Arc::new(InboxQueue { queue, room, ready, is_closed, raw }))
     }
 
     /// Adds something of this size, and waits until there is room for it.
-    pub(crate) async fn push(&self, item: Item, bytes: usize) {
+    pub(crate) async fn push(&self, item: InboxItem, bytes: usize) {
         let wanted = u32::try_from((bytes / 1024 + 1).min(ROOM)).expect("the room is a small number");
         // A closed queue has no permits to give, and takes nothing.
         if let Ok(permit) = Arc::clone(&self.0.room).acquire_many_owned(wanted).await {
@@ -58,20 +58,20 @@ impl Inbox {
     }
 
     /// Adds something small that must not wait.
-    pub(crate) fn push_now(&self, item: Item) {
+    pub(crate) fn push_now(&self, item: InboxItem) {
         self.queue().push_back((item, None));
         self.0.ready.notify_one();
     }
 
     /// The next thing; waits for it. One caller at a time.
-    pub(crate) async fn pop(&self) -> Item {
+    pub(crate) async fn pop(&self) -> InboxItem {
         loop {
             let ready = self.0.ready.notified();
             if let Some((item, _)) = self.queue().pop_front() {
                 return item;
             }
             if self.0.is_closed.load(Ordering::Acquire) {
-                return Item::Closed;
+                return InboxItem::Closed;
             }
             ready.await;
         }
@@ -85,11 +85,11 @@ impl Inbox {
         self.0.ready.notify_one();
     }
 
-    pub(crate) fn raw(&self) -> Option<&ostler_agent::RawSink> {
+    pub(crate) fn raw(&self) -> Option<&ostler_agent::RawLogSink> {
         self.0.raw.as_ref()
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<(Item, Option<OwnedSemaphorePermit>)>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<(InboxItem, Option<OwnedSemaphorePermit>)>> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,10 +98,10 @@ impl Inbox {
 mod tests {
     use futures_util::FutureExt;
 
-    use super::{Inbox, Item};
+    use super::{Inbox, InboxItem};
 
-    fn answer(ticket: i64) -> Item {
-        Item::Answer { ticket, outcome: Ok(serde_json::Value::Null) }
+    fn answer(ticket: i64) -> InboxItem {
+        InboxItem::Answer { ticket, outcome: Ok(serde_json::Value::Null) }
     }
 
     #[tokio::test]
@@ -110,12 +110,12 @@ mod tests {
         inbox.push(answer(1), 100 << 20).await;
         let mut second = Box::pin(inbox.push(answer(2), 10));
         assert!((&mut second).now_or_never().is_none(), "there is no room beside the first");
-        assert!(matches!(inbox.pop().await, Item::Answer { ticket: 1, .. }));
+        assert!(matches!(inbox.pop().await, InboxItem::Answer { ticket: 1, .. }));
         second.await;
-        assert!(matches!(inbox.pop().await, Item::Answer { ticket: 2, .. }));
+        assert!(matches!(inbox.pop().await, InboxItem::Answer { ticket: 2, .. }));
         assert!(inbox.pop().now_or_never().is_none());
         inbox.close();
         inbox.push(answer(3), 10).await;
-        assert!(matches!(inbox.pop().await, Item::Closed));
+        assert!(matches!(inbox.pop().await, InboxItem::Closed));
     }
 }

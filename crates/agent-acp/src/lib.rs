@@ -41,31 +41,31 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_acp::Replay;
-use ostler_agent::{Agent, Completed, Failed, TurnContext};
-use ostler_process::{Lease, NotReady, Supervisor, SupervisorSettings};
+use ostler_acp::SessionReplay;
+use ostler_agent::{Agent, CompletedTurn, FailedTurn, TurnContext};
+use ostler_process::{InstanceLease, NotReady, Supervisor, SupervisorSettings};
 use ostler_runner::Runner;
-use ostler_turn_care::{Baselines, Checkpoints, note_cut_short};
+use ostler_turn_care::{Baselines, CheckpointTracker, note_cut_short};
 use ostler_types::{AgentState, Clock, SessionId};
 use tokio::sync::watch;
 
 use crate::failure::failed;
-use crate::open::{Memory, Opening};
-use crate::process::AgentProcess;
+use crate::open::{AgentMemory, SessionOpener};
+use crate::process::SupervisedAgent;
 
-pub use adopt::Adopted;
-pub use config::{AgentProgram, AgentSettings, Launch, NotPrepared, SpawnFn, unconfined};
-pub use ostler_process::Prepared;
-pub use presets::{Preset, StatePlace, presets};
-pub use status::{AgentInfo, AgentSession, AgentStatus, ProcessState};
+pub use adopt::AdoptedHistory;
+pub use config::{AgentLaunch, AgentProgram, AgentSettings, AgentSpawnFn, NotPrepared, unconfined};
+pub use ostler_process::PreparedChild;
+pub use presets::{AgentPreset, AgentStatePath, presets};
+pub use status::{AcpAgentInfo, AcpSessionInfo, AgentStatus, ProcessState};
 
 /// An agent that speaks the Agent Client Protocol. One serves all sessions that name it.
 pub struct AcpAgent {
     program: Arc<AgentProgram>,
     settings: AgentSettings,
-    spawn: SpawnFn,
+    spawn: AgentSpawnFn,
     /// Its processes, one for each workspace and shared by the sessions there.
-    supervisor: Supervisor<AgentProcess>,
+    supervisor: Supervisor<SupervisedAgent>,
     /// Does what the agent has the daemon do.
     runner: Arc<dyn Runner>,
     baselines: Option<Arc<Baselines>>,
@@ -77,7 +77,7 @@ impl AcpAgent {
     pub fn new(
         program: AgentProgram,
         settings: AgentSettings,
-        spawn: SpawnFn,
+        spawn: AgentSpawnFn,
         runner: Arc<dyn Runner>,
     ) -> AcpAgent {
         let supervisor = Supervisor::new(SupervisorSettings {
@@ -111,7 +111,7 @@ impl AcpAgent {
     }
 
     /// Starts it in a workspace, if it does not run there, and says what it is.
-    pub async fn probe(&self, workspace: &Path) -> Result<AgentInfo, Failed> {
+    pub async fn probe(&self, workspace: &Path) -> Result<AcpAgentInfo, FailedTurn> {
         let lease = self.lease(workspace).await?;
         Ok(lease.handle.info())
     }
@@ -123,10 +123,10 @@ impl AcpAgent {
         session: SessionId,
         workspace: &Path,
         settings: &BTreeMap<String, String>,
-    ) -> Result<AgentState, Failed> {
+    ) -> Result<AgentState, FailedTurn> {
         let lease = self.lease(workspace).await?;
-        let opening = Opening { program: &self.program, running: &lease.handle, workspace, raw: None };
-        let mut opened = opening.begin(Memory::Nothing).await?;
+        let opening = SessionOpener { program: &self.program, running: &lease.handle, workspace, raw: None };
+        let mut opened = opening.begin(AgentMemory::Nothing).await?;
         opening.choose(&mut opened, settings).await?;
         lease.handle.keep_session(session, opened.agent_session.clone());
         Ok(opened.agent_session.state)
@@ -139,24 +139,24 @@ impl AcpAgent {
         workspace: &Path,
         known: &str,
         clock: &dyn Clock,
-    ) -> Result<Adopted, Failed> {
+    ) -> Result<AdoptedHistory, FailedTurn> {
         let lease = self.lease(workspace).await?;
-        let opening = Opening { program: &self.program, running: &lease.handle, workspace, raw: None };
-        let mut replay = Replay::default();
+        let opening = SessionOpener { program: &self.program, running: &lease.handle, workspace, raw: None };
+        let mut replay = SessionReplay::default();
         let opened = opening.adopt(known, &mut replay).await?;
         lease.handle.keep_session(session, opened.agent_session.clone());
-        Ok(Adopted::new(&self.program.name, workspace, opened.agent_session.state, replay, clock))
+        Ok(AdoptedHistory::new(&self.program.name, workspace, opened.agent_session.state, replay, clock))
     }
 
     /// The sessions of a workspace that the agent itself knows of, the newest first as it lists them. Empty
     /// where it keeps no list.
-    pub async fn sessions(&self, workspace: &Path) -> Result<Vec<AgentSession>, Failed> {
+    pub async fn sessions(&self, workspace: &Path) -> Result<Vec<AcpSessionInfo>, FailedTurn> {
         let lease = self.lease(workspace).await?;
         outside_turns::list(&self.program.name, &lease.handle, workspace).await
     }
 
     /// Has the agent log in by one of its methods, which may open a browser and take as long as a person does.
-    pub async fn login(&self, workspace: &Path, method: &str) -> Result<(), Failed> {
+    pub async fn login(&self, workspace: &Path, method: &str) -> Result<(), FailedTurn> {
         let lease = self.lease(workspace).await?;
         outside_turns::login(&self.program.name, &lease.handle, method).await
     }
@@ -167,15 +167,15 @@ impl AcpAgent {
     }
 
     /// Leases the process of a workspace, started if it is not there. Waits until it takes turns.
-    async fn lease(&self, workspace: &Path) -> Result<Lease<AgentProcess>, Failed> {
+    async fn lease(&self, workspace: &Path) -> Result<InstanceLease<SupervisedAgent>, FailedTurn> {
         let find = || {
             self.supervisor.instance(&workspace.to_owned(), || {
                 let (program, spawn) = (Arc::clone(&self.program), Arc::clone(&self.spawn));
-                AgentProcess::new(program, self.settings.clone(), spawn, workspace.to_owned())
+                SupervisedAgent::new(program, self.settings.clone(), spawn, workspace.to_owned())
             })
         };
         Supervisor::lease(find, None).await.map_err(|error| match error {
-            NotReady::Unavailable(error) => Failed { reason: error.code.clone(), error },
+            NotReady::Unavailable(error) => FailedTurn { reason: error.code.clone(), error },
             NotReady::Stopped | NotReady::TimedOut(_) => {
                 let message = format!("the agent {} is being stopped", self.program.name);
                 let hint = "the daemon stops; retry the turn after its next start".to_owned();
@@ -186,9 +186,9 @@ impl AcpAgent {
 }
 
 impl Agent for AcpAgent {
-    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>> {
         async move {
-            let checkpoints = Checkpoints::new(Arc::clone(&self.runner), &turn).await;
+            let checkpoints = CheckpointTracker::new(Arc::clone(&self.runner), &turn).await;
             let ended = Box::pin(turn::run(self, &turn, &checkpoints)).await;
             // How a turn left the workspace is seen when nothing of it runs any more.
             if let Err(error) = checkpoints.after_turn(&turn).await {

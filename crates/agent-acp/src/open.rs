@@ -8,32 +8,34 @@ use agent_client_protocol::v1::schema::{
     AGENT_METHOD_NAMES, Error, ErrorCode, LoadSessionRequest, LoadSessionResponse, McpServer,
     NewSessionRequest, NewSessionResponse, ResumeSessionRequest, SetSessionConfigOptionResponse,
 };
-use ostler_acp::{Offered, Replay, SettingRequest, from_login_methods, hear, plain, to_mcp_server};
-use ostler_agent::{Failed, RawSink, TurnContext};
-use ostler_types::{AgentState, Report, Role};
+use ostler_acp::{
+    OfferedSettings, SessionReplay, SettingRequest, from_login_methods, hear, plain, to_mcp_server,
+};
+use ostler_agent::{FailedTurn, RawLogSink, TurnContext};
+use ostler_types::{AgentState, Role, TurnReport};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::{Duration, timeout};
 
 use crate::config::AgentProgram;
-use crate::connection::{NoAnswer, Route, nobody_there};
+use crate::connection::{NoAnswer, SessionRoute, nobody_there};
 use crate::failure::{LOGIN_REQUIRED, failed, login_required, no_answer, wants_login, words};
-use crate::inbox::{Inbox, Item};
-use crate::running_agent::{OpenSession, RunningAgent};
+use crate::inbox::{Inbox, InboxItem};
+use crate::running_agent::{OpenAgentSession, RunningAgent};
 
 /// How long an agent may take to refuse a request that it does not know.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 /// A session that is open in its agent.
-pub(crate) struct Opened {
-    pub(crate) agent_session: OpenSession,
-    pub(crate) route: Route,
-    pub(crate) memory: Memory,
+pub(crate) struct OpenedSession {
+    pub(crate) agent_session: OpenAgentSession,
+    pub(crate) route: SessionRoute,
+    pub(crate) memory: AgentMemory,
 }
 
 /// What the agent knows of what was said before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub(crate) enum AgentMemory {
     /// All of it.
     Whole,
     /// Nothing: the session is new to it.
@@ -47,27 +49,29 @@ pub(crate) async fn open(
     program: &AgentProgram,
     running: &RunningAgent,
     context: &TurnContext,
-) -> Result<Opened, Failed> {
+) -> Result<OpenedSession, FailedTurn> {
     let session = &context.session;
     let workspace = Path::new(&session.workspace_path);
-    let opening = Opening { program, running, workspace, raw: context.raw() };
+    let opening = SessionOpener { program, running, workspace, raw: context.raw() };
     let known = session.agent_session_id.as_deref();
     let mut opened = match running.take_session(session.id, known) {
-        Some(agent_session) => {
-            Opened { route: opening.route(&agent_session.id), agent_session, memory: Memory::Whole }
-        }
+        Some(agent_session) => OpenedSession {
+            route: opening.route(&agent_session.id),
+            agent_session,
+            memory: AgentMemory::Whole,
+        },
         None => match opening.open(known, has_begun(context)).await {
             Ok(opened) => opened,
             Err(error) => return Err(opening.tell(context, error).await),
         },
     };
-    if opened.memory == Memory::Whole && !has_begun(context) {
+    if opened.memory == AgentMemory::Whole && !has_begun(context) {
         // It was begun, but has not been told anything yet.
-        opened.memory = Memory::Nothing;
+        opened.memory = AgentMemory::Nothing;
     }
-    if opened.memory != Memory::Whole {
+    if opened.memory != AgentMemory::Whole {
         // By what the agent calls it the session is found again, whatever comes of the turn.
-        context.report(Report::AgentUpdated(Box::new(opened.agent_session.state.clone()))).await?;
+        context.report(TurnReport::AgentUpdated(Box::new(opened.agent_session.state.clone()))).await?;
     }
     opening.choose(&mut opened, &session.agent_settings).await?;
     Ok(opened)
@@ -79,29 +83,33 @@ fn has_begun(context: &TurnContext) -> bool {
 }
 
 /// Opens sessions of one workspace in an agent.
-pub(crate) struct Opening<'a> {
+pub(crate) struct SessionOpener<'a> {
     pub(crate) program: &'a AgentProgram,
     pub(crate) running: &'a RunningAgent,
     pub(crate) workspace: &'a Path,
-    pub(crate) raw: Option<RawSink>,
+    pub(crate) raw: Option<RawLogSink>,
 }
 
-impl Opening<'_> {
+impl SessionOpener<'_> {
     /// Opens the session that the agent calls so, or a new one where it has lost it or never had it.
-    async fn open(&self, known: Option<&str>, has_begun: bool) -> Result<Opened, Failed> {
-        let Some(known) = known else { return self.begin(Memory::Nothing).await };
+    async fn open(&self, known: Option<&str>, has_begun: bool) -> Result<OpenedSession, FailedTurn> {
+        let Some(known) = known else { return self.begin(AgentMemory::Nothing).await };
         match self.load_or_resume(known, None).await {
             Ok(opened) => Ok(opened),
             Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required()),
             // Many agents do not keep a session in which nothing was said.
-            Err(NoAnswer::Refused(_)) if !has_begun => self.begin(Memory::Nothing).await,
-            Err(NoAnswer::Refused(error)) => self.begin(Memory::Lost(words(&error))).await,
+            Err(NoAnswer::Refused(_)) if !has_begun => self.begin(AgentMemory::Nothing).await,
+            Err(NoAnswer::Refused(error)) => self.begin(AgentMemory::Lost(words(&error))).await,
             Err(error) => Err(self.failed("take up the session", error).await),
         }
     }
 
     /// Takes up a session that was begun elsewhere, and hears what was said in it where the agent tells.
-    pub(crate) async fn adopt(&self, known: &str, replay: &mut Replay) -> Result<Opened, Failed> {
+    pub(crate) async fn adopt(
+        &self,
+        known: &str,
+        replay: &mut SessionReplay,
+    ) -> Result<OpenedSession, FailedTurn> {
         match self.load_or_resume(known, Some(replay)).await {
             Ok(opened) => Ok(opened),
             Err(NoAnswer::Refused(error)) if wants_login(&error) => Err(self.login_required()),
@@ -110,17 +118,21 @@ impl Opening<'_> {
     }
 
     /// Takes up a session that the agent kept.
-    async fn load_or_resume(&self, known: &str, mut replay: Option<&mut Replay>) -> Result<Opened, NoAnswer> {
+    async fn load_or_resume(
+        &self,
+        known: &str,
+        mut replay: Option<&mut SessionReplay>,
+    ) -> Result<OpenedSession, NoAnswer> {
         let abilities = &self.running.initialized.agent_capabilities;
         let (loads, resumes) = (abilities.load_session, abilities.session_capabilities.resume.is_some());
         if !loads && !resumes {
             let why = Value::String("it does not keep sessions".to_owned());
             return Err(NoAnswer::Refused(Error::method_not_found().data(why)));
         }
-        let mut opened = Opened {
-            agent_session: self.new_session(known, Offered::default()),
+        let mut opened = OpenedSession {
+            agent_session: self.new_session(known, OfferedSettings::default()),
             route: self.route(known),
-            memory: Memory::Whole,
+            memory: AgentMemory::Whole,
         };
         let mut answer = Err(NoAnswer::Refused(Error::method_not_found()));
         // Only the other way tells what was said before.
@@ -141,7 +153,7 @@ impl Opening<'_> {
         let answer: LoadSessionResponse = serde_json::from_value(answer?).unwrap_or_default();
         self.await_replay_end(&mut opened, replay).await;
         if answer.modes.is_some() || answer.config_options.is_some() {
-            opened.agent_session.offered = Offered::new(answer.modes, answer.config_options);
+            opened.agent_session.offered = OfferedSettings::new(answer.modes, answer.config_options);
         }
         opened.agent_session.state.settings = opened.agent_session.offered.settings();
         self.choose_to_ask(&mut opened).await;
@@ -150,7 +162,7 @@ impl Opening<'_> {
 
     /// Some agents go on with their replay after they have said that it is over. One more question, which no
     /// agent knows, is answered after that; whether it is known does not matter.
-    async fn await_replay_end(&self, opened: &mut Opened, replay: Option<&mut Replay>) {
+    async fn await_replay_end(&self, opened: &mut OpenedSession, replay: Option<&mut SessionReplay>) {
         let nothing = serde_json::json!({});
         if timeout(SETTLE_TIME, self.ask(opened, "_ostler/settled", &nothing, replay)).await.is_err() {
             tracing::debug!(agent = self.program.name, "the agent does not answer what it does not know");
@@ -158,7 +170,7 @@ impl Opening<'_> {
     }
 
     /// Begins a new session.
-    pub(crate) async fn begin(&self, memory: Memory) -> Result<Opened, Failed> {
+    pub(crate) async fn begin(&self, memory: AgentMemory) -> Result<OpenedSession, FailedTurn> {
         let request = NewSessionRequest::new(self.workspace).mcp_servers(self.servers());
         let method = AGENT_METHOD_NAMES.session_new;
         let answer = match self.running.connection.request(method, &request, self.running.patience).await {
@@ -171,20 +183,20 @@ impl Opening<'_> {
             failed("agent_error", message, None)
         })?;
         let id = answer.session_id.0.to_string();
-        if id.is_empty() || id.len() > ostler_types::Limits::LABEL_BYTES {
+        if id.is_empty() || id.len() > ostler_types::StateLimits::LABEL_BYTES {
             let message =
                 format!("the agent {} named its session in a way that cannot be kept", self.program.name);
             return Err(failed("agent_error", message, None));
         }
-        let agent_session = self.new_session(&id, Offered::new(answer.modes, answer.config_options));
+        let agent_session = self.new_session(&id, OfferedSettings::new(answer.modes, answer.config_options));
         let route = self.route(&id);
-        let mut opened = Opened { agent_session, route, memory };
+        let mut opened = OpenedSession { agent_session, route, memory };
         self.choose_to_ask(&mut opened).await;
         Ok(opened)
     }
 
     /// Has the agent ask a person before it acts, where it offers that and would not by itself.
-    async fn choose_to_ask(&self, opened: &mut Opened) {
+    async fn choose_to_ask(&self, opened: &mut OpenedSession) {
         let Some((name, choice)) = &self.program.asking else { return };
         let is_it = |setting: &&ostler_types::AgentSetting| setting.id == *name;
         let offered = opened.agent_session.state.settings.iter().find(is_it);
@@ -205,9 +217,9 @@ impl Opening<'_> {
     /// all that keeps the agent from writing.
     pub(crate) async fn choose(
         &self,
-        opened: &mut Opened,
+        opened: &mut OpenedSession,
         wanted: &BTreeMap<String, String>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedTurn> {
         for (name, choice) in wanted {
             let current = |setting: &&ostler_types::AgentSetting| setting.id == *name;
             let offered = opened.agent_session.state.settings.iter().find(current);
@@ -251,29 +263,29 @@ impl Opening<'_> {
     /// before the answer is a replay.
     async fn ask(
         &self,
-        Opened { agent_session, route, .. }: &mut Opened,
+        OpenedSession { agent_session, route, .. }: &mut OpenedSession,
         method: &str,
         params: &impl Serialize,
-        mut replay: Option<&mut Replay>,
+        mut replay: Option<&mut SessionReplay>,
     ) -> Result<Value, NoAnswer> {
         let ticket = self.running.connection.request_to(&route.inbox, method, params).await?;
         let answered = async {
             loop {
                 match route.inbox.pop().await {
-                    Item::Update(update) => {
+                    InboxItem::Update(update) => {
                         if let Some(replay) = &mut replay {
                             replay.hear(&update);
                         }
                         _ = hear(&mut agent_session.state, &mut agent_session.offered, &update);
                     }
-                    Item::Request { id, method, .. } => {
+                    InboxItem::Request { id, method, .. } => {
                         self.running.connection.respond(&id, nobody_there(&method)).await;
                     }
-                    Item::Answer { ticket: answered, outcome } if answered == ticket => {
+                    InboxItem::Answer { ticket: answered, outcome } if answered == ticket => {
                         return outcome.map_err(NoAnswer::Refused);
                     }
-                    Item::Answer { .. } => {}
-                    Item::Closed => return Err(NoAnswer::Closed),
+                    InboxItem::Answer { .. } => {}
+                    InboxItem::Closed => return Err(NoAnswer::Closed),
                 }
             }
         };
@@ -283,14 +295,14 @@ impl Opening<'_> {
     }
 
     /// Has what comes for a session delivered.
-    fn route(&self, id: &str) -> Route {
+    fn route(&self, id: &str) -> SessionRoute {
         self.running.connection.route(id, &Inbox::new(self.raw.clone()))
     }
 
-    fn new_session(&self, id: &str, offered: Offered) -> OpenSession {
+    fn new_session(&self, id: &str, offered: OfferedSettings) -> OpenAgentSession {
         let settings = offered.settings();
         let state = AgentState { agent_session_id: Some(id.to_owned()), settings, ..AgentState::default() };
-        OpenSession { id: id.to_owned(), state, offered }
+        OpenAgentSession { id: id.to_owned(), state, offered }
     }
 
     fn servers(&self) -> Vec<McpServer> {
@@ -298,25 +310,25 @@ impl Opening<'_> {
         self.program.mcp_servers.iter().filter_map(|server| to_mcp_server(server, abilities)).collect()
     }
 
-    fn login_required(&self) -> Failed {
+    fn login_required(&self) -> FailedTurn {
         login_required(self.program, &from_login_methods(&self.running.initialized.auth_methods))
     }
 
     /// Says in the session how to log in, where that is what is missing.
-    async fn tell(&self, context: &TurnContext, error: Failed) -> Failed {
+    async fn tell(&self, context: &TurnContext, error: FailedTurn) -> FailedTurn {
         if error.reason != LOGIN_REQUIRED {
             return error;
         }
         let login = from_login_methods(&self.running.initialized.auth_methods);
         let agent_session_id = context.session.agent_session_id.clone();
         let state = AgentState { agent_session_id, login, ..AgentState::default() };
-        match context.report(Report::AgentUpdated(Box::new(state))).await {
+        match context.report(TurnReport::AgentUpdated(Box::new(state))).await {
             Ok(_) => error,
             Err(over) => over.into(),
         }
     }
 
-    async fn failed(&self, what: &str, error: NoAnswer) -> Failed {
+    async fn failed(&self, what: &str, error: NoAnswer) -> FailedTurn {
         match error {
             NoAnswer::Closed => crate::failure::crashed(self.program, &self.running.ended().await),
             error => no_answer(&self.program.name, what, &error),

@@ -6,12 +6,12 @@ use agent_client_protocol::v1::schema::{
     AGENT_METHOD_NAMES, AuthenticateRequest, ListSessionsRequest, ListSessionsResponse,
 };
 use ostler_acp::plain;
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use tokio::time::Duration;
 
 use crate::failure::{failed, no_answer};
 use crate::running_agent::RunningAgent;
-use crate::status::AgentSession;
+use crate::status::AcpSessionInfo;
 
 /// How many pages of sessions are asked for, and how many sessions are kept.
 const LISTED: (usize, usize) = (20, 1_000);
@@ -23,7 +23,7 @@ pub(crate) async fn list(
     agent: &str,
     running: &RunningAgent,
     workspace: &Path,
-) -> Result<Vec<AgentSession>, Failed> {
+) -> Result<Vec<AcpSessionInfo>, FailedTurn> {
     let mut found = Vec::new();
     if !running.info().lists_sessions {
         return Ok(found);
@@ -43,7 +43,7 @@ pub(crate) async fn list(
         })?;
         // Not every agent minds which workspace was asked for.
         let own = answer.sessions.into_iter().filter(|session| session.cwd == workspace);
-        found.extend(own.map(|session| AgentSession {
+        found.extend(own.map(|session| AcpSessionInfo {
             id: session.session_id.0.to_string(),
             title: session.title.map(|title| plain(&title, 200)),
             updated_at: session.updated_at.map(|at| plain(&at, 100)),
@@ -59,7 +59,7 @@ pub(crate) async fn list(
 }
 
 /// Has an agent log in.
-pub(crate) async fn login(agent: &str, running: &RunningAgent, method: &str) -> Result<(), Failed> {
+pub(crate) async fn login(agent: &str, running: &RunningAgent, method: &str) -> Result<(), FailedTurn> {
     let request = AuthenticateRequest::new(method.to_owned());
     let answer = running.connection.request(AGENT_METHOD_NAMES.authenticate, &request, LOGIN_TIME).await;
     answer.map(drop).map_err(|error| no_answer(agent, "log in", &error))

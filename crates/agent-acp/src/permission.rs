@@ -5,16 +5,16 @@ use std::path::Path;
 use agent_client_protocol::v1::schema::{Error, RequestId, RequestPermissionRequest};
 use futures_util::FutureExt;
 use ostler_acp::from_options;
-use ostler_agent::{Failed, ReportError};
+use ostler_agent::{FailedTurn, ReportError};
 use ostler_runner::LinkTarget;
-use ostler_types::{Accepted, ProposedCall, Report, Subject, ToolCall, ToolCallId, ToolKind};
+use ostler_types::{Accepted, ProposedCall, Subject, ToolCall, ToolCallId, ToolKind, TurnReport};
 use serde_json::Value;
 
 use crate::prompt_loop::PromptLoop;
-use crate::recorder::action::{Asker, Input};
+use crate::recorder::action::{Asker, RecorderInput};
 
 /// A question that was answered, or cannot be any more.
-pub(crate) struct Answered {
+pub(crate) struct AnsweredQuestion {
     call: ToolCallId,
     answer: Result<Accepted, ReportError>,
 }
@@ -25,11 +25,11 @@ impl PromptLoop<'_> {
         &mut self,
         request: RequestId,
         params: Value,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedTurn> {
         match serde_json::from_value(params) {
             Ok(RequestPermissionRequest { tool_call, options, .. }) => {
                 let (call, options) = (Box::new(tool_call), from_options(&options));
-                self.record(Input::Permission { request, call, options }).await
+                self.record(RecorderInput::Permission { request, call, options }).await
             }
             Err(error) => {
                 let error = Error::invalid_params().data(Value::String(error.to_string()));
@@ -66,13 +66,17 @@ impl PromptLoop<'_> {
         };
         let trusted = context.trusted;
         let proposed = ProposedCall { tool_call, kind, summary, risk, trusted, subject, options };
-        let asking =
-            async move { Answered { call, answer: context.report(Report::CallProposed(proposed)).await } };
+        let asking = async move {
+            AnsweredQuestion { call, answer: context.report(TurnReport::CallProposed(proposed)).await }
+        };
         self.questions.push(asking.boxed());
     }
 
     /// Takes the answer to a question.
-    pub(crate) async fn take_answer(&mut self, Answered { call, answer }: Answered) -> Result<(), Failed> {
-        self.record(Input::Answer { call, accepted: answer? }).await
+    pub(crate) async fn take_answer(
+        &mut self,
+        AnsweredQuestion { call, answer }: AnsweredQuestion,
+    ) -> Result<(), FailedTurn> {
+        self.record(RecorderInput::Answer { call, accepted: answer? }).await
     }
 }

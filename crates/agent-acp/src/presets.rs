@@ -7,7 +7,7 @@ use crate::config::AgentProgram;
 
 /// An agent that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preset {
+pub struct AgentPreset {
     /// Its name.
     pub name: &'static str,
     /// What people call it.
@@ -25,14 +25,14 @@ pub struct Preset {
     /// Whether it announces calls as in progress before it asks for permission to make them.
     pub announces_before_asking: bool,
     /// Where it keeps its login and its state, which it has to write.
-    pub state: &'static [StatePlace],
+    pub state: &'static [AgentStatePath],
     /// Variables that name a file that it reads.
     pub reads: &'static [&'static str],
 }
 
 /// A directory or a file of an agent's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatePlace {
+pub struct AgentStatePath {
     /// The variable that names another base directory.
     variable: Option<&'static str>,
     /// The base directory, relative to the home directory, where the variable is not set.
@@ -43,20 +43,20 @@ pub struct StatePlace {
     content: Option<&'static str>,
 }
 
-impl StatePlace {
+impl AgentStatePath {
     /// A directory in the home directory.
-    const fn directory(base: &'static str) -> StatePlace {
-        StatePlace { variable: None, base, name: "", content: None }
+    const fn directory(base: &'static str) -> AgentStatePath {
+        AgentStatePath { variable: None, base, name: "", content: None }
     }
 
     /// A directory in the home directory that a variable moves elsewhere.
-    const fn moved_by(variable: &'static str, base: &'static str) -> StatePlace {
-        StatePlace { variable: Some(variable), base, name: "", content: None }
+    const fn moved_by(variable: &'static str, base: &'static str) -> AgentStatePath {
+        AgentStatePath { variable: Some(variable), base, name: "", content: None }
     }
 
     /// A directory below a base directory that a variable moves, such as those that desktops agree on.
-    const fn below(variable: &'static str, base: &'static str, name: &'static str) -> StatePlace {
-        StatePlace { variable: Some(variable), base, name, content: None }
+    const fn below(variable: &'static str, base: &'static str, name: &'static str) -> AgentStatePath {
+        AgentStatePath { variable: Some(variable), base, name, content: None }
     }
 
     /// Where it is for a process with this home directory and these variables. A variable that is empty or names no
@@ -93,8 +93,8 @@ const NETWORK: [&str; 8] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-const PRESETS: [Preset; 6] = [
-    Preset {
+const PRESETS: [AgentPreset; 6] = [
+    AgentPreset {
         name: "claude",
         title: "Claude Code",
         command: &["claude-agent-acp"],
@@ -111,8 +111,8 @@ const PRESETS: [Preset; 6] = [
         asking: None,
         announces_before_asking: false,
         state: &[
-            StatePlace::moved_by("CLAUDE_CONFIG_DIR", ".claude"),
-            StatePlace {
+            AgentStatePath::moved_by("CLAUDE_CONFIG_DIR", ".claude"),
+            AgentStatePath {
                 variable: Some("CLAUDE_CONFIG_DIR"),
                 base: "",
                 name: ".claude.json",
@@ -121,7 +121,7 @@ const PRESETS: [Preset; 6] = [
         ],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
-    Preset {
+    AgentPreset {
         name: "codex",
         title: "Codex",
         command: &["codex-acp"],
@@ -132,10 +132,10 @@ const PRESETS: [Preset; 6] = [
         asking: Some(("mode", "workspace-write")),
         // The adapter that is maintained with the protocol does.
         announces_before_asking: true,
-        state: &[StatePlace::moved_by("CODEX_HOME", ".codex")],
+        state: &[AgentStatePath::moved_by("CODEX_HOME", ".codex")],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
-    Preset {
+    AgentPreset {
         name: "gemini",
         title: "Gemini CLI",
         command: &["gemini", "--acp"],
@@ -151,10 +151,10 @@ const PRESETS: [Preset; 6] = [
         ],
         asking: None,
         announces_before_asking: false,
-        state: &[StatePlace::below("GEMINI_CLI_HOME", "", ".gemini")],
+        state: &[AgentStatePath::below("GEMINI_CLI_HOME", "", ".gemini")],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
-    Preset {
+    AgentPreset {
         name: "qwen",
         title: "Qwen Code",
         command: &["qwen", "--acp"],
@@ -163,10 +163,10 @@ const PRESETS: [Preset; 6] = [
         pass_env: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"],
         asking: None,
         announces_before_asking: false,
-        state: &[StatePlace::directory(".qwen")],
+        state: &[AgentStatePath::directory(".qwen")],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
-    Preset {
+    AgentPreset {
         name: "opencode",
         title: "opencode",
         command: &["opencode", "acp"],
@@ -176,14 +176,14 @@ const PRESETS: [Preset; 6] = [
         asking: None,
         announces_before_asking: true,
         state: &[
-            StatePlace::below("XDG_CONFIG_HOME", ".config", "opencode"),
-            StatePlace::below("XDG_DATA_HOME", ".local/share", "opencode"),
-            StatePlace::below("XDG_STATE_HOME", ".local/state", "opencode"),
-            StatePlace::below("XDG_CACHE_HOME", ".cache", "opencode"),
+            AgentStatePath::below("XDG_CONFIG_HOME", ".config", "opencode"),
+            AgentStatePath::below("XDG_DATA_HOME", ".local/share", "opencode"),
+            AgentStatePath::below("XDG_STATE_HOME", ".local/state", "opencode"),
+            AgentStatePath::below("XDG_CACHE_HOME", ".cache", "opencode"),
         ],
         reads: &["NODE_EXTRA_CA_CERTS", "OPENCODE_CONFIG"],
     },
-    Preset {
+    AgentPreset {
         name: "goose",
         title: "goose",
         command: &["goose", "acp"],
@@ -200,9 +200,9 @@ const PRESETS: [Preset; 6] = [
         asking: None,
         announces_before_asking: false,
         state: &[
-            StatePlace::below("XDG_CONFIG_HOME", ".config", "goose"),
-            StatePlace::below("XDG_DATA_HOME", ".local/share", "goose"),
-            StatePlace::below("XDG_STATE_HOME", ".local/state", "goose"),
+            AgentStatePath::below("XDG_CONFIG_HOME", ".config", "goose"),
+            AgentStatePath::below("XDG_DATA_HOME", ".local/share", "goose"),
+            AgentStatePath::below("XDG_STATE_HOME", ".local/state", "goose"),
         ],
         reads: &["NODE_EXTRA_CA_CERTS"],
     },
@@ -218,13 +218,13 @@ impl AgentProgram {
 }
 
 /// The agents that are known by name.
-pub fn presets() -> &'static [Preset] {
+pub fn presets() -> &'static [AgentPreset] {
     &PRESETS
 }
 
-impl Preset {
+impl AgentPreset {
     /// The preset of this name.
-    pub fn find(name: &str) -> Option<&'static Preset> {
+    pub fn find(name: &str) -> Option<&'static AgentPreset> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
@@ -246,23 +246,23 @@ impl Preset {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{Preset, presets};
+    use super::{AgentPreset, presets};
 
     #[test]
     fn every_preset_is_found_and_says_how_to_get_it() {
         for preset in presets() {
-            let program = Preset::find(preset.name).unwrap().program();
+            let program = AgentPreset::find(preset.name).unwrap().program();
             assert_eq!(program.name, preset.name);
             assert!(!program.program.is_empty() && program.install.is_some() && program.login.is_some());
             assert!(program.pass_env.iter().any(|name| name == "HTTPS_PROXY"));
         }
-        assert_eq!(Preset::find("nobody"), None);
+        assert_eq!(AgentPreset::find("nobody"), None);
     }
 
     /// Where a preset keeps its state, for a home directory and a variable.
     fn places(name: &str, home: Option<&str>, variable: (&str, &str)) -> Vec<String> {
         let value = |asked: &str| (asked == variable.0).then(|| PathBuf::from(variable.1));
-        let state = Preset::find(name).unwrap().state.iter();
+        let state = AgentPreset::find(name).unwrap().state.iter();
         let paths = state.filter_map(|place| place.path(home.map(Path::new), value));
         paths.map(|path| path.display().to_string()).collect()
     }

@@ -12,11 +12,13 @@ use agent_client_protocol::v1::schema::{
     AGENT_METHOD_NAMES, ClientCapabilities, FileSystemCapabilities, Implementation, InitializeRequest,
     InitializeResponse,
 };
-use ostler_process::{Child, Instance, Launcher, Phase, StartFailure, Started, Supervised, Tail};
+use ostler_process::{
+    ChildProcess, Instance, InstancePhase, Launcher, StartFailure, StartResult, StderrTail, Supervised,
+};
 use ostler_types::Failure;
 
-use crate::config::{AgentProgram, AgentSettings, Launch, SpawnFn};
-use crate::connection::{Connection, NoAnswer};
+use crate::config::{AgentLaunch, AgentProgram, AgentSettings, AgentSpawnFn};
+use crate::connection::{AgentConnection, NoAnswer};
 use crate::failure::{QUOTED_BYTES, failure};
 use crate::running_agent::RunningAgent;
 use crate::status::{AgentStatus, ProcessState};
@@ -27,41 +29,41 @@ const LAST_OUTPUT_TIME: Duration = Duration::from_millis(500);
 const STATUS_STDERR_BYTES: usize = 4_000;
 
 /// Starts an agent in a workspace.
-pub(crate) struct AgentProcess {
+pub(crate) struct SupervisedAgent {
     program: Arc<AgentProgram>,
     settings: AgentSettings,
-    spawn: SpawnFn,
+    spawn: AgentSpawnFn,
     workspace: PathBuf,
-    stderr: Tail,
+    stderr: StderrTail,
 }
 
 /// A process, and what carries its lines.
-pub(crate) struct Running {
+pub(crate) struct SpawnedAgent {
     agent: Arc<RunningAgent>,
-    child: Child,
-    pump: Pump,
+    child: ChildProcess,
+    pump: RelayFuture,
     /// Exit reason, if the process exited by itself.
     end: Option<String>,
 }
 
-type Pump = Pin<Box<dyn Future<Output = ()> + Send>>;
+type RelayFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl AgentProcess {
+impl SupervisedAgent {
     pub(crate) fn new(
         program: Arc<AgentProgram>,
         settings: AgentSettings,
-        spawn: SpawnFn,
+        spawn: AgentSpawnFn,
         workspace: PathBuf,
-    ) -> AgentProcess {
-        AgentProcess { program, settings, spawn, workspace, stderr: Tail::default() }
+    ) -> SupervisedAgent {
+        SupervisedAgent { program, settings, spawn, workspace, stderr: StderrTail::default() }
     }
 
     /// Sends `initialize`, and checks what the agent says.
     async fn initialize(
         &self,
-        connection: &Connection,
-        child: &mut Child,
-        pump: &mut Pump,
+        connection: &AgentConnection,
+        child: &mut ChildProcess,
+        pump: &mut RelayFuture,
     ) -> Result<InitializeResponse, StartFailure<Failure>> {
         let AgentSettings { serves, start, .. } = self.settings;
         let files = FileSystemCapabilities::new().read_text_file(serves).write_text_file(serves);
@@ -112,16 +114,16 @@ impl AgentProcess {
     }
 }
 
-impl Supervised for AgentProcess {
+impl Supervised for SupervisedAgent {
     /// The workspace.
     type Key = PathBuf;
     type Handle = Arc<RunningAgent>;
-    type Running = Running;
+    type Running = SpawnedAgent;
     type Failure = Failure;
 
-    async fn start(&self, launcher: Launcher) -> Started<AgentProcess> {
+    async fn start(&self, launcher: Launcher) -> StartResult<SupervisedAgent> {
         let AgentProgram { name, program, arguments, env, pass_env, install, .. } = &*self.program;
-        let launch = Launch {
+        let launch = AgentLaunch {
             agent: name.clone(),
             program: program.clone(),
             arguments: arguments.clone(),
@@ -138,15 +140,15 @@ impl Supervised for AgentProcess {
             let hint = install.clone().filter(|_| error.kind() == io::ErrorKind::NotFound);
             self.not_spawned(&format!("{program}: {error}"), hint)
         })?;
-        let (connection, pump) = Connection::new(stdout, stdin, self.settings.line_bytes);
-        let mut pump: Pump = Box::pin(pump.run());
+        let (connection, pump) = AgentConnection::new(stdout, stdin, self.settings.line_bytes);
+        let mut pump: RelayFuture = Box::pin(pump.run());
         let initialized = self.initialize(&connection, &mut child, &mut pump).await?;
         let agent = Arc::new(RunningAgent::new(connection, initialized, self.settings.patience));
-        Ok((Arc::clone(&agent), Running { agent, child, pump, end: None }))
+        Ok((Arc::clone(&agent), SpawnedAgent { agent, child, pump, end: None }))
     }
 
-    async fn watch(&self, running: &mut Running) -> Failure {
-        let Running { agent, child, pump, end } = running;
+    async fn watch(&self, running: &mut SpawnedAgent) -> Failure {
+        let SpawnedAgent { agent, child, pump, end } = running;
         let how = tokio::select! {
             biased;
             () = &mut *pump => closed(&agent.connection, child).await,
@@ -160,8 +162,8 @@ impl Supervised for AgentProcess {
         failure("agent_crashed", format!("the agent crashed: {how}"), None)
     }
 
-    async fn stop(&self, running: Running) {
-        let Running { agent, child, pump, end } = running;
+    async fn stop(&self, running: SpawnedAgent) {
+        let SpawnedAgent { agent, child, pump, end } = running;
         let end = end.unwrap_or_else(|| "it was stopped".to_owned());
         agent.set_ended(with_last_words(end, &self.stderr.last(QUOTED_BYTES)));
         // Dropping the pump closes the agent's input.
@@ -187,14 +189,14 @@ impl Supervised for AgentProcess {
 }
 
 /// What clients are told of an instance.
-pub(crate) fn status(instance: &Instance<AgentProcess>) -> AgentStatus {
+pub(crate) fn status(instance: &Instance<SupervisedAgent>) -> AgentStatus {
     let process = instance.child();
     let (state, error) = match instance.phase() {
-        Phase::Starting => (ProcessState::Starting, None),
-        Phase::Ready(_) => (ProcessState::Connected, None),
-        Phase::Restarting(why) => (ProcessState::Reconnecting, Some(why)),
-        Phase::Unavailable(why, _) => (ProcessState::Disconnected, Some(why)),
-        Phase::Stopped => (ProcessState::Disconnected, None),
+        InstancePhase::Starting => (ProcessState::Starting, None),
+        InstancePhase::Ready(_) => (ProcessState::Connected, None),
+        InstancePhase::Restarting(why) => (ProcessState::Reconnecting, Some(why)),
+        InstancePhase::Unavailable(why, _) => (ProcessState::Disconnected, Some(why)),
+        InstancePhase::Stopped => (ProcessState::Disconnected, None),
     };
     AgentStatus {
         agent: process.program.name.clone(),
@@ -206,7 +208,7 @@ pub(crate) fn status(instance: &Instance<AgentProcess>) -> AgentStatus {
 }
 
 /// Why a connection is over that carries no more lines.
-async fn closed(connection: &Connection, child: &mut Child) -> String {
+async fn closed(connection: &AgentConnection, child: &mut ChildProcess) -> String {
     match connection.fault() {
         Some(fault) => fault,
         None => child.ended_by_now().await.unwrap_or_else(|| "it closed its output".to_owned()),

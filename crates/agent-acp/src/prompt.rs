@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::ContentBlock;
-use ostler_acp::{Accepts, Piece, to_block};
+use ostler_acp::{AcceptedContent, AcpContentPiece, to_block};
 use ostler_agent::TurnContext;
 use ostler_types::{Message, MessageId, Part, Role};
 
-use crate::open::Memory;
+use crate::open::AgentMemory;
 
 /// How many bytes of files one prompt carries.
 const MAX_FILE_BYTES: usize = 20 << 20;
@@ -20,14 +20,14 @@ const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 /// The prompt that begins a turn.
 pub(crate) async fn first_prompt(
     context: &TurnContext,
-    memory: &Memory,
-    accepts: Accepts,
+    memory: &AgentMemory,
+    accepts: AcceptedContent,
 ) -> Vec<ContentBlock> {
     let asked = &context.open.message_ids;
     let messages: Vec<&Arc<Message>> =
         context.history.iter().filter(|message| asked.contains(&message.id)).collect();
     let mut blocks = Vec::new();
-    if *memory != Memory::Whole {
+    if *memory != AgentMemory::Whole {
         blocks.extend(introduction(context, asked).map(ContentBlock::from));
     }
     blocks.extend(blocks_of(context, messages.into_iter().map(Arc::as_ref), accepts).await);
@@ -41,25 +41,25 @@ pub(crate) async fn first_prompt(
 pub(crate) async fn blocks_of(
     context: &TurnContext,
     messages: impl Iterator<Item = &Message>,
-    accepts: Accepts,
+    accepts: AcceptedContent,
 ) -> Vec<ContentBlock> {
     let mut blocks = Vec::new();
     let mut room = MAX_FILE_BYTES;
     for part in messages.flat_map(|message| &message.parts) {
         let piece = match part {
             Part::Text { text } if text.is_empty() => continue,
-            Part::Text { text } => Piece::Text(text.clone()),
+            Part::Text { text } => AcpContentPiece::Text(text.clone()),
             Part::Image { reference, mime_type } => {
-                let image = |mime_type, bytes| Piece::Image { mime_type, bytes };
+                let image = |mime_type, bytes| AcpContentPiece::Image { mime_type, bytes };
                 file(context, reference, mime_type, &mut room, image).await
             }
             Part::Audio { reference, mime_type } => {
-                let audio = |mime_type, bytes| Piece::Audio { mime_type, bytes };
+                let audio = |mime_type, bytes| AcpContentPiece::Audio { mime_type, bytes };
                 file(context, reference, mime_type, &mut room, audio).await
             }
             Part::File { reference, mime_type } => {
                 let name = reference.rsplit('/').next().unwrap_or(reference).to_owned();
-                let any = |mime_type, bytes| Piece::File { name, mime_type, bytes };
+                let any = |mime_type, bytes| AcpContentPiece::File { name, mime_type, bytes };
                 file(context, reference, mime_type, &mut room, any).await
             }
             Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => continue,
@@ -74,18 +74,18 @@ async fn file(
     reference: &str,
     mime_type: &str,
     room: &mut usize,
-    piece: impl FnOnce(String, Vec<u8>) -> Piece,
-) -> Piece {
+    piece: impl FnOnce(String, Vec<u8>) -> AcpContentPiece,
+) -> AcpContentPiece {
     match context.file(reference.to_owned()).await {
         Ok(bytes) if bytes.len() <= *room => {
             *room -= bytes.len();
             piece(mime_type.to_owned(), bytes.to_vec())
         }
-        Ok(bytes) => Piece::Text(format!(
+        Ok(bytes) => AcpContentPiece::Text(format!(
             "[{reference} is left out: with its {} bytes the prompt is too long.]",
             bytes.len()
         )),
-        Err(error) => Piece::Text(format!("[{reference} cannot be read: {error}.]")),
+        Err(error) => AcpContentPiece::Text(format!("[{reference} cannot be read: {error}.]")),
     }
 }
 

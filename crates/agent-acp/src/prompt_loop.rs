@@ -12,23 +12,25 @@ use agent_client_protocol::v1::schema::{
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use ostler_acp::{Heard, Outcome, Piece, Update, from_stop_reason, hear, plain};
-use ostler_agent::{Failed, TurnContext};
-use ostler_process::Lease;
-use ostler_types::{Message, MessageId, Part, RawLine, Report, Role, ToolCallId, Usage};
+use ostler_acp::{
+    AcpCallOutcome, AcpContentPiece, AcpUpdate, AgentStateChange, from_stop_reason, hear, plain,
+};
+use ostler_agent::{FailedTurn, TurnContext};
+use ostler_process::InstanceLease;
+use ostler_types::{Message, MessageId, Part, RawLine, Role, ToolCallId, TurnReport, Usage};
 use serde_json::Value;
 
 use crate::AcpAgent;
 use crate::client_requests::FinishedWork;
-use crate::connection::Route;
+use crate::connection::SessionRoute;
 use crate::failure::{failed, login_required, wants_login, words};
-use crate::inbox::Item;
-use crate::open::{Memory, Opened};
-use crate::permission::Answered;
-use crate::process::AgentProcess;
-use crate::recorder::action::{Action, Input};
-use crate::recorder::{Recorder, RecorderSettings, TextKind};
-use crate::running_agent::OpenSession;
+use crate::inbox::InboxItem;
+use crate::open::{AgentMemory, OpenedSession};
+use crate::permission::AnsweredQuestion;
+use crate::process::SupervisedAgent;
+use crate::recorder::action::{RecorderAction, RecorderInput};
+use crate::recorder::{AcpRecorder, RecorderSettings, TextKind};
+use crate::running_agent::OpenAgentSession;
 use crate::terminals::Terminals;
 use crate::tool_result;
 
@@ -36,12 +38,12 @@ use crate::tool_result;
 pub(crate) struct PromptLoop<'a> {
     pub(crate) agent: &'a AcpAgent,
     pub(crate) context: &'a TurnContext,
-    pub(crate) lease: Lease<AgentProcess>,
-    pub(crate) agent_session: OpenSession,
-    pub(crate) route: Route,
-    recorder: Recorder,
+    pub(crate) lease: InstanceLease<SupervisedAgent>,
+    pub(crate) agent_session: OpenAgentSession,
+    pub(crate) route: SessionRoute,
+    recorder: AcpRecorder,
     /// Questions that people have not answered.
-    pub(crate) questions: FuturesUnordered<BoxFuture<'static, Answered>>,
+    pub(crate) questions: FuturesUnordered<BoxFuture<'static, AnsweredQuestion>>,
     /// Work that is being done for the agent.
     pub(crate) work: FuturesUnordered<BoxFuture<'static, FinishedWork>>,
     pub(crate) terminals: Terminals,
@@ -69,9 +71,9 @@ impl<'a> PromptLoop<'a> {
     pub(crate) async fn new(
         agent: &'a AcpAgent,
         context: &'a TurnContext,
-        lease: Lease<AgentProcess>,
-        Opened { agent_session, route, memory }: Opened,
-    ) -> Result<PromptLoop<'a>, Failed> {
+        lease: InstanceLease<SupervisedAgent>,
+        OpenedSession { agent_session, route, memory }: OpenedSession,
+    ) -> Result<PromptLoop<'a>, FailedTurn> {
         let settings = RecorderSettings {
             agent: agent.program.name.clone(),
             workspace: PathBuf::from(&context.session.workspace_path),
@@ -86,7 +88,7 @@ impl<'a> PromptLoop<'a> {
             lease,
             agent_session,
             route,
-            recorder: Recorder::new(settings, new_id, context.history.iter().map(Arc::as_ref)),
+            recorder: AcpRecorder::new(settings, new_id, context.history.iter().map(Arc::as_ref)),
             questions: FuturesUnordered::new(),
             work: FuturesUnordered::new(),
             terminals: Terminals::default(),
@@ -94,7 +96,7 @@ impl<'a> PromptLoop<'a> {
             has_new_counts: false,
             state: PromptState::Idle,
         };
-        if let Memory::Lost(why) = memory {
+        if let AgentMemory::Lost(why) = memory {
             let name = &agent.program.name;
             let text = format!(
                 "The agent {name} no longer has this session ({why}). It was begun anew there, and the agent was told \
@@ -108,7 +110,7 @@ impl<'a> PromptLoop<'a> {
     }
 
     /// Sends a prompt, and records what comes back until the agent has stopped. Returns the reason why it stopped.
-    pub(crate) async fn run(&mut self, blocks: Vec<ContentBlock>) -> Result<String, Failed> {
+    pub(crate) async fn run(&mut self, blocks: Vec<ContentBlock>) -> Result<String, FailedTurn> {
         let request = PromptRequest::new(self.agent_session.id.clone(), blocks);
         if let Some(raw) = self.context.raw() {
             let payload = serde_json::to_value(&request).unwrap_or_default();
@@ -128,11 +130,11 @@ impl<'a> PromptLoop<'a> {
                 Some(answered) = self.questions.next() => self.take_answer(answered).await?,
                 Some(finished) = self.work.next() => self.take_finished_work(finished).await?,
                 item = inbox.pop() => match item {
-                    Item::Update(update) => self.take_update(update).await?,
-                    Item::Request { id, method, params } => self.take_request(id, &method, params).await?,
-                    Item::Answer { ticket: answered, outcome } if answered == ticket => break outcome,
-                    Item::Answer { .. } => {}
-                    Item::Closed => return Err(self.crashed().await),
+                    InboxItem::Update(update) => self.take_update(update).await?,
+                    InboxItem::Request { id, method, params } => self.take_request(id, &method, params).await?,
+                    InboxItem::Answer { ticket: answered, outcome } if answered == ticket => break outcome,
+                    InboxItem::Answer { .. } => {}
+                    InboxItem::Closed => return Err(self.crashed().await),
                 },
             }
         };
@@ -146,7 +148,7 @@ impl<'a> PromptLoop<'a> {
     }
 
     /// Passes an input to the recorder, and carries out what it returns.
-    pub(crate) async fn record(&mut self, input: Input) -> Result<(), Failed> {
+    pub(crate) async fn record(&mut self, input: RecorderInput) -> Result<(), FailedTurn> {
         for action in self.recorder.take(input, Instant::now()) {
             self.carry_out(action).await?;
         }
@@ -154,37 +156,39 @@ impl<'a> PromptLoop<'a> {
     }
 
     /// Carries out one action. When it returns, a report is on disk.
-    async fn carry_out(&mut self, action: Action) -> Result<(), Failed> {
+    async fn carry_out(&mut self, action: RecorderAction) -> Result<(), FailedTurn> {
         let report = match action {
-            Action::Show(delta) => {
+            RecorderAction::Show(delta) => {
                 self.context.delta(delta);
                 return Ok(());
             }
-            Action::RecordMessage { id, parts, stop_reason } => {
+            RecorderAction::RecordMessage { id, parts, stop_reason } => {
                 let created_at = self.context.clock.now();
                 let message = Message { id, role: Role::Assistant, parts, created_at };
                 let (model, stop_reason) = (self.context.session.model.clone(), stop_reason.to_owned());
-                Report::StepFinished { model, message, stop_reason, usage: Usage::default() }
+                TurnReport::StepFinished { model, message, stop_reason, usage: Usage::default() }
             }
-            Action::StartBatch { parallel } => Report::BatchStarted { parallel },
-            Action::StartCall { call: tool_call, kind } => Report::CallStarted { tool_call, kind },
-            Action::FinishCall { id, ok, outcome, announced } => {
+            RecorderAction::StartBatch { parallel } => TurnReport::BatchStarted { parallel },
+            RecorderAction::StartCall { call: tool_call, kind } => {
+                TurnReport::CallStarted { tool_call, kind }
+            }
+            RecorderAction::FinishCall { id, ok, outcome, announced } => {
                 self.finished(id, ok, outcome, announced).await?
             }
-            Action::CompleteBatch => Report::BatchCompleted,
-            Action::Ask { call, kind, asker } => {
+            RecorderAction::CompleteBatch => TurnReport::BatchCompleted,
+            RecorderAction::Ask { call, kind, asker } => {
                 self.ask(call, kind, asker).await;
                 return Ok(());
             }
-            Action::Respond { request, response } => {
+            RecorderAction::Respond { request, response } => {
                 self.respond(&request, response).await;
                 return Ok(());
             }
-            Action::CarryOut { request, effect, call, is_own } => {
+            RecorderAction::CarryOut { request, effect, call, is_own } => {
                 self.carry_out_effect(request, effect, call, is_own);
                 return Ok(());
             }
-            Action::Fail(failure) => return Err(failure),
+            RecorderAction::Fail(failure) => return Err(failure),
         };
         self.context.report(report).await?;
         Ok(())
@@ -194,58 +198,66 @@ impl<'a> PromptLoop<'a> {
         &mut self,
         id: ToolCallId,
         ok: bool,
-        mut outcome: Outcome,
+        mut outcome: AcpCallOutcome,
         announced: Instant,
-    ) -> Result<Report, Failed> {
+    ) -> Result<TurnReport, FailedTurn> {
         let printed = outcome.terminals.iter().filter_map(|terminal| self.terminals.printed(terminal));
         let texts = printed.chain([std::mem::take(&mut outcome.text)]).filter(|text| !text.is_empty());
         outcome.text = texts.collect::<Vec<_>>().join("\n");
         let result = tool_result::store(self.context, id, ok, outcome).await?;
         let duration_ms = u64::try_from(announced.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(Report::CallFinished { result, duration_ms, message_id: self.context.message_id() })
+        Ok(TurnReport::CallFinished { result, duration_ms, message_id: self.context.message_id() })
     }
 
-    async fn take_update(&mut self, update: Update) -> Result<(), Failed> {
+    async fn take_update(&mut self, update: AcpUpdate) -> Result<(), FailedTurn> {
         match hear(&mut self.agent_session.state, &mut self.agent_session.offered, &update) {
-            Heard::Something => {
+            AgentStateChange::Something => {
                 self.has_new_counts = false;
                 self.record_agent().await?;
             }
             // Counts change all the time, and are recorded with the next change or at the end.
-            Heard::OnlyNumbers => self.has_new_counts = true,
-            Heard::Nothing => {}
+            AgentStateChange::OnlyNumbers => self.has_new_counts = true,
+            AgentStateChange::Nothing => {}
         }
         let input = match update {
-            Update::Text { piece, message } => self.content(piece, message).await?,
-            Update::Thought { text, message } => Input::Text { kind: TextKind::Reasoning, text, message },
-            Update::Call(call) => Input::Call(Box::new((*call).into())),
-            Update::CallUpdate(update) => Input::Call(update),
-            Update::Notice { text } => Input::Notice(text),
-            Update::Unknown { kind, .. } => {
+            AcpUpdate::Text { piece, message } => self.content(piece, message).await?,
+            AcpUpdate::Thought { text, message } => {
+                RecorderInput::Text { kind: TextKind::Reasoning, text, message }
+            }
+            AcpUpdate::Call(call) => RecorderInput::Call(Box::new((*call).into())),
+            AcpUpdate::CallUpdate(update) => RecorderInput::Call(update),
+            AcpUpdate::Notice { text } => RecorderInput::Notice(text),
+            AcpUpdate::Unknown { kind, .. } => {
                 tracing::trace!(kind, "an update that is not known is ignored");
                 return Ok(());
             }
-            Update::Echo { .. }
-            | Update::Plan(_)
-            | Update::Commands(_)
-            | Update::Mode(_)
-            | Update::Options(_)
-            | Update::Usage { .. } => return Ok(()),
+            AcpUpdate::Echo { .. }
+            | AcpUpdate::Plan(_)
+            | AcpUpdate::Commands(_)
+            | AcpUpdate::Mode(_)
+            | AcpUpdate::Options(_)
+            | AcpUpdate::Usage { .. } => return Ok(()),
         };
         self.record(input).await
     }
 
     /// A piece of the agent's answer. One that is no text is stored beside the log first.
-    async fn content(&mut self, piece: Piece, message: Option<String>) -> Result<Input, Failed> {
+    async fn content(
+        &mut self,
+        piece: AcpContentPiece,
+        message: Option<String>,
+    ) -> Result<RecorderInput, FailedTurn> {
         let (kind, mime_type, content) = match piece {
-            Piece::Text(text) => return Ok(Input::Text { kind: TextKind::Answer, text, message }),
-            Piece::Link { name, uri } => {
-                let text = format!("[{}]({})", plain(&name, 500), plain(&uri, 2_000));
-                return Ok(Input::Text { kind: TextKind::Answer, text, message: None });
+            AcpContentPiece::Text(text) => {
+                return Ok(RecorderInput::Text { kind: TextKind::Answer, text, message });
             }
-            Piece::Image { mime_type, bytes } => ("image", mime_type, bytes),
-            Piece::Audio { mime_type, bytes } => ("audio", mime_type, bytes),
-            Piece::File { mime_type, bytes, .. } => ("file", mime_type, bytes),
+            AcpContentPiece::Link { name, uri } => {
+                let text = format!("[{}]({})", plain(&name, 500), plain(&uri, 2_000));
+                return Ok(RecorderInput::Text { kind: TextKind::Answer, text, message: None });
+            }
+            AcpContentPiece::Image { mime_type, bytes } => ("image", mime_type, bytes),
+            AcpContentPiece::Audio { mime_type, bytes } => ("audio", mime_type, bytes),
+            AcpContentPiece::File { mime_type, bytes, .. } => ("file", mime_type, bytes),
         };
         let (name, bytes) = (format!("{kind}_{}", self.context.clock.uuid().simple()), content.len());
         let reference = self.context.put_artifact(name, content).await?;
@@ -255,25 +267,25 @@ impl<'a> PromptLoop<'a> {
             "audio" => Part::Audio { reference, mime_type },
             _ => Part::File { reference, mime_type },
         };
-        Ok(Input::Part { part, bytes })
+        Ok(RecorderInput::Part { part, bytes })
     }
 
     /// Records what the agent says of itself. The engine passes over what it has recorded before.
-    async fn record_agent(&mut self) -> Result<(), Failed> {
-        self.context.report(Report::AgentUpdated(Box::new(self.agent_session.state.clone()))).await?;
+    async fn record_agent(&mut self) -> Result<(), FailedTurn> {
+        self.context.report(TurnReport::AgentUpdated(Box::new(self.agent_session.state.clone()))).await?;
         Ok(())
     }
 
     /// Adds a note to the conversation.
-    async fn add_note(&mut self, text: String) -> Result<(), Failed> {
+    async fn add_note(&mut self, text: String) -> Result<(), FailedTurn> {
         let (id, created_at) = (self.context.message_id(), self.context.clock.now());
         let message = Message { id, role: Role::System, parts: vec![Part::text(text)], created_at };
-        self.context.report(Report::Told { message }).await?;
+        self.context.report(TurnReport::Told { message }).await?;
         Ok(())
     }
 
     /// Ends a prompt that the agent has answered.
-    async fn end(&mut self, outcome: Result<Value, Error>) -> Result<String, Failed> {
+    async fn end(&mut self, outcome: Result<Value, Error>) -> Result<String, FailedTurn> {
         let agent = self.agent;
         let name = &agent.program.name;
         if self.recorder.has_questions() {
@@ -281,7 +293,7 @@ impl<'a> PromptLoop<'a> {
             return Err(failed("agent_stopped", message, Some("retry the turn".to_owned())));
         }
         self.end_work().await?;
-        self.record(Input::PromptEnded).await?;
+        self.record(RecorderInput::PromptEnded).await?;
         let answer = outcome.map_err(|error| self.refused(&error))?;
         let usage = usage(&answer);
         let answer: PromptResponse = serde_json::from_value(answer).map_err(|error| {
@@ -290,7 +302,7 @@ impl<'a> PromptLoop<'a> {
         })?;
         if usage != Usage::default() {
             let model = self.context.session.model.clone();
-            self.context.report(Report::UsageSpent { model, usage }).await?;
+            self.context.report(TurnReport::UsageSpent { model, usage }).await?;
         }
         for notice in self.recorder.take_notices() {
             self.add_note(notice).await?;
@@ -309,7 +321,7 @@ impl<'a> PromptLoop<'a> {
         }
     }
 
-    fn refused(&self, error: &Error) -> Failed {
+    fn refused(&self, error: &Error) -> FailedTurn {
         if wants_login(error) {
             let login = ostler_acp::from_login_methods(&self.lease.handle.initialized.auth_methods);
             return login_required(&self.agent.program, &login);

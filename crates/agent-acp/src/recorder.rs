@@ -24,14 +24,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use agent_client_protocol::v1::schema::{ToolCall as AgentCall, ToolCallUpdate};
-use ostler_acp::{Outcome, from_outcome, has_ended};
+use ostler_acp::{AcpCallOutcome, from_outcome, has_ended};
 use ostler_runner::ToolOutcome;
-use ostler_types::{Limits, Message, MessageId, Part, ToolCallId};
+use ostler_types::{Message, MessageId, Part, StateLimits, ToolCallId};
 use serde_json::{Value, json};
 
-use self::action::{Action, Input};
-use self::calls::{CallState, Calls, call_of};
-use self::draft::Draft;
+use self::action::{RecorderAction, RecorderInput};
+use self::calls::{CallState, TurnCalls, call_of};
+use self::draft::AcpMessageDraft;
 use crate::failure::failed;
 
 pub(crate) use self::draft::TextKind;
@@ -60,13 +60,13 @@ pub(crate) struct RecorderSettings {
 pub(crate) type NewId = Box<dyn Fn() -> MessageId + Send + Sync>;
 
 /// Turns what an agent sends into actions. One serves all prompts of a turn.
-pub(crate) struct Recorder {
+pub(crate) struct AcpRecorder {
     settings: RecorderSettings,
     new_id: NewId,
     /// Whether the agent may ask about a call that it announced as in progress.
     asks_late: bool,
-    draft: Draft,
-    calls: Calls,
+    draft: AcpMessageDraft,
+    calls: TurnCalls,
     /// Whether a batch has begun and is not completed.
     has_batch: bool,
     /// Calls with a question that cannot be asked until another one is answered.
@@ -74,22 +74,22 @@ pub(crate) struct Recorder {
     notices: Vec<String>,
     /// How many bytes the agent has sent.
     bytes: usize,
-    actions: Vec<Action>,
+    actions: Vec<RecorderAction>,
 }
 
-impl Recorder {
+impl AcpRecorder {
     /// A recorder for a turn that follows this conversation.
     pub(crate) fn new<'a>(
         settings: RecorderSettings,
         new_id: NewId,
         history: impl Iterator<Item = &'a Message>,
-    ) -> Recorder {
-        Recorder {
+    ) -> AcpRecorder {
+        AcpRecorder {
             asks_late: settings.announces_before_asking,
             settings,
             new_id,
-            draft: Draft::default(),
-            calls: Calls::after(history),
+            draft: AcpMessageDraft::default(),
+            calls: TurnCalls::after(history),
             has_batch: false,
             postponed: Vec::new(),
             notices: Vec::new(),
@@ -99,23 +99,27 @@ impl Recorder {
     }
 
     /// Takes an input, and returns what is to be carried out. The time is passed on, and decides nothing.
-    pub(crate) fn take(&mut self, input: Input, at: Instant) -> Vec<Action> {
-        let is_last = matches!(input, Input::PromptEnded | Input::PromptFailed);
+    pub(crate) fn take(&mut self, input: RecorderInput, at: Instant) -> Vec<RecorderAction> {
+        let is_last = matches!(input, RecorderInput::PromptEnded | RecorderInput::PromptFailed);
         match input {
-            Input::Text { kind, text, message } => self.add_text(kind, &text, message.as_ref()),
-            Input::Part { part, bytes } => self.add_part(part, bytes),
-            Input::Call(update) => self.update_call(*update, at),
-            Input::Permission { request, call, options } => self.permission(request, *call, options, at),
-            Input::Effect { request, effect, policy } => self.request_effect(request, effect, policy, at),
-            Input::Answer { call, accepted } => self.answered(&call, accepted),
-            Input::OwnCallEnded { call, outcome } => self.end_own_call(&call, outcome),
-            Input::Notice(text) => {
+            RecorderInput::Text { kind, text, message } => self.add_text(kind, &text, message.as_ref()),
+            RecorderInput::Part { part, bytes } => self.add_part(part, bytes),
+            RecorderInput::Call(update) => self.update_call(*update, at),
+            RecorderInput::Permission { request, call, options } => {
+                self.permission(request, *call, options, at)
+            }
+            RecorderInput::Effect { request, effect, policy } => {
+                self.request_effect(request, effect, policy, at)
+            }
+            RecorderInput::Answer { call, accepted } => self.answered(&call, accepted),
+            RecorderInput::OwnCallEnded { call, outcome } => self.end_own_call(&call, outcome),
+            RecorderInput::Notice(text) => {
                 if self.notices.len() < MAX_NOTICES {
                     self.notices.push(format!("The agent says: {text}"));
                 }
             }
-            Input::PromptEnded => self.end_prompt(),
-            Input::PromptFailed => {
+            RecorderInput::PromptEnded => self.end_prompt(),
+            RecorderInput::PromptFailed => {
                 // The engine gives the calls their results.
                 if self.calls.open.is_empty() && self.draft.calls().next().is_some() {
                     self.record_draft("error");
@@ -166,12 +170,12 @@ impl Recorder {
                 if !self.calls.is_asking() {
                     self.flush();
                 } else if let Some(failure) = self.draft.too_long() {
-                    return self.actions.push(Action::Fail(failure));
+                    return self.actions.push(RecorderAction::Fail(failure));
                 }
             }
             self.draft.agent_name = message.cloned();
             let delta = self.draft.add_text(kind, piece.to_owned(), &self.new_id);
-            self.actions.push(Action::Show(delta));
+            self.actions.push(RecorderAction::Show(delta));
         }
     }
 
@@ -202,7 +206,7 @@ impl Recorder {
             "the agent said more than {limit} bytes or made more than {MAX_CALLS} calls in one turn, and was stopped"
         );
         let hint = "what it said so far is kept; ask for less at once".to_owned();
-        self.actions.push(Action::Fail(failed("answer_too_long", message, Some(hint))));
+        self.actions.push(RecorderAction::Fail(failed("answer_too_long", message, Some(hint))));
         false
     }
 
@@ -245,7 +249,7 @@ impl Recorder {
 
     /// Adds a call of the agent to the draft.
     fn draft_call(&mut self, described: AgentCall, at: Instant) -> ToolCallId {
-        if self.draft.calls().count() >= Limits::CALLS {
+        if self.draft.calls().count() >= StateLimits::CALLS {
             self.flush();
         }
         let id = self.calls.add(described, at, &self.new_id);
@@ -303,7 +307,7 @@ impl Recorder {
             call.refresh(&self.settings.agent);
         }
         let (call, kind) = (call.call.clone(), call.kind);
-        self.actions.push(Action::StartCall { call, kind });
+        self.actions.push(RecorderAction::StartCall { call, kind });
     }
 
     /// Records the result that the agent describes.
@@ -314,10 +318,10 @@ impl Recorder {
         }
     }
 
-    fn finish_call(&mut self, id: &ToolCallId, ok: bool, outcome: Outcome, state: CallState) {
+    fn finish_call(&mut self, id: &ToolCallId, ok: bool, outcome: AcpCallOutcome, state: CallState) {
         let announced = self.calls.get(id).announced;
         self.calls.close(id, state);
-        self.actions.push(Action::FinishCall { id: id.clone(), ok, outcome, announced });
+        self.actions.push(RecorderAction::FinishCall { id: id.clone(), ok, outcome, announced });
     }
 
     /// Records the result of a call that the daemon made for the agent.
@@ -402,21 +406,21 @@ impl Recorder {
             Part::ToolCall { call: call.call.clone() }
         };
         let (id, parts, open) = std::mem::take(&mut self.draft).finish(&self.new_id, call_part);
-        self.actions.push(Action::RecordMessage { id, parts, stop_reason });
+        self.actions.push(RecorderAction::RecordMessage { id, parts, stop_reason });
         if !open.is_empty() {
             let parallel = open.len() > 1;
             (self.calls.open, self.has_batch) = (open, true);
-            self.actions.push(Action::StartBatch { parallel });
+            self.actions.push(RecorderAction::StartBatch { parallel });
         }
     }
 
     fn complete_batch(&mut self) {
         if std::mem::take(&mut self.has_batch) {
-            self.actions.push(Action::CompleteBatch);
+            self.actions.push(RecorderAction::CompleteBatch);
         }
     }
 }
 
-fn outcome_of(text: String, details: Value) -> Outcome {
-    Outcome { text, images: Vec::new(), terminals: Vec::new(), details }
+fn outcome_of(text: String, details: Value) -> AcpCallOutcome {
+    AcpCallOutcome { text, images: Vec::new(), terminals: Vec::new(), details }
 }

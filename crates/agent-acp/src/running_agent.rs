@@ -5,24 +5,24 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::InitializeResponse;
-use ostler_acp::{Accepts, Offered, from_login_methods, plain};
+use ostler_acp::{AcceptedContent, OfferedSettings, from_login_methods, plain};
 use ostler_types::{AgentState, SessionId};
 use tokio::sync::watch;
 
-use crate::connection::Connection;
-use crate::status::AgentInfo;
+use crate::connection::AgentConnection;
+use crate::status::AcpAgentInfo;
 
 /// How many sessions a process is remembered to have open. Those that are forgotten are opened anew.
 const SESSIONS: usize = 500;
 
 /// A process that takes turns.
 pub(crate) struct RunningAgent {
-    pub(crate) connection: Connection,
+    pub(crate) connection: AgentConnection,
     /// Its answer to `initialize`.
     pub(crate) initialized: InitializeResponse,
     /// How long anything but a turn may take.
     pub(crate) patience: Duration,
-    sessions: Mutex<VecDeque<(SessionId, OpenSession)>>,
+    sessions: Mutex<VecDeque<(SessionId, OpenAgentSession)>>,
     /// How it ended, once it has.
     ended: watch::Sender<Option<String>>,
     /// Whether it has brought a prompt to its end.
@@ -31,16 +31,16 @@ pub(crate) struct RunningAgent {
 
 /// A session that the process has open.
 #[derive(Debug, Clone)]
-pub(crate) struct OpenSession {
+pub(crate) struct OpenAgentSession {
     /// What the agent calls it.
     pub(crate) id: String,
     pub(crate) state: AgentState,
-    pub(crate) offered: Offered,
+    pub(crate) offered: OfferedSettings,
 }
 
 impl RunningAgent {
     pub(crate) fn new(
-        connection: Connection,
+        connection: AgentConnection,
         initialized: InitializeResponse,
         patience: Duration,
     ) -> RunningAgent {
@@ -48,23 +48,27 @@ impl RunningAgent {
         RunningAgent { connection, initialized, patience, sessions: Mutex::default(), ended, has_answered }
     }
 
-    pub(crate) fn info(&self) -> AgentInfo {
+    pub(crate) fn info(&self) -> AcpAgentInfo {
         let abilities = &self.initialized.agent_capabilities;
         let said = self.initialized.agent_info.as_ref();
-        AgentInfo {
+        AcpAgentInfo {
             name: said.map(|info| plain(info.title.as_ref().unwrap_or(&info.name), 200)).unwrap_or_default(),
             version: said.map(|info| plain(&info.version, 100)).unwrap_or_default(),
             loads_sessions: abilities.load_session,
             resumes_sessions: abilities.session_capabilities.resume.is_some(),
             lists_sessions: abilities.session_capabilities.list.is_some(),
-            accepts: Accepts::from(&abilities.prompt_capabilities),
+            accepts: AcceptedContent::from(&abilities.prompt_capabilities),
             mcp_over_http: abilities.mcp_capabilities.http,
             login: from_login_methods(&self.initialized.auth_methods),
         }
     }
 
     /// Takes a session out for a turn, if it is open and is still the one that is meant.
-    pub(crate) fn take_session(&self, session: SessionId, agent_id: Option<&str>) -> Option<OpenSession> {
+    pub(crate) fn take_session(
+        &self,
+        session: SessionId,
+        agent_id: Option<&str>,
+    ) -> Option<OpenAgentSession> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let index = sessions.iter().position(|(id, _)| *id == session)?;
         let (_, agent_session) = sessions.remove(index)?;
@@ -72,13 +76,13 @@ impl RunningAgent {
     }
 
     /// Keeps a session after a turn that the agent has ended too.
-    pub(crate) fn return_session(&self, session: SessionId, agent_session: OpenSession) {
+    pub(crate) fn return_session(&self, session: SessionId, agent_session: OpenAgentSession) {
         self.has_answered.store(true, std::sync::atomic::Ordering::Relaxed);
         self.keep_session(session, agent_session);
     }
 
     /// Keeps a session that was opened for a turn that is to come.
-    pub(crate) fn keep_session(&self, session: SessionId, agent_session: OpenSession) {
+    pub(crate) fn keep_session(&self, session: SessionId, agent_session: OpenAgentSession) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.push_back((session, agent_session));
         if sessions.len() > SESSIONS {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ostler_acp::Accepts;
+use ostler_acp::AcceptedContent;
 use ostler_types::{Failure, LoginMethod};
 
 /// How an agent's process in one workspace is.
@@ -35,7 +35,7 @@ pub enum ProcessState {
 
 /// What an agent says it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentInfo {
+pub struct AcpAgentInfo {
     /// Its own name.
     pub name: String,
     /// Its version.
@@ -47,7 +47,7 @@ pub struct AgentInfo {
     /// Whether it lists its sessions.
     pub lists_sessions: bool,
     /// What it takes in a prompt besides text.
-    pub accepts: Accepts,
+    pub accepts: AcceptedContent,
     /// Whether it can use tool servers that speak HTTP.
     pub mcp_over_http: bool,
     /// How a person can log in.
@@ -56,7 +56,7 @@ pub struct AgentInfo {
 
 /// A session that an agent keeps itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentSession {
+pub struct AcpSessionInfo {
     /// What the agent calls it.
     pub id: String,
     /// Its title.

@@ -2,25 +2,25 @@
 
 use agent_client_protocol::v1::schema::{AGENT_METHOD_NAMES, CancelNotification};
 use ostler_acp::hear;
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 
 use crate::connection::nobody_there;
 use crate::failure::crashed;
-use crate::inbox::Item;
+use crate::inbox::InboxItem;
 use crate::prompt_loop::{PromptLoop, PromptState};
-use crate::recorder::action::Input;
+use crate::recorder::action::RecorderInput;
 
 impl PromptLoop<'_> {
     /// The agent has ended under the turn.
-    pub(crate) async fn crashed(&mut self) -> Failed {
+    pub(crate) async fn crashed(&mut self) -> FailedTurn {
         self.state = PromptState::Gone;
         crashed(&self.agent.program, &self.lease.handle.ended().await)
     }
 
     /// Ends a turn that failed: what is half written is recorded as far as it can be, and the agent is stopped if it
     /// still works.
-    pub(crate) async fn fail(&mut self, error: Failed) -> Failed {
-        if let Err(error) = self.record(Input::PromptFailed).await {
+    pub(crate) async fn fail(&mut self, error: FailedTurn) -> FailedTurn {
+        if let Err(error) = self.record(RecorderInput::PromptFailed).await {
             tracing::debug!(reason = error.reason, "the calls of a turn that failed are not recorded");
         }
         match self.state {
@@ -50,11 +50,15 @@ impl PromptLoop<'_> {
             }
             loop {
                 match self.route.inbox.pop().await {
-                    Item::Request { id, method, .. } => connection.respond(&id, nobody_there(&method)).await,
-                    Item::Answer { ticket: answered, .. } if answered == ticket => return PromptState::Idle,
-                    Item::Answer { .. } => {}
-                    Item::Closed => return PromptState::Gone,
-                    Item::Update(update) => {
+                    InboxItem::Request { id, method, .. } => {
+                        connection.respond(&id, nobody_there(&method)).await
+                    }
+                    InboxItem::Answer { ticket: answered, .. } if answered == ticket => {
+                        return PromptState::Idle;
+                    }
+                    InboxItem::Answer { .. } => {}
+                    InboxItem::Closed => return PromptState::Gone,
+                    InboxItem::Update(update) => {
                         _ = hear(&mut self.agent_session.state, &mut self.agent_session.offered, &update);
                     }
                 }

@@ -21,25 +21,25 @@ pub(crate) const LONGEST_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
 /// The commands of a turn. Dropping it ends them.
 #[derive(Default)]
 pub(crate) struct Terminals {
-    all: HashMap<String, Terminal>,
+    all: HashMap<String, AgentTerminal>,
     count: u64,
 }
 
-struct Terminal {
-    shown: Arc<Shown>,
-    exit: Exiting,
+struct AgentTerminal {
+    shown: Arc<TerminalBuffer>,
+    exit: TerminalExitReceiver,
     task: JoinHandle<()>,
 }
 
 /// What a command has printed, as far as it is kept.
-pub(crate) struct Shown {
+pub(crate) struct TerminalBuffer {
     kept: Mutex<(String, bool)>,
     limit: usize,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Exit {
+pub(crate) struct TerminalExit {
     pub(crate) code: Option<u32>,
     pub(crate) signal: Option<String>,
     text: String,
@@ -48,7 +48,7 @@ pub(crate) struct Exit {
 
 /// A command's end, which may be yet to come.
 #[derive(Clone)]
-pub(crate) struct Exiting(watch::Receiver<Option<Exit>>);
+pub(crate) struct TerminalExitReceiver(watch::Receiver<Option<TerminalExit>>);
 
 impl Terminals {
     /// Starts a command, and returns its name and its end.
@@ -58,7 +58,7 @@ impl Terminals {
         display: Arc<OutputSink>,
         command: RunCommand,
         limit: Option<u64>,
-    ) -> Result<(String, Exiting), String> {
+    ) -> Result<(String, TerminalExitReceiver), String> {
         let running = self.all.values().filter(|terminal| terminal.exit.now().is_none()).count();
         if running >= AT_ONCE || self.all.len() >= 16 * AT_ONCE {
             return Err(format!(
@@ -68,7 +68,7 @@ impl Terminals {
         self.count += 1;
         let id = format!("terminal_{}", self.count);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_OUTPUT_BYTES);
-        let shown = Arc::new(Shown { kept: Mutex::default(), limit: limit.min(MAX_OUTPUT_BYTES) });
+        let shown = Arc::new(TerminalBuffer { kept: Mutex::default(), limit: limit.min(MAX_OUTPUT_BYTES) });
         let keep = Arc::clone(&shown);
         let output = Arc::new(move |stream: &'static str, text: &str| {
             keep.push(text);
@@ -79,14 +79,19 @@ impl Terminals {
             let outcome = runner.toolbox().run_command(command, output).await;
             let code = outcome.exit_code().and_then(|code| u32::try_from(code).ok());
             let signal = outcome.signal().map(|signal| signal.to_string());
-            sender.send_replace(Some(Exit { code, signal, text: outcome.text(), is_ok: outcome.ok() }));
+            sender.send_replace(Some(TerminalExit {
+                code,
+                signal,
+                text: outcome.text(),
+                is_ok: outcome.ok(),
+            }));
         });
-        let exit = Exiting(exit);
-        self.all.insert(id.clone(), Terminal { shown, exit: exit.clone(), task });
+        let exit = TerminalExitReceiver(exit);
+        self.all.insert(id.clone(), AgentTerminal { shown, exit: exit.clone(), task });
         Ok((id, exit))
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<(Arc<Shown>, Exiting)> {
+    pub(crate) fn get(&self, id: &str) -> Option<(Arc<TerminalBuffer>, TerminalExitReceiver)> {
         self.all.get(id).map(|terminal| (Arc::clone(&terminal.shown), terminal.exit.clone()))
     }
 
@@ -111,14 +116,14 @@ impl Terminals {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for AgentTerminal {
     fn drop(&mut self) {
         // The future that is dropped with the task kills the command and all that it started.
         self.task.abort();
     }
 }
 
-impl Shown {
+impl TerminalBuffer {
     /// What is kept, and whether something is left out.
     pub(crate) fn text(&self) -> (String, bool) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -137,15 +142,15 @@ impl Shown {
     }
 }
 
-impl Exiting {
+impl TerminalExitReceiver {
     /// How it ended, if it has.
-    pub(crate) fn now(&self) -> Option<Exit> {
+    pub(crate) fn now(&self) -> Option<TerminalExit> {
         let ended = self.0.borrow().clone();
         ended.or_else(|| self.0.has_changed().is_err().then(killed))
     }
 
     /// Waits until it has ended.
-    pub(crate) async fn wait(mut self) -> Exit {
+    pub(crate) async fn wait(mut self) -> TerminalExit {
         let ended = self.0.wait_for(Option::is_some).await;
         ended.ok().and_then(|exit| exit.clone()).unwrap_or_else(killed)
     }
@@ -159,9 +164,9 @@ impl Exiting {
 }
 
 /// The end of a command that was ended from here.
-fn killed() -> Exit {
+fn killed() -> TerminalExit {
     let text = "ended on request; the command and its children were killed".to_owned();
-    Exit { code: None, signal: Some("SIGKILL".to_owned()), text, is_ok: false }
+    TerminalExit { code: None, signal: Some("SIGKILL".to_owned()), text, is_ok: false }
 }
 
 /// The command line of a request: what a shell makes of it is what was asked for, and what a person is shown.

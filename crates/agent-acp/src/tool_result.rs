@@ -1,7 +1,7 @@
 //! The result of a call as it is recorded. What is too long for the log is stored beside it.
 
-use ostler_acp::{Outcome, plain};
-use ostler_agent::{Failed, TurnContext};
+use ostler_acp::{AcpCallOutcome, plain};
+use ostler_agent::{FailedTurn, TurnContext};
 use ostler_types::{Part, ToolCallId, ToolResult};
 
 /// How many bytes of a result's text stand in the log.
@@ -12,9 +12,9 @@ pub(crate) async fn store(
     context: &TurnContext,
     id: ToolCallId,
     ok: bool,
-    outcome: Outcome,
-) -> Result<ToolResult, Failed> {
-    let Outcome { mut text, images, details, .. } = outcome;
+    outcome: AcpCallOutcome,
+) -> Result<ToolResult, FailedTurn> {
+    let AcpCallOutcome { mut text, images, details, .. } = outcome;
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let name: String = id.0.chars().map(safe).take(80).collect();
     let mut artifacts = Vec::new();

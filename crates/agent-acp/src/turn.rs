@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ostler_acp::Accepts;
-use ostler_agent::{Completed, Failed, ReportError, TurnContext};
-use ostler_turn_care::{Care, Checkpoints, Next};
-use ostler_types::{Accepted, Message, Purpose, Report};
+use ostler_acp::AcceptedContent;
+use ostler_agent::{CompletedTurn, FailedTurn, ReportError, TurnContext};
+use ostler_turn_care::{AcceptanceOutcome, CheckpointTracker, TurnAcceptance};
+use ostler_types::{Accepted, Message, Purpose, TurnReport};
 
 use crate::AcpAgent;
 use crate::failure::failed;
@@ -19,18 +19,18 @@ use crate::prompt_loop::PromptLoop;
 pub(crate) async fn run(
     agent: &AcpAgent,
     context: &TurnContext,
-    checkpoints: &Checkpoints,
-) -> Result<Completed, Failed> {
+    checkpoints: &CheckpointTracker,
+) -> Result<CompletedTurn, FailedTurn> {
     refuse_other_purposes(agent, context)?;
     let canceled = context.canceled.clone();
     let setting_up = async {
         let lease = agent.lease(Path::new(&context.session.workspace_path)).await?;
         let opened = open(&agent.program, &lease.handle, context).await?;
-        let accepts = Accepts::from(&lease.handle.initialized.agent_capabilities.prompt_capabilities);
+        let accepts = AcceptedContent::from(&lease.handle.initialized.agent_capabilities.prompt_capabilities);
         let prompt = first_prompt(context, &opened.memory, accepts).await;
         // An agent may write whenever it likes and need not say so.
         checkpoints.before_change(context).await?;
-        Ok::<_, Failed>((lease, opened, accepts, prompt))
+        Ok::<_, FailedTurn>((lease, opened, accepts, prompt))
     };
     let (lease, opened, accepts, mut prompt) = tokio::select! {
         biased;
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     };
     let mut prompts = PromptLoop::new(agent, context, lease, opened).await?;
     let mut care =
-        Care::begin(context, Arc::clone(&agent.runner), agent.baselines.clone(), checkpoints).await;
+        TurnAcceptance::begin(context, Arc::clone(&agent.runner), agent.baselines.clone(), checkpoints).await;
     loop {
         let working = async {
             let stop_reason = prompts.run(prompt).await?;
@@ -47,7 +47,7 @@ pub(crate) async fn run(
                 care.note_change();
             }
             let follow_up = follow_up(&mut care, context).await?;
-            Ok::<_, Failed>((stop_reason, follow_up))
+            Ok::<_, FailedTurn>((stop_reason, follow_up))
         };
         let worked = tokio::select! {
             biased;
@@ -70,19 +70,19 @@ pub(crate) async fn run(
 }
 
 /// Has the work checked and reviewed, and returns the messages of the next prompt; none when the turn can end.
-async fn follow_up(care: &mut Care<'_>, context: &TurnContext) -> Result<Vec<Message>, Failed> {
-    if let Next::GoOn(messages) = care.settle(true).await? {
+async fn follow_up(care: &mut TurnAcceptance<'_>, context: &TurnContext) -> Result<Vec<Message>, FailedTurn> {
+    if let AcceptanceOutcome::GoOn(messages) = care.settle(true).await? {
         return Ok(messages);
     }
     // A message that came in the meantime was promised an answer in this turn.
-    match context.report(Report::TakeSteering).await? {
+    match context.report(TurnReport::TakeSteering).await? {
         Accepted::Steering(messages) => Ok(messages),
         _ => Ok(Vec::new()),
     }
 }
 
 /// The agent keeps its own conversation, so that it can only answer prompts.
-fn refuse_other_purposes(agent: &AcpAgent, context: &TurnContext) -> Result<(), Failed> {
+fn refuse_other_purposes(agent: &AcpAgent, context: &TurnContext) -> Result<(), FailedTurn> {
     let name = &agent.program.name;
     let (message, hint) = match &context.open.purpose {
         Purpose::Answer => return Ok(()),

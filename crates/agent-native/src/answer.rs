@@ -2,13 +2,15 @@
 //! their order.
 
 use ostler_models::{ModelError, ModelEvent};
-use ostler_types::{Delta, DeltaKind, Limits, Message, MessageId, Part, Role, ToolCall, ToolCallId, Usage};
+use ostler_types::{
+    Delta, DeltaKind, Message, MessageId, Part, Role, StateLimits, ToolCall, ToolCallId, Usage,
+};
 use serde_json::Value;
 
-use crate::turn::Turn;
+use crate::turn::NativeTurn;
 
 /// What there is of an answer.
-pub(crate) struct Answer {
+pub(crate) struct StreamedAnswer {
     id: MessageId,
     parts: Vec<Part>,
     calls: Vec<CallInProgress>,
@@ -24,9 +26,9 @@ struct CallInProgress {
     input: String,
 }
 
-impl Answer {
-    pub(crate) fn new(id: MessageId) -> Answer {
-        Answer { id, parts: Vec::new(), calls: Vec::new(), usage: Usage::default(), bytes: 0 }
+impl StreamedAnswer {
+    pub(crate) fn new(id: MessageId) -> StreamedAnswer {
+        StreamedAnswer { id, parts: Vec::new(), calls: Vec::new(), usage: Usage::default(), bytes: 0 }
     }
 
     /// Whether the model has said anything yet. Before that, another one can be asked in its place.
@@ -60,7 +62,7 @@ impl Answer {
             }
             ModelEvent::CallStarted { index, id, name } => {
                 self.count(name.len() + id.as_ref().map_or(0, String::len))?;
-                if self.calls.len() >= Limits::CALLS {
+                if self.calls.len() >= StateLimits::CALLS {
                     return Err(too_many_calls());
                 }
                 self.calls.push(CallInProgress { index, part: self.parts.len(), id, input: String::new() });
@@ -84,7 +86,7 @@ impl Answer {
     }
 
     /// The whole message. Calls get ids that are unique in the session.
-    pub(crate) fn finish(mut self, turn: &mut Turn<'_>) -> Message {
+    pub(crate) fn finish(mut self, turn: &mut NativeTurn<'_>) -> Message {
         for call in self.calls {
             let own = call.id.filter(|id| !id.is_empty()).map(ToolCallId);
             let fresh = || ToolCallId(format!("call_{}", turn.context.clock.uuid().simple()));
@@ -125,10 +127,10 @@ impl Answer {
     /// An answer without end must end here rather than in the log.
     fn count(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.bytes += bytes;
-        if self.bytes <= Limits::MESSAGE_BYTES {
+        if self.bytes <= StateLimits::MESSAGE_BYTES {
             return Ok(());
         }
-        let limit = Limits::MESSAGE_BYTES;
+        let limit = StateLimits::MESSAGE_BYTES;
         let message = format!("the model's answer went beyond {limit} bytes and was stopped");
         Err(ModelError::new("answer_too_long", message)
             .hint("the text so far is kept; ask for a shorter answer"))
@@ -145,6 +147,6 @@ fn input(text: &str) -> Value {
 
 fn too_many_calls() -> ModelError {
     let message =
-        format!("the model asked for more than {} calls in one answer; none was run", Limits::CALLS);
+        format!("the model asked for more than {} calls in one answer; none was run", StateLimits::CALLS);
     ModelError::new("too_many_calls", message).hint("ask for smaller steps")
 }

@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_types::{
-    CallEvent, CallStatus, Event, Limits, Message, OpenTurn, Report, ToolCall, ToolResult, results,
+    CallEvent, CallStatus, Event, Message, OpenTurn, StateLimits, ToolCall, ToolResult, TurnReport, results,
 };
 use serde_json::Value;
 
-use crate::call::{Done, Recorded, finish_call, resume_tool_call, run_tool_call};
-use crate::own::OwnTool;
-use crate::turn::Turn;
+use crate::call::{FinishedCall, RecordedCallResult, finish_call, resume_tool_call, run_tool_call};
+use crate::own::LoopTool;
+use crate::turn::NativeTurn;
 
 /// Calls that run at the same time. Those that only wait for other sessions have a limit of their own.
 const AT_ONCE: usize = 8;
 
 /// The calls of one answer, with how far each of them is.
-pub(crate) struct Batch {
-    calls: Vec<(ToolCall, Standing)>,
+pub(crate) struct CallBatch {
+    calls: Vec<(ToolCall, BatchCallState)>,
     parallel: bool,
     started: bool,
     halted: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Batch {
 
 /// How far a call of a batch is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum BatchCallState {
     /// It has to be run.
     Open,
     /// It waits for another session, and goes on waiting.
@@ -36,46 +36,49 @@ enum Standing {
     Done { ok: bool },
 }
 
-impl Batch {
+impl CallBatch {
     /// The calls that a message asks for, if it asks for any.
-    pub(crate) fn of(message: &Message) -> Option<Batch> {
-        let calls = message.tool_calls().map(|call| (call.clone(), Standing::Open)).collect();
-        Batch::new(calls, None)
+    pub(crate) fn of(message: &Message) -> Option<CallBatch> {
+        let calls = message.tool_calls().map(|call| (call.clone(), BatchCallState::Open)).collect();
+        CallBatch::new(calls, None)
     }
 
     /// The batch that was open when the turn was left, if one was.
-    pub(crate) fn left_open(turn: &OpenTurn) -> Option<Batch> {
+    pub(crate) fn left_open(turn: &OpenTurn) -> Option<CallBatch> {
         let standing = |call: &ToolCall, status: &CallStatus| match status {
-            CallStatus::Done { ok } => Standing::Done { ok: *ok },
+            CallStatus::Done { ok } => BatchCallState::Done { ok: *ok },
             // The session that it started is found again by the call's id.
-            CallStatus::Started if call.name == OwnTool::Task.name() => Standing::AtWork,
+            CallStatus::Started if call.name == LoopTool::Task.name() => BatchCallState::AtWork,
             CallStatus::Proposed
             | CallStatus::Waiting { .. }
             | CallStatus::Granted
             | CallStatus::Denied { .. }
-            | CallStatus::Started => Standing::Open,
+            | CallStatus::Started => BatchCallState::Open,
         };
         let calls = turn.calls.iter().map(|open| (open.call.clone(), standing(&open.call, &open.status)));
-        Batch::new(calls.collect(), turn.batch)
+        CallBatch::new(calls.collect(), turn.batch)
     }
 
     /// A batch that has begun stays as it began: an open call no longer has the arguments for the loop.
-    fn new(calls: Vec<(ToolCall, Standing)>, begun: Option<ostler_types::Batch>) -> Option<Batch> {
+    fn new(
+        calls: Vec<(ToolCall, BatchCallState)>,
+        begun: Option<ostler_types::OpenBatch>,
+    ) -> Option<CallBatch> {
         let asked = |(call, _): &(ToolCall, _)| call.input.get("_parallel") == Some(&Value::Bool(true));
         let parallel = begun.map_or_else(|| calls.iter().any(asked), |begun| begun.parallel);
         let (started, halted) = (begun.is_some(), begun.is_some_and(|begun| begun.halted));
-        (!calls.is_empty()).then_some(Batch { calls, parallel, started, halted })
+        (!calls.is_empty()).then_some(CallBatch { calls, parallel, started, halted })
     }
 }
 
 /// Runs a batch until each of its calls has a result.
-pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), Failed> {
+pub(crate) async fn run_batch(turn: &mut NativeTurn<'_>, batch: CallBatch) -> Result<(), FailedTurn> {
     if !batch.started {
-        turn.context.report(Report::BatchStarted { parallel: batch.parallel }).await?;
+        turn.context.report(TurnReport::BatchStarted { parallel: batch.parallel }).await?;
     }
     let mut finished =
         if batch.parallel { side_by_side(turn, batch).await? } else { in_order(turn, batch).await? };
-    turn.context.report(Report::BatchCompleted).await?;
+    turn.context.report(TurnReport::BatchCompleted).await?;
     // The next request, and what is left out of later ones, must go by the order of the log.
     finished.calls.sort_by_key(|(_, _, recorded)| recorded.place);
     for (name, result, recorded) in finished.calls {
@@ -95,20 +98,20 @@ pub(crate) async fn run_batch(turn: &mut Turn<'_>, batch: Batch) -> Result<(), F
 
 /// What the calls of a batch came to.
 #[derive(Default)]
-struct Finished {
-    calls: Vec<(String, ToolResult, Recorded)>,
+struct BatchResult {
+    calls: Vec<(String, ToolResult, RecordedCallResult)>,
     changed: bool,
 }
 
-async fn in_order(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
-    let mut finished = Finished::default();
+async fn in_order(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult, FailedTurn> {
+    let mut finished = BatchResult::default();
     let mut halted = batch.halted;
     for (call, standing) in batch.calls {
-        if let Standing::Done { ok } = standing {
+        if let BatchCallState::Done { ok } = standing {
             if !ok && !halted {
                 halted = true;
                 // The turn was left between the call's result and this.
-                turn.context.report(Report::BatchHalted { tool_call_id: call.id }).await?;
+                turn.context.report(TurnReport::BatchHalted { tool_call_id: call.id }).await?;
             }
             continue;
         }
@@ -124,24 +127,25 @@ async fn in_order(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
         finished.changed |= done.changed;
         halted = !done.result.ok;
         if halted {
-            turn.context.report(Report::BatchHalted { tool_call_id: id }).await?;
+            turn.context.report(TurnReport::BatchHalted { tool_call_id: id }).await?;
         }
         finished.calls.push((name, done.result, done.recorded));
     }
     Ok(finished)
 }
 
-async fn side_by_side(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed> {
-    let open = batch.calls.into_iter().filter(|(_, standing)| !matches!(standing, Standing::Done { .. }));
-    let (tasks, others): (Vec<_>, Vec<_>) = open.partition(|(call, _)| call.name == OwnTool::Task.name());
-    let run = |(call, standing): (ToolCall, Standing)| async move {
+async fn side_by_side(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult, FailedTurn> {
+    let open =
+        batch.calls.into_iter().filter(|(_, standing)| !matches!(standing, BatchCallState::Done { .. }));
+    let (tasks, others): (Vec<_>, Vec<_>) = open.partition(|(call, _)| call.name == LoopTool::Task.name());
+    let run = |(call, standing): (ToolCall, BatchCallState)| async move {
         let name = call.name.clone();
         run_one(turn, call, standing).await.map(|done| (name, done))
     };
-    let tasks = stream::iter(tasks.into_iter().map(run)).buffer_unordered(Limits::CHILDREN);
+    let tasks = stream::iter(tasks.into_iter().map(run)).buffer_unordered(StateLimits::CHILDREN);
     let others = stream::iter(others.into_iter().map(run)).buffer_unordered(AT_ONCE);
     let mut running = stream::select(tasks, others);
-    let mut finished = Finished::default();
+    let mut finished = BatchResult::default();
     while let Some(done) = running.next().await {
         let (name, done) = done?;
         finished.changed |= done.changed;
@@ -150,9 +154,13 @@ async fn side_by_side(turn: &Turn<'_>, batch: Batch) -> Result<Finished, Failed>
     Ok(finished)
 }
 
-async fn run_one(turn: &Turn<'_>, call: ToolCall, standing: Standing) -> Result<Done, Failed> {
+async fn run_one(
+    turn: &NativeTurn<'_>,
+    call: ToolCall,
+    standing: BatchCallState,
+) -> Result<FinishedCall, FailedTurn> {
     match standing {
-        Standing::AtWork => resume_tool_call(turn, call).await,
-        Standing::Open | Standing::Done { .. } => run_tool_call(turn, call).await,
+        BatchCallState::AtWork => resume_tool_call(turn, call).await,
+        BatchCallState::Open | BatchCallState::Done { .. } => run_tool_call(turn, call).await,
     }
 }

@@ -5,16 +5,16 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use ostler_agent::{Failed, TurnContext};
+use ostler_agent::{FailedTurn, TurnContext};
 use ostler_context::shown_in;
-use ostler_runner::{Budget, FindSkills, GatherContext, GatheredContext, LateContext, Shown};
+use ostler_runner::{ContextBudget, FindSkills, GatherContext, GatheredContext, LateContext, ShownContext};
 use ostler_types::{Purpose, Role, ToolCall};
 use serde_json::Value;
 
 use crate::NativeAgent;
-use crate::lineup::Lineup;
-use crate::settings::ContextSettings;
-use crate::turn::Turn;
+use crate::lineup::ModelFallback;
+use crate::settings::TurnContextSettings;
+use crate::turn::NativeTurn;
 
 /// How many files count as being worked on.
 const MAX_IN_PLAY: usize = 64;
@@ -26,8 +26,8 @@ const PATCHED: &[&str] = &["*** Update File: ", "*** Add File: ", "*** Move to: 
 pub(crate) async fn gather(
     agent: &NativeAgent,
     context: &TurnContext,
-    models: &Lineup<'_>,
-    shown: Shown,
+    models: &ModelFallback<'_>,
+    shown: ShownContext,
 ) -> GatheredContext {
     let Some(settings) = &agent.context else { return GatheredContext::default() };
     let begins = context.open.steps == 0 && context.open.purpose == Purpose::Answer;
@@ -39,7 +39,7 @@ pub(crate) async fn gather(
 }
 
 /// Tells the model what it does not know of the workspace.
-pub(crate) async fn show(turn: &mut Turn<'_>) -> Result<(), Failed> {
+pub(crate) async fn show(turn: &mut NativeTurn<'_>) -> Result<(), FailedTurn> {
     match turn.bundle.take() {
         Some(text) => tell(turn, text).await,
         None => Ok(()),
@@ -47,7 +47,7 @@ pub(crate) async fn show(turn: &mut Turn<'_>) -> Result<(), Failed> {
 }
 
 /// Tells the model what an earlier bundle said would follow, if it is known by now.
-pub(crate) async fn show_late(turn: &mut Turn<'_>) -> Result<(), Failed> {
+pub(crate) async fn show_late(turn: &mut NativeTurn<'_>) -> Result<(), FailedTurn> {
     let Some(settings) = turn.agent.context.as_ref().filter(|_| turn.awaits_git) else { return Ok(()) };
     let session = &turn.context.session;
     let (workspace, budget) = (session.workspace_path.clone(), budget(&turn.models, settings));
@@ -58,7 +58,7 @@ pub(crate) async fn show_late(turn: &mut Turn<'_>) -> Result<(), Failed> {
     }
 }
 
-async fn tell(turn: &mut Turn<'_>, text: String) -> Result<(), Failed> {
+async fn tell(turn: &mut NativeTurn<'_>, text: String) -> Result<(), FailedTurn> {
     turn.tell(Role::System, text).await?;
     let told = turn.conversation.len() - 1;
     turn.awaits_git = shown_in(&turn.conversation[told..]).awaits_git.unwrap_or(turn.awaits_git);
@@ -70,13 +70,13 @@ pub(crate) fn skills_of(context: &TurnContext) -> FindSkills {
     FindSkills { workspace: context.session.workspace_path.clone(), trusted: context.trusted }
 }
 
-fn budget(models: &Lineup<'_>, settings: &ContextSettings) -> Budget {
+fn budget(models: &ModelFallback<'_>, settings: &TurnContextSettings) -> ContextBudget {
     // A budget is at most a fifth of a window.
-    let budget = Budget::default().within(settings.bundle_tokens.saturating_mul(5));
+    let budget = ContextBudget::default().within(settings.bundle_tokens.saturating_mul(5));
     models.info().context_window.map_or(budget, |window| budget.within(window))
 }
 
-fn request(context: &TurnContext, budget: Budget, shown: Shown) -> GatherContext {
+fn request(context: &TurnContext, budget: ContextBudget, shown: ShownContext) -> GatherContext {
     let session = &context.session;
     GatherContext {
         session: session.id,

@@ -7,27 +7,27 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use futures_util::FutureExt;
-use ostler_agent::{Failed, ReportError, TurnContext};
+use ostler_agent::{FailedTurn, ReportError, TurnContext};
 use ostler_runner::{LinkTarget, OutputSink, Tool, ToolContext, ToolOutcome, Toolbox};
 use ostler_types::{
-    Delta, DeltaKind, MessageId, Part, RefusalCode, Report, Secrets, Subject, ToolCall, ToolCallId, ToolKind,
-    ToolResult, Verdict,
+    Delta, DeltaKind, MessageId, Part, RefusalCode, Secrets, Subject, ToolCall, ToolCallId, ToolKind,
+    ToolResult, TurnReport, Verdict,
 };
 use serde_json::Value;
 
-use crate::own::OwnTool;
-use crate::turn::Turn;
+use crate::own::LoopTool;
+use crate::turn::NativeTurn;
 
 /// What a call came to; its result is on disk.
-pub(crate) struct Done {
+pub(crate) struct FinishedCall {
     pub(crate) result: ToolResult,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: RecordedCallResult,
     pub(crate) changed: bool,
 }
 
 /// Where the log has a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedCallResult {
     /// The message that carries it.
     pub(crate) message_id: MessageId,
     /// Its place among the results of this turn.
@@ -36,16 +36,23 @@ pub(crate) struct Recorded {
 
 /// Runs one call to its result. Every failure of the call is a result; only a turn that is over, or
 /// a log that cannot be written, is an error.
-pub(crate) async fn run_tool_call(turn: &Turn<'_>, call: ToolCall) -> Result<Done, Failed> {
+pub(crate) async fn run_tool_call(turn: &NativeTurn<'_>, call: ToolCall) -> Result<FinishedCall, FailedTurn> {
     run(turn, call, false).await
 }
 
 /// Goes on with a call that had started before a restart, because it only waits for another session.
-pub(crate) async fn resume_tool_call(turn: &Turn<'_>, call: ToolCall) -> Result<Done, Failed> {
+pub(crate) async fn resume_tool_call(
+    turn: &NativeTurn<'_>,
+    call: ToolCall,
+) -> Result<FinishedCall, FailedTurn> {
     run(turn, call, true).await
 }
 
-async fn run(turn: &Turn<'_>, mut call: ToolCall, has_started: bool) -> Result<Done, Failed> {
+async fn run(
+    turn: &NativeTurn<'_>,
+    mut call: ToolCall,
+    has_started: bool,
+) -> Result<FinishedCall, FailedTurn> {
     let began = Instant::now();
     let (result, changed) = match prepare(turn, &mut call) {
         Ok(target) => run_prepared(turn, call, &target, has_started).await?,
@@ -53,27 +60,27 @@ async fn run(turn: &Turn<'_>, mut call: ToolCall, has_started: bool) -> Result<D
     };
     let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let recorded = finish_call(turn, result.clone(), duration_ms).await?;
-    Ok(Done { result, recorded, changed })
+    Ok(FinishedCall { result, recorded, changed })
 }
 
 /// Records a call's result, and says where.
 pub(crate) async fn finish_call(
-    turn: &Turn<'_>,
+    turn: &NativeTurn<'_>,
     result: ToolResult,
     duration_ms: u64,
-) -> Result<Recorded, Failed> {
+) -> Result<RecordedCallResult, FailedTurn> {
     let message_id = turn.context.message_id();
     // Reports are recorded in the order in which they are made, whoever hears of it first. Nothing may be
     // awaited in between.
     let place = turn.results.fetch_add(1, Ordering::Relaxed);
-    turn.context.report(Report::CallFinished { result, duration_ms, message_id }).await?;
-    Ok(Recorded { message_id, place })
+    turn.context.report(TurnReport::CallFinished { result, duration_ms, message_id }).await?;
+    Ok(RecordedCallResult { message_id, place })
 }
 
 /// Who does what a call asks for.
 enum CallTarget {
     Tool(Arc<dyn Tool>),
-    Own(OwnTool),
+    Own(LoopTool),
 }
 
 impl CallTarget {
@@ -86,7 +93,7 @@ impl CallTarget {
         }
     }
 
-    async fn summary(&self, turn: &Turn<'_>, input: &Value) -> String {
+    async fn summary(&self, turn: &NativeTurn<'_>, input: &Value) -> String {
         match self {
             CallTarget::Tool(tool) => {
                 let workspaces = turn.agent.runner.workspaces();
@@ -116,7 +123,7 @@ impl CallTarget {
 }
 
 /// Finds the tool, and takes out of the input what is meant for the loop.
-fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<CallTarget, String> {
+fn prepare(turn: &NativeTurn<'_>, call: &mut ToolCall) -> Result<CallTarget, String> {
     let own = turn.own_tools.iter().find(|own| own.name() == call.name).map(|own| CallTarget::Own(*own));
     let tool = || turn.tools.get(&call.name).map(|tool| CallTarget::Tool(Arc::clone(tool)));
     let target = own.or_else(tool).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
@@ -132,11 +139,11 @@ fn prepare(turn: &Turn<'_>, call: &mut ToolCall) -> Result<CallTarget, String> {
 }
 
 async fn run_prepared(
-    turn: &Turn<'_>,
+    turn: &NativeTurn<'_>,
     call: ToolCall,
     target: &CallTarget,
     has_started: bool,
-) -> Result<(ToolResult, bool), Failed> {
+) -> Result<(ToolResult, bool), FailedTurn> {
     let toolbox = turn.agent.runner.toolbox();
     let kind = target.kind_of(&call.input, toolbox);
     let risk = target.warning(&call.input, toolbox);
@@ -169,12 +176,12 @@ async fn run_prepared(
 
 /// Asks for leave and records that the call starts. Returns the result of a call that was denied.
 async fn start(
-    turn: &Turn<'_>,
+    turn: &NativeTurn<'_>,
     call: &ToolCall,
     (target, kind): (&CallTarget, ToolKind),
     risk: Option<String>,
     may_change: bool,
-) -> Result<Option<ToolResult>, Failed> {
+) -> Result<Option<ToolResult>, FailedTurn> {
     loop {
         let summary = target.summary(turn, &call.input).await;
         let subject = target.subject(&call.input, &turn.context.session.workspace_path).await;
@@ -187,7 +194,7 @@ async fn start(
         if may_change {
             turn.care.checkpoints().before_change(turn.context).await?;
         }
-        match turn.context.report(Report::CallStarted { tool_call: call.clone(), kind }).await {
+        match turn.context.report(TurnReport::CallStarted { tool_call: call.clone(), kind }).await {
             // The policy was tightened after the call was let through: it has to be asked about after all.
             Err(ReportError::Refused(refusal)) if refusal.code == RefusalCode::CallNotApproved => {}
             Ok(_) => return Ok(None),
@@ -208,7 +215,12 @@ fn masked(secrets: &Secrets, mut outcome: ToolOutcome) -> ToolOutcome {
 }
 
 /// Runs the tool. One that panics has failed, like any other.
-async fn run_tool(turn: &Turn<'_>, call: &ToolCall, tool: &Arc<dyn Tool>, unconfined: bool) -> ToolOutcome {
+async fn run_tool(
+    turn: &NativeTurn<'_>,
+    call: &ToolCall,
+    tool: &Arc<dyn Tool>,
+    unconfined: bool,
+) -> ToolOutcome {
     let context = turn.context;
     let workspace = PathBuf::from(&context.session.workspace_path);
     let shown = output(context.clone(), call.id.clone());
@@ -246,7 +258,11 @@ fn output(context: TurnContext, id: ToolCallId) -> Arc<OutputSink> {
 }
 
 /// The outcome as it is recorded; what is too long for the log goes beside it.
-async fn result(context: &TurnContext, id: ToolCallId, outcome: ToolOutcome) -> Result<ToolResult, Failed> {
+async fn result(
+    context: &TurnContext,
+    id: ToolCallId,
+    outcome: ToolOutcome,
+) -> Result<ToolResult, FailedTurn> {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let name: String = id.0.chars().map(safe).take(80).collect();
     let mut artifacts = Vec::new();

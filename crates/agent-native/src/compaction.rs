@@ -10,16 +10,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use ostler_agent::{Completed, Failed};
+use ostler_agent::{CompletedTurn, FailedTurn};
 use ostler_context::{
-    Estimate, Limits, Plan, compose, prompt_for_summary, redact, summary_of, user_messages,
+    CompactionLimits, CompactionPlan, TokenEstimate, compose, prompt_for_summary, redact, summary_of,
+    user_messages,
 };
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
-use ostler_types::{CompactionTrigger, Conversation, Message, NewCompaction, Part, Report, Role};
+use ostler_types::{CompactionTrigger, Conversation, Message, NewCompaction, Part, Role, TurnReport};
 
 use crate::bundle;
 use crate::step::{HAND_OVER_AFTER, cut, report_waiting};
-use crate::turn::Turn;
+use crate::turn::NativeTurn;
 
 /// A conversation with fewer tokens is not worth a summary.
 const MIN_TOKENS: u64 = 500;
@@ -33,7 +34,7 @@ const LISTED_CHARS: usize = 160;
 
 /// Makes the conversation shorter if the next request would take too much of the model's window. Of a model
 /// whose window is not known, the provider has to say so.
-pub(crate) async fn make_room(turn: &mut Turn<'_>) -> Result<(), Failed> {
+pub(crate) async fn make_room(turn: &mut NativeTurn<'_>) -> Result<(), FailedTurn> {
     let info = turn.models.info();
     let Some(window) = info.context_window else { return Ok(()) };
     let percent = turn.agent.context.as_ref().map_or(85, |settings| settings.compact_at_percent);
@@ -47,17 +48,21 @@ pub(crate) async fn make_room(turn: &mut Turn<'_>) -> Result<(), Failed> {
 }
 
 /// A turn that does nothing else.
-pub(crate) async fn run(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
+pub(crate) async fn run(turn: &mut NativeTurn<'_>) -> Result<CompletedTurn, FailedTurn> {
     turn.spending.check(turn.context)?;
     let is_shorter = compact(turn, CompactionTrigger::Asked).await?;
     let stop_reason = if is_shorter { "compacted" } else { "nothing_to_compact" }.to_owned();
-    Ok(Completed { stop_reason, verified: None, verification: None })
+    Ok(CompletedTurn { stop_reason, verified: None, verification: None })
 }
 
 /// Makes the conversation shorter, and says whether there was anything to gain.
-pub(crate) async fn compact(turn: &mut Turn<'_>, trigger: CompactionTrigger) -> Result<bool, Failed> {
-    let room = Room::of(turn, trigger);
-    let Some(plan) = Plan::new(&turn.conversation, &room.limits).filter(|_| room.is_worth_it) else {
+pub(crate) async fn compact(
+    turn: &mut NativeTurn<'_>,
+    trigger: CompactionTrigger,
+) -> Result<bool, FailedTurn> {
+    let room = CompactionRoom::of(turn, trigger);
+    let Some(plan) = CompactionPlan::new(&turn.conversation, &room.limits).filter(|_| room.is_worth_it)
+    else {
         return Ok(false);
     };
     let summary = match plan.summarised.clone() {
@@ -80,7 +85,7 @@ pub(crate) async fn compact(turn: &mut Turn<'_>, trigger: CompactionTrigger) -> 
         return Ok(false);
     }
     let has_summary = compaction.summary.is_some();
-    turn.context.report(Report::Compacted(Box::new(compaction))).await?;
+    turn.context.report(TurnReport::Compacted(Box::new(compaction))).await?;
     turn.conversation = shorter;
     // What the model was told of the workspace may have gone with the rest. Whoever asked gets no more than
     // what they asked for: the next turn tells it.
@@ -91,22 +96,22 @@ pub(crate) async fn compact(turn: &mut Turn<'_>, trigger: CompactionTrigger) -> 
 }
 
 /// How much room there is, in tokens as they are estimated here.
-struct Room {
-    limits: Limits,
+struct CompactionRoom {
+    limits: CompactionLimits,
     /// How long the transcript to be summarised may be.
     transcript: u64,
     is_worth_it: bool,
 }
 
-impl Room {
-    fn of(turn: &Turn<'_>, trigger: CompactionTrigger) -> Room {
-        let messages = Estimate::of_messages(&turn.conversation).tokens();
+impl CompactionRoom {
+    fn of(turn: &NativeTurn<'_>, trigger: CompactionTrigger) -> CompactionRoom {
+        let messages = TokenEstimate::of_messages(&turn.conversation).tokens();
         let (estimated, counted) = (turn.estimate().tokens().max(1), turn.tokens().max(1));
         let fixed = estimated.saturating_sub(messages);
         // The provider's tokens may be longer or shorter than ours.
         let ours = |tokens: u64| (u128::from(tokens) * u128::from(estimated) / u128::from(counted)) as u64;
         let window = turn.models.info().context_window.map(ours);
-        let fitting = window.map_or(u64::MAX, |window| Limits::for_window(window, fixed).target);
+        let fitting = window.map_or(u64::MAX, |window| CompactionLimits::for_window(window, fixed).target);
         let target = match trigger {
             CompactionTrigger::Threshold => fitting,
             // Whatever the window is said to be, this was too much for it.
@@ -116,7 +121,7 @@ impl Room {
         let transcript =
             window.map_or(messages / 2, |window| window.saturating_mul(TRANSCRIPT_PERCENT) / 100);
         let is_worth_it = messages >= MIN_TOKENS || trigger == CompactionTrigger::Overflow;
-        Room { limits: Limits::for_target(target), transcript, is_worth_it }
+        CompactionRoom { limits: CompactionLimits::for_target(target), transcript, is_worth_it }
     }
 }
 
@@ -131,11 +136,11 @@ fn folded(messages: &[Arc<Message>], compaction: &NewCompaction) -> Vec<Arc<Mess
 
 /// The message that takes the place of some others.
 async fn summarise(
-    turn: &mut Turn<'_>,
+    turn: &mut NativeTurn<'_>,
     range: Range<usize>,
-    plan: &Plan,
+    plan: &CompactionPlan,
     room: u64,
-) -> Result<Message, Failed> {
+) -> Result<Message, FailedTurn> {
     let messages = turn.conversation[range].to_vec();
     let notes = match first_notes(turn, &messages, plan, room).await? {
         Ok(notes) => notes,
@@ -150,11 +155,11 @@ async fn summarise(
 /// The notes of the first model of the session's list that writes some; otherwise why none did. Who answers
 /// the turn does not change by this: a model may be well enough for that.
 async fn first_notes(
-    turn: &mut Turn<'_>,
+    turn: &mut NativeTurn<'_>,
     messages: &[Arc<Message>],
-    plan: &Plan,
+    plan: &CompactionPlan,
     room: u64,
-) -> Result<Result<String, String>, Failed> {
+) -> Result<Result<String, String>, FailedTurn> {
     let models = turn.models.left();
     let mut failures = Vec::new();
     for (index, (name, info)) in models.iter().enumerate() {
@@ -176,11 +181,11 @@ async fn first_notes(
 
 /// Asks a model for notes. That it cannot write them is no failure of the turn.
 async fn notes(
-    turn: &mut Turn<'_>,
+    turn: &mut NativeTurn<'_>,
     name: &str,
     prompt: String,
     is_last: bool,
-) -> Result<Result<String, ModelError>, Failed> {
+) -> Result<Result<String, ModelError>, FailedTurn> {
     let model = match turn.models.model(name) {
         Ok(model) => model,
         Err(error) => return Ok(Err(error)),

@@ -29,18 +29,18 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
-use ostler_models::{Model, ModelError, Models};
+use ostler_agent::{Agent, CompletedTurn, FailedTurn, ReportError, TurnContext};
+use ostler_models::{Model, ModelError, ModelRegistry};
 use ostler_runner::{PrepareContext, Runner};
-use ostler_turn_care::{Baselines, Checkpoints, note_cut_short};
+use ostler_turn_care::{Baselines, CheckpointTracker, note_cut_short};
 use ostler_types::{ModelInfo, Secrets, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
-use crate::own::OwnTool;
-use crate::specs::Specs;
-use crate::spending::Spending;
+use crate::own::LoopTool;
+use crate::specs::ToolSpecCache;
+use crate::spending::TurnSpending;
 
-pub use settings::ContextSettings;
+pub use settings::TurnContextSettings;
 
 /// Finds the model of a name.
 type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
@@ -58,19 +58,19 @@ pub struct NativeAgent {
     /// Words that no model is shown.
     secrets: Secrets,
     describe: Box<Describe>,
-    context: Option<ContextSettings>,
-    specs: Specs,
+    context: Option<TurnContextSettings>,
+    specs: ToolSpecCache,
 }
 
 /// The tools that the loop itself has, and what they touch at most. A session that may not start others has
 /// none of them.
 pub fn loop_tools() -> Vec<(ToolSpec, ToolKind)> {
-    [OwnTool::Task, OwnTool::TaskControl].map(|own| (own.spec(), own.kind_of(&Value::Null))).into()
+    [LoopTool::Task, LoopTool::TaskControl].map(|own| (own.spec(), own.kind_of(&Value::Null))).into()
 }
 
 impl NativeAgent {
     /// An agent with these models and the tools of this runner, whose turns have at most `max_steps` steps.
-    pub fn new(models: Arc<Models>, runner: Arc<dyn Runner>, max_steps: u32) -> NativeAgent {
+    pub fn new(models: Arc<ModelRegistry>, runner: Arc<dyn Runner>, max_steps: u32) -> NativeAgent {
         let known = Arc::clone(&models);
         NativeAgent::with_model(move |name| models.resolve(name), runner, max_steps)
             .with_model_info(move |name| known.info(name))
@@ -90,7 +90,7 @@ impl NativeAgent {
             secrets: Secrets::default(),
             describe: Box::new(|name| ModelInfo::unknown(name)),
             context: None,
-            specs: Specs::default(),
+            specs: ToolSpecCache::default(),
         }
     }
 
@@ -105,7 +105,7 @@ impl NativeAgent {
 
     /// The same, telling sessions of their workspaces. Without this nothing is told, and there are no skills.
     #[must_use]
-    pub fn with_context(self, settings: ContextSettings) -> NativeAgent {
+    pub fn with_context(self, settings: TurnContextSettings) -> NativeAgent {
         NativeAgent { context: Some(settings), ..self }
     }
 
@@ -130,17 +130,17 @@ impl Agent for NativeAgent {
         }
     }
 
-    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>> {
         async move {
             let canceled = turn.canceled.clone();
-            let checkpoints = Checkpoints::new(Arc::clone(&self.runner), &turn).await;
-            let spending = Spending::default();
+            let checkpoints = CheckpointTracker::new(Arc::clone(&self.runner), &turn).await;
+            let spending = TurnSpending::default();
             // Whatever the turn holds, a stream or a child process, ends when its future is dropped. It goes
             // first, so that it has heard of everything that was recorded before it was stopped.
             let ended = tokio::select! {
                 biased;
                 ended = turn::run(self, &turn, &checkpoints, &spending) => ended,
-                () = canceled.cancelled() => Err(Failed::from(ReportError::Over)),
+                () = canceled.cancelled() => Err(FailedTurn::from(ReportError::Over)),
             };
             if ended.is_err()
                 && let Err(error) = spending.record_unused(&turn).await

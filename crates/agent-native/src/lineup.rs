@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_models::{Model, ModelError};
 use ostler_types::{ModelInfo, Session};
 
@@ -11,22 +11,22 @@ use crate::turn::model_failed;
 
 /// The models that a turn may ask. Once one has been passed over it is not asked again in this turn,
 /// so that its bad day is paid for once.
-pub(crate) struct Lineup<'a> {
+pub(crate) struct ModelFallback<'a> {
     agent: &'a NativeAgent,
     names: Vec<String>,
     at: usize,
     failures: Vec<ModelError>,
 }
 
-impl<'a> Lineup<'a> {
-    pub(crate) fn of(agent: &'a NativeAgent, session: &Session) -> Lineup<'a> {
+impl<'a> ModelFallback<'a> {
+    pub(crate) fn of(agent: &'a NativeAgent, session: &Session) -> ModelFallback<'a> {
         let mut names = vec![session.model.clone()];
         for name in &session.fallback_models {
             if !names.contains(name) {
                 names.push(name.clone());
             }
         }
-        Lineup { agent, names, at: 0, failures: Vec::new() }
+        ModelFallback { agent, names, at: 0, failures: Vec::new() }
     }
 
     /// The name of the model whose turn it is.
@@ -71,7 +71,7 @@ impl<'a> Lineup<'a> {
     }
 
     /// How a turn fails after its last model did: with all that went wrong, in order.
-    pub(crate) fn failed(&self, last: &ModelError) -> Failed {
+    pub(crate) fn failed(&self, last: &ModelError) -> FailedTurn {
         if self.failures.is_empty() {
             return model_failed(last);
         }

@@ -3,18 +3,18 @@
 //!
 //! [`Tool`]: ostler_runner::Tool
 
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_runner::ToolOutcome;
 use ostler_types::{MAX_DEPTH, Session, ToolCall, ToolKind, ToolSpec};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::turn::Turn;
+use crate::turn::NativeTurn;
 use crate::{skill, task, task_control};
 
 /// A tool of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnTool {
+pub(crate) enum LoopTool {
     /// Has another session work on something.
     Task,
     /// Waits for such a session, stops it, or ends its worktree.
@@ -23,79 +23,80 @@ pub(crate) enum OwnTool {
     Skill,
 }
 
-impl OwnTool {
+impl LoopTool {
     /// Those that a session has: none to start sessions where it may not, none to read skills without any.
-    pub(crate) fn of_session(session: &Session, has_skills: bool) -> Vec<OwnTool> {
-        let starts = [OwnTool::Task, OwnTool::TaskControl].into_iter().filter(|_| session.depth < MAX_DEPTH);
-        starts.chain(has_skills.then_some(OwnTool::Skill)).collect()
+    pub(crate) fn of_session(session: &Session, has_skills: bool) -> Vec<LoopTool> {
+        let starts =
+            [LoopTool::Task, LoopTool::TaskControl].into_iter().filter(|_| session.depth < MAX_DEPTH);
+        starts.chain(has_skills.then_some(LoopTool::Skill)).collect()
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            OwnTool::Task => "task",
-            OwnTool::TaskControl => "task_control",
-            OwnTool::Skill => "skill",
+            LoopTool::Task => "task",
+            LoopTool::TaskControl => "task_control",
+            LoopTool::Skill => "skill",
         }
     }
 
     /// What a model is told of it.
     pub(crate) fn spec(self) -> ToolSpec {
         match self {
-            OwnTool::Task => task::spec(),
-            OwnTool::TaskControl => task_control::spec(),
-            OwnTool::Skill => skill::spec(),
+            LoopTool::Task => task::spec(),
+            LoopTool::TaskControl => task_control::spec(),
+            LoopTool::Skill => skill::spec(),
         }
     }
 
     /// What this very call touches.
     pub(crate) fn kind_of(self, input: &Value) -> ToolKind {
         match self {
-            OwnTool::Task => task::kind_of(input),
-            OwnTool::TaskControl => task_control::kind_of(input),
-            OwnTool::Skill => ToolKind::Read,
+            LoopTool::Task => task::kind_of(input),
+            LoopTool::TaskControl => task_control::kind_of(input),
+            LoopTool::Skill => ToolKind::Read,
         }
     }
 
     /// Whether others may change the workspace because of this call, whatever its kind.
     pub(crate) fn lets_others_change(self, input: &Value) -> bool {
         match self {
-            OwnTool::Task => task::shares_workspace(input),
-            OwnTool::TaskControl | OwnTool::Skill => false,
+            LoopTool::Task => task::shares_workspace(input),
+            LoopTool::TaskControl | LoopTool::Skill => false,
         }
     }
 
     /// What a call will do, in a line, for the person who approves it.
     pub(crate) fn summary(self, input: &Value) -> String {
         match self {
-            OwnTool::Task => task::summary(input),
-            OwnTool::TaskControl => task_control::summary(input),
-            OwnTool::Skill => skill::summary(input),
+            LoopTool::Task => task::summary(input),
+            LoopTool::TaskControl => task_control::summary(input),
+            LoopTool::Skill => skill::summary(input),
         }
     }
 
     /// The same with what can only be told in a turn, such as the files of a merge.
-    pub(crate) async fn full_summary(self, turn: &Turn<'_>, input: &Value) -> String {
+    pub(crate) async fn full_summary(self, turn: &NativeTurn<'_>, input: &Value) -> String {
         match self {
-            OwnTool::TaskControl => task_control::summary_with_files(turn, input).await,
-            OwnTool::Task | OwnTool::Skill => self.summary(input),
+            LoopTool::TaskControl => task_control::summary_with_files(turn, input).await,
+            LoopTool::Task | LoopTool::Skill => self.summary(input),
         }
     }
 
     /// Whether the daemon's git works for this call.
     pub(crate) fn runs_git(self, input: &Value) -> bool {
         match self {
-            OwnTool::Task => !task::shares_workspace(input),
-            OwnTool::TaskControl | OwnTool::Skill => false,
+            LoopTool::Task => !task::shares_workspace(input),
+            LoopTool::TaskControl | LoopTool::Skill => false,
         }
     }
 
     /// Does it. What fails is an outcome; only a turn that is over, or a log that cannot be written, is an
     /// error.
-    pub(crate) async fn run(self, turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+    pub(crate) async fn run(self, turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
         match self {
-            OwnTool::Task => task::run(turn, call).await,
-            OwnTool::TaskControl => task_control::run(turn, call).await,
-            OwnTool::Skill => skill::run(turn, call).await,
+            LoopTool::Task => task::run(turn, call).await,
+            LoopTool::TaskControl => task_control::run(turn, call).await,
+            LoopTool::Skill => skill::run(turn, call).await,
         }
     }
 }

@@ -8,13 +8,13 @@ use std::fmt::Write;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use ostler_agent::{Completed, Failed, NewChild, ReportError, TurnContext};
+use ostler_agent::{CompletedTurn, FailedTurn, NewChild, ReportError, TurnContext};
 use ostler_types::{
-    ChildOutcome, ChildStatus, Failure, Limits, Message, Part, Plan, Refusal, RefusalCode, Report, Role,
-    SessionId, Subtask,
+    ChildOutcome, ChildStatus, Failure, Message, Part, Plan, Refusal, RefusalCode, Role, SessionId,
+    StateLimits, Subtask, TurnReport,
 };
 
-use crate::spending::Spending;
+use crate::spending::TurnSpending;
 use crate::task::{files_in_words, link, within};
 
 /// How much of what subtasks said a later one is told, and how much the conversation is told of all.
@@ -26,31 +26,31 @@ const LEAST_BYTES: usize = 240;
 /// Carries out a plan, from where it stands to its end.
 pub(crate) async fn carry_out(
     context: &TurnContext,
-    spending: &Spending,
+    spending: &TurnSpending,
     plan: &Plan,
-) -> Result<Completed, Failed> {
-    let asked = plan.concurrency.map_or(Limits::CHILDREN, |number| number as usize);
-    let mut at_once = asked.clamp(1, Limits::CHILDREN);
-    let mut work = Work::of(plan);
+) -> Result<CompletedTurn, FailedTurn> {
+    let asked = plan.concurrency.map_or(StateLimits::CHILDREN, |number| number as usize);
+    let mut at_once = asked.clamp(1, StateLimits::CHILDREN);
+    let mut work = PlanProgress::of(plan);
     let mut running = FuturesUnordered::new();
     loop {
         while running.len() < at_once
             && let Some(index) = work.next_ready()
         {
-            work.stands[index] = Stands::AtWork;
+            work.stands[index] = SubtaskStatus::AtWork;
             running.push(work_on(context, index, work.child(index, context, spending)));
         }
         let Some((index, ended)) = running.next().await else { break };
         work.stands[index] = match ended? {
-            Ended::Outcome(session_id, outcome) => Stands::Ended(session_id, outcome),
+            SubtaskEnd::Outcome(session_id, outcome) => SubtaskStatus::Ended(session_id, outcome),
             // Sessions that run in the background take up places, too; with fewer at once there is room.
-            Ended::Refused(refusal)
+            SubtaskEnd::Refused(refusal)
                 if refusal.code == RefusalCode::TooManyChildren && !running.is_empty() =>
             {
                 at_once = running.len();
-                Stands::Open
+                SubtaskStatus::Open
             }
-            Ended::Refused(refusal) => Stands::NotStarted(refusal.message),
+            SubtaskEnd::Refused(refusal) => SubtaskStatus::NotStarted(refusal.message),
         };
     }
     let message = Message {
@@ -59,66 +59,78 @@ pub(crate) async fn carry_out(
         parts: vec![Part::text(work.told())],
         created_at: context.clock.now(),
     };
-    context.report(Report::Told { message }).await?;
+    context.report(TurnReport::Told { message }).await?;
     work.end()
 }
 
 /// How a subtask was left by the session that worked on it.
-enum Ended {
+enum SubtaskEnd {
     Outcome(SessionId, ChildOutcome),
     Refused(Refusal),
 }
 
 /// Has a session work on a subtask, and waits for it.
-async fn work_on(context: &TurnContext, index: usize, child: NewChild) -> (usize, Result<Ended, Failed>) {
+async fn work_on(
+    context: &TurnContext,
+    index: usize,
+    child: NewChild,
+) -> (usize, Result<SubtaskEnd, FailedTurn>) {
     let ended = async {
         let session_id = context.start_child(child).await?;
         let outcome = context.wait_for_child(session_id).await?;
-        Ok(Ended::Outcome(session_id, outcome))
+        Ok(SubtaskEnd::Outcome(session_id, outcome))
     };
     let ended = match ended.await {
         Ok(ended) => Ok(ended),
-        Err(ReportError::Refused(refusal)) => Ok(Ended::Refused(refusal)),
+        Err(ReportError::Refused(refusal)) => Ok(SubtaskEnd::Refused(refusal)),
         Err(error @ (ReportError::Over | ReportError::NotRecorded(_))) => Err(error.into()),
     };
     (index, ended)
 }
 
 /// A plan and how far each of its subtasks is.
-struct Work<'a> {
+struct PlanProgress<'a> {
     subtasks: &'a [Subtask],
-    stands: Vec<Stands>,
+    stands: Vec<SubtaskStatus>,
 }
 
-enum Stands {
+enum SubtaskStatus {
     Open,
     AtWork,
     Ended(SessionId, ChildOutcome),
     NotStarted(String),
 }
 
-impl Stands {
+impl SubtaskStatus {
     /// What was answered, if it is completed.
     fn answer(&self) -> Option<&str> {
         match self {
-            Stands::Ended(_, outcome) if outcome.status == ChildStatus::Completed => Some(&outcome.text),
-            Stands::Ended(..) | Stands::Open | Stands::AtWork | Stands::NotStarted(_) => None,
+            SubtaskStatus::Ended(_, outcome) if outcome.status == ChildStatus::Completed => {
+                Some(&outcome.text)
+            }
+            SubtaskStatus::Ended(..)
+            | SubtaskStatus::Open
+            | SubtaskStatus::AtWork
+            | SubtaskStatus::NotStarted(_) => None,
         }
     }
 
     /// Whether it will not be completed any more.
     fn is_lost(&self) -> bool {
         match self {
-            Stands::Ended(_, outcome) => outcome.status != ChildStatus::Completed,
-            Stands::NotStarted(_) => true,
-            Stands::Open | Stands::AtWork => false,
+            SubtaskStatus::Ended(_, outcome) => outcome.status != ChildStatus::Completed,
+            SubtaskStatus::NotStarted(_) => true,
+            SubtaskStatus::Open | SubtaskStatus::AtWork => false,
         }
     }
 }
 
-impl<'a> Work<'a> {
-    fn of(plan: &'a Plan) -> Work<'a> {
-        Work { subtasks: &plan.subtasks, stands: plan.subtasks.iter().map(|_| Stands::Open).collect() }
+impl<'a> PlanProgress<'a> {
+    fn of(plan: &'a Plan) -> PlanProgress<'a> {
+        PlanProgress {
+            subtasks: &plan.subtasks,
+            stands: plan.subtasks.iter().map(|_| SubtaskStatus::Open).collect(),
+        }
     }
 
     /// The first subtask that can be begun. Those that cannot any more are given up on the way, and what
@@ -126,11 +138,11 @@ impl<'a> Work<'a> {
     fn next_ready(&mut self) -> Option<usize> {
         while let Some((index, lost)) = self.next_lost() {
             self.stands[index] =
-                Stands::NotStarted(format!("`{lost}`, which it depends on, was not completed"));
+                SubtaskStatus::NotStarted(format!("`{lost}`, which it depends on, was not completed"));
         }
         let ready = |index: &usize| {
             let mut needed = self.subtasks[*index].depends_on.iter();
-            matches!(self.stands[*index], Stands::Open)
+            matches!(self.stands[*index], SubtaskStatus::Open)
                 && needed.all(|name| self.stand_of(name).is_some_and(|stands| stands.answer().is_some()))
         };
         (0..self.subtasks.len()).find(ready)
@@ -138,27 +150,27 @@ impl<'a> Work<'a> {
 
     /// A subtask that waits for one that will not be completed, and the name of that one.
     fn next_lost(&self) -> Option<(usize, &'a str)> {
-        let open = |(_, stands): &(usize, &Stands)| matches!(stands, Stands::Open);
+        let open = |(_, stands): &(usize, &SubtaskStatus)| matches!(stands, SubtaskStatus::Open);
         self.stands.iter().enumerate().filter(open).find_map(|(index, _)| {
-            let lost = |name: &&String| self.stand_of(name).is_none_or(Stands::is_lost);
+            let lost = |name: &&String| self.stand_of(name).is_none_or(SubtaskStatus::is_lost);
             let name = self.subtasks[index].depends_on.iter().find(lost)?;
             Some((index, name.as_str()))
         })
     }
 
-    fn stand_of(&self, name: &str) -> Option<&Stands> {
+    fn stand_of(&self, name: &str) -> Option<&SubtaskStatus> {
         let index = self.subtasks.iter().position(|subtask| subtask.id == name)?;
         self.stands.get(index)
     }
 
     /// The session for a subtask. It is told what those have answered that it builds on, since it knows
     /// nothing else.
-    fn child(&self, index: usize, context: &TurnContext, spending: &Spending) -> NewChild {
+    fn child(&self, index: usize, context: &TurnContext, spending: &TurnSpending) -> NewChild {
         let subtask = &self.subtasks[index];
         let mut prompt = subtask.prompt.clone();
         let room = PASSED_ON_BYTES / subtask.depends_on.len().max(1);
         for name in &subtask.depends_on {
-            if let Some(answer) = self.stand_of(name).and_then(Stands::answer) {
+            if let Some(answer) = self.stand_of(name).and_then(SubtaskStatus::answer) {
                 let shown = cut(answer, room);
                 _ = write!(prompt, "\n\nThe subtask `{name}`, which this one builds on, answered:\n{shown}");
             }
@@ -182,7 +194,7 @@ impl<'a> Work<'a> {
         let mut told = "The subtasks of the plan have ended.".to_owned();
         for (subtask, stands) in self.subtasks.iter().zip(&self.stands) {
             let (how, text) = match stands {
-                Stands::Ended(id, ChildOutcome { status, text, error, .. }) => {
+                SubtaskStatus::Ended(id, ChildOutcome { status, text, error, .. }) => {
                     let how = match status {
                         ChildStatus::Completed => "completed",
                         ChildStatus::Failed => "failed",
@@ -191,8 +203,8 @@ impl<'a> Work<'a> {
                     let why = error.as_ref().map(|why| format!(": {}", cut(why, room))).unwrap_or_default();
                     (format!("{how}{why} ({})", link(*id)), text.as_str())
                 }
-                Stands::NotStarted(why) => (format!("not started: {}", cut(why, room)), ""),
-                Stands::Open | Stands::AtWork => ("not started".to_owned(), ""),
+                SubtaskStatus::NotStarted(why) => (format!("not started: {}", cut(why, room)), ""),
+                SubtaskStatus::Open | SubtaskStatus::AtWork => ("not started".to_owned(), ""),
             };
             let text = cut(text.trim(), room);
             let name = subtask.description.as_deref().unwrap_or_default();
@@ -201,7 +213,7 @@ impl<'a> Work<'a> {
             if !text.is_empty() {
                 _ = write!(told, "\n{text}");
             }
-            if let Stands::Ended(_, ChildOutcome { changed_files: Some(files), .. }) = stands
+            if let SubtaskStatus::Ended(_, ChildOutcome { changed_files: Some(files), .. }) = stands
                 && *files > 0
             {
                 let files = files_in_words(*files);
@@ -215,19 +227,19 @@ impl<'a> Work<'a> {
     }
 
     /// How the turn ends.
-    fn end(&self) -> Result<Completed, Failed> {
+    fn end(&self) -> Result<CompletedTurn, FailedTurn> {
         let lost = self.subtasks.iter().zip(&self.stands).filter(|(_, stands)| stands.answer().is_none());
         let names: Vec<String> = lost.map(|(subtask, _)| format!("`{}`", subtask.id)).collect();
         if names.is_empty() {
             let stop_reason = "subtasks_completed".to_owned();
-            return Ok(Completed { stop_reason, verified: None, verification: None });
+            return Ok(CompletedTurn { stop_reason, verified: None, verification: None });
         }
         let code = "subtasks_failed".to_owned();
         let (count, of) = (names.len(), self.subtasks.len());
         let message = format!("{count} of {of} subtasks were not completed: {}", names.join(", "));
         let hint =
             Some("the conversation says why; retry the turn to work on the whole plan again".to_owned());
-        Err(Failed { error: Failure { code: code.clone(), message, hint }, reason: code })
+        Err(FailedTurn { error: Failure { code: code.clone(), message, hint }, reason: code })
     }
 }
 

@@ -3,7 +3,7 @@
 
 /// How a turn's context is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextSettings {
+pub struct TurnContextSettings {
     /// Whether a session is told of its workspace: its instructions, its shape, files that may matter, skills.
     pub bundle: bool,
     /// The most tokens that this takes, about. A model with a small window is told less.
@@ -12,8 +12,8 @@ pub struct ContextSettings {
     pub compact_at_percent: u32,
 }
 
-impl Default for ContextSettings {
-    fn default() -> ContextSettings {
-        ContextSettings { bundle: true, bundle_tokens: 14_500, compact_at_percent: 85 }
+impl Default for TurnContextSettings {
+    fn default() -> TurnContextSettings {
+        TurnContextSettings { bundle: true, bundle_tokens: 14_500, compact_at_percent: 85 }
     }
 }

@@ -1,7 +1,7 @@
 //! The tool `skill`: reads the text of a skill whose name the model knows from the list. It is of kind
 //! `read`; whatever the text asks for goes through tools and approvals like anything else.
 
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_runner::ToolOutcome;
 use ostler_types::{ToolCall, ToolSpec};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bundle::skills_of;
 use crate::own::parse;
-use crate::turn::Turn;
+use crate::turn::NativeTurn;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +40,7 @@ pub(crate) fn summary(input: &Value) -> String {
 }
 
 /// Reads it.
-pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
     let SkillInput { name } = match parse(&call.input) {
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),

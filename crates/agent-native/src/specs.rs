@@ -5,24 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ostler_types::ToolSpec;
 
-use crate::own::OwnTool;
+use crate::own::LoopTool;
 
 /// How many sets of tools are kept. Sessions without tools of their workspace's own have few among them.
 const KEPT: usize = 8;
 
 /// The newest sets, the newest last.
 #[derive(Default)]
-pub(crate) struct Specs(Mutex<Vec<Set>>);
+pub(crate) struct ToolSpecCache(Mutex<Vec<CachedToolSpecs>>);
 
-struct Set {
-    own: Vec<OwnTool>,
+struct CachedToolSpecs {
+    own: Vec<LoopTool>,
     others: Arc<[ToolSpec]>,
     all: Arc<[ToolSpec]>,
 }
 
-impl Specs {
+impl ToolSpecCache {
     /// The tools of the loop, then the others.
-    pub(crate) fn of(&self, own: &[OwnTool], others: &Arc<[ToolSpec]>) -> Arc<[ToolSpec]> {
+    pub(crate) fn of(&self, own: &[LoopTool], others: &Arc<[ToolSpec]>) -> Arc<[ToolSpec]> {
         let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = sets.iter().find(|set| set.own == own && Arc::ptr_eq(&set.others, others));
         if let Some(set) = known {
@@ -32,7 +32,7 @@ impl Specs {
         if sets.len() == KEPT {
             sets.remove(0);
         }
-        sets.push(Set { own: own.to_vec(), others: Arc::clone(others), all: Arc::clone(&all) });
+        sets.push(CachedToolSpecs { own: own.to_vec(), others: Arc::clone(others), all: Arc::clone(&all) });
         all
     }
 }
@@ -41,19 +41,19 @@ impl Specs {
 mod tests {
     use std::sync::Arc;
 
-    use super::{KEPT, Specs};
-    use crate::own::OwnTool;
+    use super::{KEPT, ToolSpecCache};
+    use crate::own::LoopTool;
 
     #[test]
     fn a_set_of_tools_is_described_once_and_few_are_kept() {
-        let (specs, others) = (Specs::default(), Arc::from([OwnTool::Skill.spec()]));
-        let first = specs.of(&[OwnTool::Task], &others);
+        let (specs, others) = (ToolSpecCache::default(), Arc::from([LoopTool::Skill.spec()]));
+        let first = specs.of(&[LoopTool::Task], &others);
         assert_eq!(first.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), ["task", "skill"]);
-        assert!(Arc::ptr_eq(&first, &specs.of(&[OwnTool::Task], &others)));
+        assert!(Arc::ptr_eq(&first, &specs.of(&[LoopTool::Task], &others)));
         assert!(!Arc::ptr_eq(&first, &specs.of(&[], &others)));
         for _ in 0..KEPT {
             specs.of(&[], &Arc::from([]));
         }
-        assert!(!Arc::ptr_eq(&first, &specs.of(&[OwnTool::Task], &others)), "the oldest has made room");
+        assert!(!Arc::ptr_eq(&first, &specs.of(&[LoopTool::Task], &others)), "the oldest has made room");
     }
 }

@@ -7,19 +7,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ostler_agent::{Failed, ReportError, TurnContext};
-use ostler_types::{Failure, Report, Usage};
+use ostler_agent::{FailedTurn, ReportError, TurnContext};
+use ostler_types::{Failure, TurnReport, Usage};
 
 /// What one turn spends, as far as this process knows.
 #[derive(Default)]
-pub(crate) struct Spending {
+pub(crate) struct TurnSpending {
     /// Whose answer is coming in, and what it has taken so far.
     running: Mutex<Option<(String, Usage)>>,
     /// Tokens that are recorded.
     recorded: AtomicU64,
 }
 
-impl Spending {
+impl TurnSpending {
     /// The answer that is coming in has taken this much so far.
     pub(crate) fn count(&self, model: &str, usage: Usage) {
         *self.running() = (usage != Usage::default()).then(|| (model.to_owned(), usage));
@@ -36,14 +36,14 @@ impl Spending {
     pub(crate) async fn record_unused(&self, context: &TurnContext) -> Result<(), ReportError> {
         let unrecorded = self.running().clone();
         if let Some((model, usage)) = unrecorded {
-            context.report(Report::UsageSpent { model, usage }).await?;
+            context.report(TurnReport::UsageSpent { model, usage }).await?;
             self.settle();
         }
         Ok(())
     }
 
     /// Refuses another step when the session has spent what it may.
-    pub(crate) fn check(&self, context: &TurnContext) -> Result<(), Failed> {
+    pub(crate) fn check(&self, context: &TurnContext) -> Result<(), FailedTurn> {
         let Some(most) = context.session.budget.and_then(|budget| budget.max_tokens) else { return Ok(()) };
         let spent = self.spent(context);
         if spent < most {
@@ -58,7 +58,7 @@ impl Spending {
             ),
         };
         let hint = Some("what it did so far is kept; go on in a session with a larger budget".to_owned());
-        Err(Failed { error: Failure { code: code.clone(), message, hint }, reason: code })
+        Err(FailedTurn { error: Failure { code: code.clone(), message, hint }, reason: code })
     }
 
     /// How many tokens the session may still spend, if that is limited.

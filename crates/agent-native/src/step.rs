@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use ostler_agent::{Failed, TurnContext};
+use ostler_agent::{FailedTurn, TurnContext};
 use ostler_context::validate;
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
 use ostler_types::{
-    Accepted, CompactionTrigger, Failure, Message, Part, Report, Resolution, ResolvedBy, Usage,
+    Accepted, CompactionTrigger, Failure, Message, Part, Resolution, ResolvedBy, TurnReport, Usage,
 };
 
-use crate::answer::Answer;
+use crate::answer::StreamedAnswer;
 use crate::compaction;
-use crate::turn::{Turn, failure, model_failed};
+use crate::turn::{NativeTurn, failure, model_failed};
 
 /// The longest that a model may want to be left alone while there is another one to ask.
 pub(crate) const HAND_OVER_AFTER: Duration = Duration::from_secs(10);
@@ -37,24 +37,24 @@ pub(crate) struct FinishedStep {
 }
 
 /// Asks the model once.
-pub(crate) async fn run_step(turn: &mut Turn<'_>) -> Result<FinishedStep, Failed> {
+pub(crate) async fn run_step(turn: &mut NativeTurn<'_>) -> Result<FinishedStep, FailedTurn> {
     let mut request = request(turn).await?;
     let mut is_shorter = false;
     let (answer, stop_reason) = loop {
         let hand_over_after = turn.models.has_next().then_some(HAND_OVER_AFTER);
         match ask(turn, ModelRequest { hand_over_after, ..request.clone() }).await? {
-            Asked::Answered(answer, stop_reason) => break (answer, stop_reason),
-            Asked::NotBegun(error) if error.code == OVERFLOW && is_shorter => {
+            AskOutcome::Answered(answer, stop_reason) => break (answer, stop_reason),
+            AskOutcome::NotBegun(error) if error.code == OVERFLOW && is_shorter => {
                 return Err(still_too_long(&error));
             }
-            Asked::NotBegun(error) if error.code == OVERFLOW => {
+            AskOutcome::NotBegun(error) if error.code == OVERFLOW => {
                 if !compaction::compact(turn, CompactionTrigger::Overflow).await? {
                     return Err(turn.models.failed(&error));
                 }
                 is_shorter = true;
                 request = self::request(turn).await?;
             }
-            Asked::NotBegun(error) => hand_over(turn, &error).await?,
+            AskOutcome::NotBegun(error) => hand_over(turn, &error).await?,
         }
     };
     turn.measure(answer.usage.input_tokens);
@@ -68,10 +68,10 @@ impl FinishedStep {
     }
 
     /// Records the step. Returns its message, which is on disk.
-    pub(crate) async fn record(self, turn: &mut Turn<'_>) -> Result<Arc<Message>, Failed> {
+    pub(crate) async fn record(self, turn: &mut NativeTurn<'_>) -> Result<Arc<Message>, FailedTurn> {
         let FinishedStep { model, message, stop_reason, usage } = self;
         let shown = Arc::new(message.clone());
-        turn.context.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
+        turn.context.report(TurnReport::StepFinished { model, message, stop_reason, usage }).await?;
         turn.spending.settle();
         turn.conversation.push(Arc::clone(&shown));
         Ok(shown)
@@ -79,10 +79,10 @@ impl FinishedStep {
 
     /// Records the step and the end of the turn at once, or hands what steers the turn to the model. Returns whether
     /// the turn is over.
-    pub(crate) async fn record_as_last(self, turn: &mut Turn<'_>) -> Result<bool, Failed> {
+    pub(crate) async fn record_as_last(self, turn: &mut NativeTurn<'_>) -> Result<bool, FailedTurn> {
         let FinishedStep { model, message, stop_reason, usage } = self;
         let shown = Arc::new(message.clone());
-        let report = Report::LastStepFinished { model, message, stop_reason, usage };
+        let report = TurnReport::LastStepFinished { model, message, stop_reason, usage };
         let accepted = turn.context.report(report).await?;
         turn.spending.settle();
         let Accepted::Steering(messages) = accepted else { return Ok(true) };
@@ -93,25 +93,25 @@ impl FinishedStep {
 }
 
 /// What became of asking one model.
-enum Asked {
+enum AskOutcome {
     /// It answered, and why it stopped.
-    Answered(Answer, String),
+    Answered(StreamedAnswer, String),
     /// It failed before it said anything.
     NotBegun(ModelError),
 }
 
 /// Streams one answer of the model whose turn it is. One that fails in the middle ends the turn: what
 /// it said has been shown, and another model would begin anew.
-async fn ask(turn: &mut Turn<'_>, request: ModelRequest) -> Result<Asked, Failed> {
+async fn ask(turn: &mut NativeTurn<'_>, request: ModelRequest) -> Result<AskOutcome, FailedTurn> {
     let model = match turn.models.current() {
         Ok(model) => model,
-        Err(error) => return Ok(Asked::NotBegun(error)),
+        Err(error) => return Ok(AskOutcome::NotBegun(error)),
     };
-    let mut answer = Answer::new(turn.context.message_id());
+    let mut answer = StreamedAnswer::new(turn.context.message_id());
     let mut events = model.stream(request);
     let error = loop {
         match events.next().await {
-            Some(Ok(ModelEvent::Stop(reason))) => return Ok(Asked::Answered(answer, reason)),
+            Some(Ok(ModelEvent::Stop(reason))) => return Ok(AskOutcome::Answered(answer, reason)),
             Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
                 report_waiting(turn, turn.models.name(), (attempt, attempts), wait, &error).await?;
             }
@@ -129,11 +129,11 @@ async fn ask(turn: &mut Turn<'_>, request: ModelRequest) -> Result<Asked, Failed
         }
     };
     turn.spending.record_unused(turn.context).await?;
-    if answer.is_empty() { Ok(Asked::NotBegun(error)) } else { Err(model_failed(&error)) }
+    if answer.is_empty() { Ok(AskOutcome::NotBegun(error)) } else { Err(model_failed(&error)) }
 }
 
 /// Lets the next model of the list take over; without one, the turn fails with what went wrong first.
-async fn hand_over(turn: &mut Turn<'_>, error: &ModelError) -> Result<(), Failed> {
+async fn hand_over(turn: &mut NativeTurn<'_>, error: &ModelError) -> Result<(), FailedTurn> {
     let instead_of = turn.models.name().to_owned();
     if !turn.models.next(error) {
         return Err(turn.models.failed(error));
@@ -142,27 +142,27 @@ async fn hand_over(turn: &mut Turn<'_>, error: &ModelError) -> Result<(), Failed
     let detail = format!("{instead_of} could not answer, so {model} is asked instead");
     let (reason, error) = (ResolvedBy::Failover, Some(failure(error)));
     let resolution = Resolution { model, reason, detail, instead_of: Some(instead_of), error };
-    turn.context.report(Report::ModelResolved(resolution)).await?;
+    turn.context.report(TurnReport::ModelResolved(resolution)).await?;
     Ok(())
 }
 
 /// Records that the model cannot answer yet.
 pub(crate) async fn report_waiting(
-    turn: &Turn<'_>,
+    turn: &NativeTurn<'_>,
     model: &str,
     (attempt, attempts): (u32, u32),
     wait: Duration,
     error: &ModelError,
-) -> Result<(), Failed> {
+) -> Result<(), FailedTurn> {
     let model = model.to_owned();
     let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let error = failure(error);
-    turn.context.report(Report::ModelWaiting { model, attempt, attempts, wait_ms, error }).await?;
+    turn.context.report(TurnReport::ModelWaiting { model, attempt, attempts, wait_ms, error }).await?;
     Ok(())
 }
 
 /// What the model is shown. A conversation that breaks the rules is not sent to anybody.
-async fn request(turn: &mut Turn<'_>) -> Result<ModelRequest, Failed> {
+async fn request(turn: &mut NativeTurn<'_>) -> Result<ModelRequest, FailedTurn> {
     let session = &turn.context.session;
     load_files(turn.context, &turn.conversation, &mut turn.files).await;
     let messages: Vec<Arc<Message>> =
@@ -171,7 +171,7 @@ async fn request(turn: &mut Turn<'_>) -> Result<ModelRequest, Failed> {
         let code = "context_invalid".to_owned();
         let message = format!("the conversation cannot be sent to a model: {violation}");
         let hint = Some("nothing was sent; fork the session before this turn, or begin a new one".to_owned());
-        return Err(Failed { error: Failure { code: code.clone(), message, hint }, reason: code });
+        return Err(FailedTurn { error: Failure { code: code.clone(), message, hint }, reason: code });
     }
     Ok(ModelRequest {
         system: Some(turn.system.clone()),
@@ -235,7 +235,7 @@ fn references(part: &Part) -> Vec<&String> {
 }
 
 /// A conversation of which even the newest part is too long.
-fn still_too_long(error: &ModelError) -> Failed {
+fn still_too_long(error: &ModelError) -> FailedTurn {
     let message = format!("{}, also after it was made shorter", error.message);
     let hint = "the newest messages alone are too long for this model: send shorter ones, or choose a model with a \
                 larger window";

@@ -6,15 +6,15 @@
 //! asked first names `task` in the policy. A third-party agent is a program that acts by itself, so a call that names one
 //! is of kind `exec`.
 
-use ostler_agent::{Failed, NewChild, ReportError, TurnContext};
+use ostler_agent::{FailedTurn, NewChild, ReportError, TurnContext};
 use ostler_runner::ToolOutcome;
 use ostler_types::{Budget, ChildOutcome, ChildStatus, SessionId, ToolCall, ToolKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::own::parse;
-use crate::spending::Spending;
-use crate::turn::Turn;
+use crate::spending::TurnSpending;
+use crate::turn::NativeTurn;
 
 /// The agent whose calls are asked about one by one.
 const NATIVE: &str = "native";
@@ -109,7 +109,7 @@ pub(crate) fn shares_workspace(input: &Value) -> bool {
 }
 
 /// Starts the session, or finds it again after a restart, and waits for it unless it was asked not to.
-pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
     let input: TaskInput = match parse(&call.input) {
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),
@@ -142,7 +142,7 @@ pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome,
 }
 
 /// A budget that is no larger than what is left of this session's own.
-pub(crate) fn within(context: &TurnContext, spending: &Spending, asked: Budget) -> Budget {
+pub(crate) fn within(context: &TurnContext, spending: &TurnSpending, asked: Budget) -> Budget {
     let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
@@ -199,7 +199,7 @@ pub(crate) fn link(session_id: SessionId) -> String {
 }
 
 /// A request that the rules refused is a result that the model sees; anything else ends the turn.
-pub(crate) fn refused(what: &str, error: ReportError) -> Result<ToolOutcome, Failed> {
+pub(crate) fn refused(what: &str, error: ReportError) -> Result<ToolOutcome, FailedTurn> {
     match error {
         ReportError::Refused(refusal) => {
             let hint = refusal.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! Waiting and stopping are of kind `read`. Merging changes the workspace, and dropping throws away what
 //! nobody else has, so both are of kind `write` and are asked about like any other.
 
-use ostler_agent::{Failed, WorktreeEnd};
+use ostler_agent::{FailedTurn, WorktreeEnd};
 use ostler_runner::ToolOutcome;
 use ostler_types::{SessionId, ToolCall, ToolKind, ToolSpec};
 use serde::Deserialize;
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 use crate::own::parse;
 use crate::task::{ended, link, refused};
-use crate::turn::Turn;
+use crate::turn::NativeTurn;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ControlInput {
     task_id: String,
-    action: Action,
+    action: TaskAction,
 }
 
 /// What can be done with a session that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum TaskAction {
     Wait,
     Cancel,
     Merge,
@@ -53,28 +53,31 @@ pub(crate) fn spec() -> ToolSpec {
 
 /// What this very call touches. One that is not understood does nothing, and counts as the worst.
 pub(crate) fn kind_of(input: &Value) -> ToolKind {
-    match Action::deserialize(&input["action"]) {
-        Ok(Action::Wait | Action::Cancel) => ToolKind::Read,
-        Ok(Action::Merge | Action::Drop) | Err(_) => ToolKind::Write,
+    match TaskAction::deserialize(&input["action"]) {
+        Ok(TaskAction::Wait | TaskAction::Cancel) => ToolKind::Read,
+        Ok(TaskAction::Merge | TaskAction::Drop) | Err(_) => ToolKind::Write,
     }
 }
 
 /// What a call will do, for the person who approves it.
 pub(crate) fn summary(input: &Value) -> String {
     let id = input["task_id"].as_str().unwrap_or_default();
-    match Action::deserialize(&input["action"]) {
-        Ok(Action::Wait) => format!("wait for {id}"),
-        Ok(Action::Cancel) => format!("stop {id}"),
-        Ok(Action::Merge) => format!("make the changes of {id} in this workspace, and remove its worktree"),
-        Ok(Action::Drop) => format!("remove the worktree of {id} with all changes in it"),
+    match TaskAction::deserialize(&input["action"]) {
+        Ok(TaskAction::Wait) => format!("wait for {id}"),
+        Ok(TaskAction::Cancel) => format!("stop {id}"),
+        Ok(TaskAction::Merge) => {
+            format!("make the changes of {id} in this workspace, and remove its worktree")
+        }
+        Ok(TaskAction::Drop) => format!("remove the worktree of {id} with all changes in it"),
         Err(_) => format!("task_control {input}"),
     }
 }
 
 /// The same with the files that a merge would change, where that can be told.
-pub(crate) async fn summary_with_files(turn: &Turn<'_>, input: &Value) -> String {
+pub(crate) async fn summary_with_files(turn: &NativeTurn<'_>, input: &Value) -> String {
     let summary = summary(input);
-    let (Ok(Action::Merge), Some(child)) = (Action::deserialize(&input["action"]), child(&input["task_id"]))
+    let (Ok(TaskAction::Merge), Some(child)) =
+        (TaskAction::deserialize(&input["action"]), child(&input["task_id"]))
     else {
         return summary;
     };
@@ -90,7 +93,7 @@ fn child(task_id: &Value) -> Option<SessionId> {
 }
 
 /// Does it.
-pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome, Failed> {
+pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
     let ControlInput { task_id, action } = match parse(&call.input) {
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),
@@ -102,19 +105,19 @@ pub(crate) async fn run(turn: &Turn<'_>, call: &ToolCall) -> Result<ToolOutcome,
     let context = turn.context;
     let done = |told: String| ToolOutcome::done(told, json!({"session_id": session_id}));
     match action {
-        Action::Wait => match context.wait_for_child(session_id).await {
+        TaskAction::Wait => match context.wait_for_child(session_id).await {
             Ok(outcome) => Ok(ended(session_id, &outcome, false)),
             Err(error) => refused("The task cannot be waited for", error),
         },
-        Action::Cancel => match context.cancel_child(session_id).await {
+        TaskAction::Cancel => match context.cancel_child(session_id).await {
             Ok(()) => Ok(done(format!("{} was stopped.", link(session_id)))),
             Err(error) => refused("The task cannot be stopped", error),
         },
-        Action::Merge => match context.end_worktree(session_id, WorktreeEnd::Merge).await {
+        TaskAction::Merge => match context.end_worktree(session_id, WorktreeEnd::Merge).await {
             Ok(told) => Ok(done(told)),
             Err(error) => refused("The worktree was not merged", error),
         },
-        Action::Drop => match context.end_worktree(session_id, WorktreeEnd::Drop).await {
+        TaskAction::Drop => match context.end_worktree(session_id, WorktreeEnd::Drop).await {
             Ok(told) => Ok(done(told)),
             Err(error) => refused("The worktree was not dropped", error),
         },

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
-use ostler_agent::{Completed, Failed, TurnContext};
-use ostler_context::{Estimate, SystemPrompt, shown_in, system};
+use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
+use ostler_context::{SystemPrompt, TokenEstimate, shown_in, system};
 use ostler_models::ModelError;
 use ostler_runner::{GatheredContext, OfferTools, OfferedTools, ToolSet};
-use ostler_turn_care::{Care, Checkpoints, Next, changed_servers};
+use ostler_turn_care::{AcceptanceOutcome, CheckpointTracker, TurnAcceptance, changed_servers};
 use ostler_types::{
-    Accepted, Failure, Message, Part, Purpose, Report, Role, ToolCallId, ToolSpec, Usage, results,
+    Accepted, Failure, Message, Part, Purpose, Role, ToolCallId, ToolSpec, TurnReport, Usage, results,
 };
 
-use crate::batch::{Batch, run_batch};
-use crate::lineup::Lineup;
-use crate::own::OwnTool;
-use crate::spending::Spending;
+use crate::batch::{CallBatch, run_batch};
+use crate::lineup::ModelFallback;
+use crate::own::LoopTool;
+use crate::spending::TurnSpending;
 use crate::step::run_step;
 use crate::{NativeAgent, bundle, compaction, plan};
 
@@ -28,13 +28,13 @@ const MAX_STEPS: &str = "max_steps";
 const GO_ON: &str = "Go on.";
 
 /// A turn at work.
-pub(crate) struct Turn<'a> {
+pub(crate) struct NativeTurn<'a> {
     pub(crate) agent: &'a NativeAgent,
     pub(crate) context: &'a TurnContext,
-    pub(crate) models: Lineup<'a>,
+    pub(crate) models: ModelFallback<'a>,
     pub(crate) tools: Arc<ToolSet>,
     /// The tools of the loop itself, which go before those.
-    pub(crate) own_tools: Vec<OwnTool>,
+    pub(crate) own_tools: Vec<LoopTool>,
     /// What the model is told of all of them.
     pub(crate) specs: Arc<[ToolSpec]>,
     /// What it is told before anything else.
@@ -46,15 +46,15 @@ pub(crate) struct Turn<'a> {
     /// What the model is shown; grows, and is only rewritten by a compaction that is recorded.
     pub(crate) conversation: Vec<Arc<Message>>,
     /// What the provider counted in the last request, and what it was estimated at.
-    measured: Option<(u64, Estimate)>,
+    measured: Option<(u64, TokenEstimate)>,
     /// Every call id of the session, since an answer must not use one twice.
     pub(crate) call_ids: HashSet<ToolCallId>,
     /// How many results have been reported.
     pub(crate) results: AtomicU64,
     /// How its work is captured, checked and reviewed.
-    pub(crate) care: Care<'a>,
+    pub(crate) care: TurnAcceptance<'a>,
     /// What it takes.
-    pub(crate) spending: &'a Spending,
+    pub(crate) spending: &'a TurnSpending,
     /// What the model is to be told of its tools.
     notice: Option<String>,
     /// What the model is to be told of the workspace.
@@ -67,9 +67,9 @@ pub(crate) struct Turn<'a> {
 pub(crate) async fn run(
     agent: &NativeAgent,
     context: &TurnContext,
-    checkpoints: &Checkpoints,
-    spending: &Spending,
-) -> Result<Completed, Failed> {
+    checkpoints: &CheckpointTracker,
+    spending: &TurnSpending,
+) -> Result<CompletedTurn, FailedTurn> {
     if let Purpose::Subtasks { plan } = &context.open.purpose {
         return plan::carry_out(context, spending, plan).await;
     }
@@ -79,7 +79,7 @@ pub(crate) async fn run(
     }
     let mut steps = context.open.steps;
     let mut in_review = turn.care.was_in_review();
-    if let Some(batch) = Batch::left_open(&context.open).filter(|_| !in_review) {
+    if let Some(batch) = CallBatch::left_open(&context.open).filter(|_| !in_review) {
         run_batch(&mut turn, batch).await?;
     }
     if steps == 0 && !in_review {
@@ -111,7 +111,7 @@ pub(crate) async fn run(
                 continue;
             }
             let message = step.record(&mut turn).await?;
-            if let Some(batch) = Batch::of(&message) {
+            if let Some(batch) = CallBatch::of(&message) {
                 run_batch(&mut turn, batch).await?;
                 bundle::show_late(&mut turn).await?;
                 continue;
@@ -119,7 +119,7 @@ pub(crate) async fn run(
         }
         in_review = false;
         let steps_left = steps < turn.max_steps;
-        if let Next::GoOn(told) = turn.care.settle(steps_left).await? {
+        if let AcceptanceOutcome::GoOn(told) = turn.care.settle(steps_left).await? {
             turn.conversation.extend(told.into_iter().map(Arc::new));
             continue;
         }
@@ -136,10 +136,10 @@ pub(crate) async fn run(
 async fn begin<'a>(
     agent: &'a NativeAgent,
     context: &'a TurnContext,
-    checkpoints: &'a Checkpoints,
-    spending: &'a Spending,
-) -> Turn<'a> {
-    let models = Lineup::of(agent, &context.session);
+    checkpoints: &'a CheckpointTracker,
+    spending: &'a TurnSpending,
+) -> NativeTurn<'a> {
+    let models = ModelFallback::of(agent, &context.session);
     let conversation = context.history.clone();
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
@@ -147,7 +147,7 @@ async fn begin<'a>(
     let prepare = async {
         // It notes what open turns have changed, before a server is started that they have changed.
         let baselines = agent.baselines.clone();
-        let care = Care::begin(context, Arc::clone(&agent.runner), baselines, checkpoints).await;
+        let care = TurnAcceptance::begin(context, Arc::clone(&agent.runner), baselines, checkpoints).await;
         (care, agent.runner.toolbox().offer(offer_for(agent, context).await).await)
     };
     let shown = shown_in(&conversation);
@@ -156,16 +156,16 @@ async fn begin<'a>(
     let ((care, offered), gathered) = tokio::join!(prepare, gather);
     let (OfferedTools { tools, notice }, GatheredContext { text: bundle, skills }) = (offered, gathered);
     let has_skills = !skills.is_empty();
-    let own_tools = OwnTool::of_session(session, has_skills);
+    let own_tools = LoopTool::of_session(session, has_skills);
     let specs = agent.specs.of(&own_tools, &tools.specs());
     let system = system(&SystemPrompt {
         workspace: &session.workspace_path,
         agent_prompt: None,
         session_prompt: session.system_prompt.as_deref(),
-        skill_tool: has_skills.then_some(OwnTool::Skill.name()),
+        skill_tool: has_skills.then_some(LoopTool::Skill.name()),
     });
     let own_limit = session.budget.and_then(|budget| budget.max_steps);
-    Turn {
+    NativeTurn {
         agent,
         context,
         models,
@@ -206,8 +206,8 @@ async fn offer_for(agent: &NativeAgent, context: &TurnContext) -> OfferTools {
 }
 
 /// Hands the messages that came in the meantime to the model, and says whether there were any.
-async fn take_steering(turn: &mut Turn<'_>) -> Result<bool, Failed> {
-    let Accepted::Steering(messages) = turn.context.report(Report::TakeSteering).await? else {
+async fn take_steering(turn: &mut NativeTurn<'_>) -> Result<bool, FailedTurn> {
+    let Accepted::Steering(messages) = turn.context.report(TurnReport::TakeSteering).await? else {
         return Ok(false);
     };
     let any = !messages.is_empty();
@@ -217,19 +217,19 @@ async fn take_steering(turn: &mut Turn<'_>) -> Result<bool, Failed> {
 
 /// A conversation in which the model spoke last, as after an answer that was stopped, needs somebody to say
 /// something. It is recorded, so that every later request says it too.
-async fn ask_to_go_on(turn: &mut Turn<'_>) -> Result<(), Failed> {
+async fn ask_to_go_on(turn: &mut NativeTurn<'_>) -> Result<(), FailedTurn> {
     let last = turn.conversation.last();
     let has_spoken =
         last.is_some_and(|last| last.role == Role::Assistant && last.tool_calls().next().is_none());
     if has_spoken { turn.tell(Role::User, GO_ON.to_owned()).await } else { Ok(()) }
 }
 
-impl Turn<'_> {
+impl NativeTurn<'_> {
     /// Tells the model something that nobody said.
-    pub(crate) async fn tell(&mut self, role: Role, text: String) -> Result<(), Failed> {
+    pub(crate) async fn tell(&mut self, role: Role, text: String) -> Result<(), FailedTurn> {
         let (id, created_at) = (self.context.message_id(), self.context.clock.now());
         let message = Message { id, role, parts: vec![Part::text(text)], created_at };
-        self.context.report(Report::Told { message: message.clone() }).await?;
+        self.context.report(TurnReport::Told { message: message.clone() }).await?;
         self.conversation.push(Arc::new(message));
         Ok(())
     }
@@ -248,19 +248,19 @@ impl Turn<'_> {
 
     /// The same if the conversation were this one.
     pub(crate) fn tokens_with(&self, conversation: &[Arc<Message>]) -> u64 {
-        let now = Estimate::of_request(Some(&self.system), conversation, &self.specs);
-        let calibrated = |(counted, then)| Estimate::calibrated(counted, then, now);
+        let now = TokenEstimate::of_request(Some(&self.system), conversation, &self.specs);
+        let calibrated = |(counted, then)| TokenEstimate::calibrated(counted, then, now);
         self.measured.map_or(now, calibrated).tokens()
     }
 
     /// The same by our own count.
-    pub(crate) fn estimate(&self) -> Estimate {
-        Estimate::of_request(Some(&self.system), &self.conversation, &self.specs)
+    pub(crate) fn estimate(&self) -> TokenEstimate {
+        TokenEstimate::of_request(Some(&self.system), &self.conversation, &self.specs)
     }
 }
 
 /// The model would go on for ever: say so in its place, and check what it has done.
-async fn stop_at_limit(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
+async fn stop_at_limit(turn: &mut NativeTurn<'_>) -> Result<CompletedTurn, FailedTurn> {
     let message = Message {
         id: turn.context.message_id(),
         role: Role::Assistant,
@@ -269,7 +269,7 @@ async fn stop_at_limit(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
     };
     let stop_reason = MAX_STEPS.to_owned();
     let (model, usage) = (turn.models.name().to_owned(), Usage::default());
-    let report = Report::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
+    let report = TurnReport::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
     turn.care.settle(false).await?;
     turn.care.checkpoints().after_turn(turn.context).await?;
@@ -277,8 +277,8 @@ async fn stop_at_limit(turn: &mut Turn<'_>) -> Result<Completed, Failed> {
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.
-pub(crate) fn model_failed(error: &ModelError) -> Failed {
-    Failed { error: failure(error), reason: error.code.to_owned() }
+pub(crate) fn model_failed(error: &ModelError) -> FailedTurn {
+    FailedTurn { error: failure(error), reason: error.code.to_owned() }
 }
 
 /// A model's error in the words of the log.

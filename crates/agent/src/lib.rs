@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use ostler_types::{Failure, SessionId};
 
 pub use child::{ChildRequest, NewChild, WorktreeEnd};
-pub use turn::{RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
+pub use turn::{RawLogSink, ReportError, TurnContext, TurnLink, TurnRequest};
 
 /// Runs turns. The native loop is one, someone else's agent in a child process another.
 pub trait Agent: Send + Sync + 'static {
@@ -29,7 +29,7 @@ pub trait Agent: Send + Sync + 'static {
     /// [`ReportError::Over`]; the engine drops the future of an agent that does not, so whatever it
     /// holds (a child process, a stream) must end when dropped. It must not report after returning. A turn
     /// that it has ended itself, with `Report::LastStepFinished`, is over: it returns without doing more.
-    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>>;
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>>;
 
     /// Whether a turn that waited for an answer can be picked up by a new process.
     fn resumes(&self) -> bool;
@@ -37,7 +37,7 @@ pub trait Agent: Send + Sync + 'static {
 
 /// A turn that ended as it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completed {
+pub struct CompletedTurn {
     /// Why the model stopped.
     pub stop_reason: String,
     /// Whether the workspace was checked, and held.
@@ -48,15 +48,15 @@ pub struct Completed {
 
 /// A turn that could not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedTurn {
     /// What went wrong, and what to do about it.
     pub error: Failure,
     /// A stable word for why.
     pub reason: String,
 }
 
-impl From<ReportError> for Failed {
-    fn from(error: ReportError) -> Failed {
+impl From<ReportError> for FailedTurn {
+    fn from(error: ReportError) -> FailedTurn {
         let (code, hint) = match &error {
             ReportError::Over => ("turn_over", None),
             ReportError::Refused(refusal) => (refusal.code.as_str(), refusal.hint.clone()),
@@ -65,6 +65,6 @@ impl From<ReportError> for Failed {
             }
         };
         let error = Failure { code: code.to_owned(), message: error.to_string(), hint };
-        Failed { error, reason: code.to_owned() }
+        FailedTurn { error, reason: code.to_owned() }
     }
 }

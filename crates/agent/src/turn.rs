@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use ostler_types::{
-    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, Patch, ProposedCall, RawLine,
-    Refusal, Report, Reviewed, Session, Subject, ToolCall, ToolKind, Verdict,
+    Accepted, ApprovalOption, Clock, Delta, Message, MessageId, OpenTurn, ProposedCall, RawLine, Refusal,
+    Reviewed, Session, Subject, ToolCall, ToolKind, TurnPatch, TurnReport, Verdict,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -42,11 +42,11 @@ pub struct TurnLink {
     /// Shows a delta to whoever is looking. Must not block.
     pub deltas: Arc<dyn Fn(Delta) + Send + Sync>,
     /// Keeps what goes over the wire to a provider, if the session wants that kept. Must not block.
-    pub raw: Option<RawSink>,
+    pub raw: Option<RawLogSink>,
 }
 
 /// Takes what goes over the wire.
-pub type RawSink = Arc<dyn Fn(RawLine) + Send + Sync>;
+pub type RawLogSink = Arc<dyn Fn(RawLine) + Send + Sync>;
 
 /// What travels on that line.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub enum TurnRequest {
     /// Something happened.
     Report {
         /// What.
-        report: Report,
+        report: TurnReport,
         /// Answered once it is recorded; for a proposed call, once it is allowed or denied.
         reply: oneshot::Sender<Result<Accepted, ReportError>>,
     },
@@ -119,7 +119,7 @@ impl TurnContext {
     }
 
     /// Reports, and waits until it is recorded.
-    pub async fn report(&self, report: Report) -> Result<Accepted, ReportError> {
+    pub async fn report(&self, report: TurnReport) -> Result<Accepted, ReportError> {
         let (reply, answer) = oneshot::channel();
         self.send(TurnRequest::Report { report, reply }).await?;
         answer.await.map_err(|_| ReportError::Over)?
@@ -136,7 +136,7 @@ impl TurnContext {
         risk: Option<String>,
         subject: Subject,
     ) -> Result<(Verdict, Option<String>), ReportError> {
-        let report = Report::CallProposed(ProposedCall {
+        let report = TurnReport::CallProposed(ProposedCall {
             tool_call: call,
             kind,
             summary,
@@ -161,7 +161,7 @@ impl TurnContext {
         options: Vec<ApprovalOption>,
     ) -> Result<Option<String>, ReportError> {
         let trusted = self.trusted;
-        let report = Report::CallProposed(ProposedCall {
+        let report = TurnReport::CallProposed(ProposedCall {
             tool_call: call,
             kind,
             summary,
@@ -178,8 +178,8 @@ impl TurnContext {
 
     /// Shows what the turn changed. When it is to wait, returns what a person said to it, however long
     /// that takes.
-    pub async fn review(&self, patch: Patch, waits: bool) -> Result<Option<Reviewed>, ReportError> {
-        match self.report(Report::ReviewRequested { patch, waits }).await? {
+    pub async fn review(&self, patch: TurnPatch, waits: bool) -> Result<Option<Reviewed>, ReportError> {
+        match self.report(TurnReport::ReviewRequested { patch, waits }).await? {
             Accepted::Reviewed(reviewed) => Ok(Some(*reviewed)),
             _ => Ok(None),
         }
@@ -205,7 +205,7 @@ impl TurnContext {
     }
 
     /// Where the traffic with providers is kept, if it is.
-    pub fn raw(&self) -> Option<RawSink> {
+    pub fn raw(&self) -> Option<RawLogSink> {
         self.link.raw.clone()
     }
 

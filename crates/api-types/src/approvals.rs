@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AnswerBody")]
 #[serde(deny_unknown_fields)]
-pub struct Approve {
+pub struct ApprovalAnswerBody {
     /// The turn that the call belongs to.
     pub turn_id: TurnId,
     /// The call.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "LoginBody")]
 #[serde(deny_unknown_fields)]
-pub struct LogIn {
+pub struct LoginRequest {
     /// The code. It is good for one login.
     pub code: String,
 }

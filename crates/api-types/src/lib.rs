@@ -19,21 +19,21 @@ mod turns;
 mod usage;
 mod workspaces;
 
-pub use approvals::{ApprovalAnswered, ApprovalDiff, Approvals, Approve};
+pub use approvals::{ApprovalAnswerBody, ApprovalAnswered, ApprovalDiff, Approvals};
 pub use branch::{ForkSession, PieceBody, PlanRequest, SubtaskBody};
 pub use choices::{AgentList, AgentSessionList, ContextShare, ContextView, ModelList, OneTool, ToolList};
-pub use daemon::{ConfiguredProvider, Health, LogIn, LoginCode, SettingsView};
+pub use daemon::{ConfiguredProvider, Health, LoginCode, LoginRequest, SettingsView};
 pub use files::{FileList, StoredFile};
 pub use messages::{
-    Attached, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue, MessageWithdrawn,
-    SendMessage, Sent, Speaker, Started, Waits,
+    AttachmentReference, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue,
+    MessageWithdrawn, SendMessage, Sent, Speaker, Started, Waits,
 };
 pub use policy::{ApprovalBody, ModelBody, PatchReviewBody, PolicyBody, RuleBody, VerifyBody};
 pub use sessions::{
-    ContextRoom, CreateMode, CreateSession, Created, ListedSession, SessionClosed, SessionPage, SessionShown,
-    UpdateSession,
+    ContextUsage, CreateMode, CreateSession, Created, ListedSession, SessionClosed, SessionPage,
+    SessionWithContext, UpdateSession,
 };
-pub use turns::{LeftAlone, TurnDiff, TurnFile, UndoTurn, Undone};
+pub use turns::{NotUndone, TurnDiff, TurnFile, UndoTurn, Undone};
 pub use usage::{UsageBy, UsageRow, UsageSum, UsageTable};
 pub use workspaces::{
     AddProject, DirectoryList, FoundFile, FoundFiles, OneDirectory, ProjectList, ProjectRemoved, ProjectView,

@@ -40,15 +40,15 @@ pub enum Speaker {
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum InputPart {
     Text { text: String },
-    Image(Attached),
-    Audio(Attached),
-    File(Attached),
+    Image(AttachmentReference),
+    Audio(AttachmentReference),
+    File(AttachmentReference),
 }
 
 /// A file that was attached before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Attached {
+pub struct AttachmentReference {
     /// Where it lies: `attachments/NAME`.
     #[serde(rename = "ref")]
     pub reference: String,
@@ -155,7 +155,7 @@ impl InputPart {
     /// A file that was attached: a picture, a sound or any other, as its type says.
     pub fn attached(reference: String, mime_type: String) -> InputPart {
         let kind = mime_type.split('/').next().unwrap_or_default().to_owned();
-        let attached = Attached { reference, mime_type: Some(mime_type) };
+        let attached = AttachmentReference { reference, mime_type: Some(mime_type) };
         match kind.as_str() {
             "image" => InputPart::Image(attached),
             "audio" => InputPart::Audio(attached),
@@ -173,7 +173,7 @@ impl InputPart {
 
     /// A part of a message as a client can send it; none where only an agent can say it.
     pub fn of(part: Part) -> Option<InputPart> {
-        let attached = |reference, mime_type| Attached { reference, mime_type: Some(mime_type) };
+        let attached = |reference, mime_type| AttachmentReference { reference, mime_type: Some(mime_type) };
         match part {
             Part::Text { text } => Some(InputPart::Text { text }),
             Part::Image { reference, mime_type } => Some(InputPart::Image(attached(reference, mime_type))),

@@ -121,11 +121,11 @@ pub struct ListedSession {
 /// A session and its latest state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Shown")]
-pub struct SessionShown {
+pub struct SessionWithContext {
     #[serde(flatten)]
     pub view: SessionView,
     /// How full the model's window is, as far as it is known.
-    pub context: ContextRoom,
+    pub context: ContextUsage,
     /// Where its readable files lie.
     pub log_dir: String,
     /// Whether what lies in its workspace is trusted.
@@ -135,7 +135,7 @@ pub struct SessionShown {
 /// How full the model's window is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Context")]
-pub struct ContextRoom {
+pub struct ContextUsage {
     /// Roughly how many tokens the conversation has; null before the first answer.
     pub tokens: Option<u64>,
     /// How many the model takes; null where that is not known.

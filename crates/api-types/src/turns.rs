@@ -31,16 +31,16 @@ pub struct Undone {
     /// Files that are gone again.
     pub deleted: Vec<String>,
     /// Files that were left alone, because somebody else changed them.
-    pub conflicts: Vec<LeftAlone>,
+    pub conflicts: Vec<NotUndone>,
     /// Files that have changed and cannot be brought back, because no checkpoint holds them.
-    pub left_out: Vec<LeftAlone>,
+    pub left_out: Vec<NotUndone>,
     /// What no undo covers, in words.
     pub note: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "NotUndone")]
-pub struct LeftAlone {
+pub struct NotUndone {
     pub path: String,
     /// Why it is not as it was.
     pub why: String,

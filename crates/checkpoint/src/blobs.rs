@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{ioctl_ficlone, syncfs};
 
-use crate::digest::Digest;
-use crate::files::{Files, remove_if_there, rename_making_room, sync_directory_of};
+use crate::digest::ContentDigest;
+use crate::files::{StoreFiles, remove_if_there, rename_making_room, sync_directory_of};
 
 /// Up to this size a file is held in memory while it is stored.
 const SMALL: u64 = 512 * 1024;
@@ -23,18 +23,18 @@ const MAX_SINGLE_SYNCS: usize = 32;
 /// The blobs of a store.
 #[derive(Debug)]
 pub(crate) struct Blobs {
-    files: Arc<Files>,
-    state: Mutex<State>,
+    files: Arc<StoreFiles>,
+    state: Mutex<BlobState>,
     /// Bytes that were written since somebody last asked to forget them.
     written: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BlobState {
     /// What has been asked for since a sweep began, which it must spare; none while there is no sweep.
-    used: Option<HashSet<Digest>>,
+    used: Option<HashSet<ContentDigest>>,
     /// What is written and not known to be durable. Whoever relies on one of them has to sync it too.
-    unsynced: HashSet<Digest>,
+    unsynced: HashSet<ContentDigest>,
 }
 
 /// Why a blob cannot be had.
@@ -46,17 +46,17 @@ pub(crate) enum BlobError {
 }
 
 impl Blobs {
-    pub(crate) fn new(files: Arc<Files>) -> Blobs {
+    pub(crate) fn new(files: Arc<StoreFiles>) -> Blobs {
         Blobs { files, state: Mutex::default(), written: AtomicU64::new(0) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BlobState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores bytes, without making them durable yet.
-    pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<Digest> {
-        let digest = Digest::of(bytes);
+    pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<ContentDigest> {
+        let digest = ContentDigest::of(bytes);
         if self.has(&digest, bytes.len() as u64)? {
             return Ok(digest);
         }
@@ -71,7 +71,7 @@ impl Blobs {
         file: &mut File,
         size: u64,
         limit: u64,
-    ) -> io::Result<Option<(Digest, u64)>> {
+    ) -> io::Result<Option<(ContentDigest, u64)>> {
         if size <= SMALL {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             file.take(limit + 1).read_to_end(&mut bytes)?;
@@ -79,7 +79,7 @@ impl Blobs {
             return if length > limit { Ok(None) } else { Ok(Some((self.put(&bytes)?, length))) };
         }
         // Most files that are looked at are there already, so the first pass writes nothing.
-        let (digest, length) = Digest::of_reader((&mut *file).take(limit + 1))?;
+        let (digest, length) = ContentDigest::of_reader((&mut *file).take(limit + 1))?;
         if length > limit || self.has(&digest, length)? {
             return Ok((length <= limit).then_some((digest, length)));
         }
@@ -101,7 +101,12 @@ impl Blobs {
     }
 
     /// Gives a written file its name, or removes it where it could not be written.
-    fn publish(&self, path: &Path, digest: Digest, written: io::Result<()>) -> io::Result<Digest> {
+    fn publish(
+        &self,
+        path: &Path,
+        digest: ContentDigest,
+        written: io::Result<()>,
+    ) -> io::Result<ContentDigest> {
         self.state().unsynced.insert(digest);
         let published = written.and_then(|()| rename_making_room(path, &self.files.blob(&digest)));
         if let Err(error) = published {
@@ -126,7 +131,7 @@ impl Blobs {
     }
 
     /// Whether a blob is there in its full length. From here on a sweep spares it.
-    fn has(&self, digest: &Digest, size: u64) -> io::Result<bool> {
+    fn has(&self, digest: &ContentDigest, size: u64) -> io::Result<bool> {
         if let Some(used) = &mut self.state().used {
             used.insert(*digest);
         }
@@ -134,7 +139,7 @@ impl Blobs {
     }
 
     /// How long a blob is, if it is there.
-    pub(crate) fn size(&self, digest: &Digest) -> io::Result<Option<u64>> {
+    pub(crate) fn size(&self, digest: &ContentDigest) -> io::Result<Option<u64>> {
         match std::fs::symlink_metadata(self.files.blob(digest)) {
             Ok(metadata) => Ok(Some(metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -143,9 +148,9 @@ impl Blobs {
     }
 
     /// What a blob holds, which is certainly what it was named for.
-    pub(crate) fn read(&self, digest: &Digest) -> Result<Vec<u8>, BlobError> {
+    pub(crate) fn read(&self, digest: &ContentDigest) -> Result<Vec<u8>, BlobError> {
         match std::fs::read(self.files.blob(digest)) {
-            Ok(bytes) if Digest::of(&bytes) == *digest => Ok(bytes),
+            Ok(bytes) if ContentDigest::of(&bytes) == *digest => Ok(bytes),
             Ok(_) => Err(BlobError::Damaged(format!("the blob {digest} does not hold what its name says"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(BlobError::Damaged(format!("the blob {digest} is missing")))
@@ -155,8 +160,8 @@ impl Blobs {
     }
 
     /// Makes the named blobs durable, those that others wrote and have not synced yet among them.
-    pub(crate) fn sync(&self, needed: impl Iterator<Item = Digest>) -> io::Result<()> {
-        let needed: Vec<Digest> = {
+    pub(crate) fn sync(&self, needed: impl Iterator<Item = ContentDigest>) -> io::Result<()> {
+        let needed: Vec<ContentDigest> = {
             let state = self.state();
             if state.unsynced.is_empty() {
                 return Ok(());
@@ -180,21 +185,21 @@ impl Blobs {
     }
 
     /// From here on all that is asked for is remembered, until the sweep ends.
-    pub(crate) fn begin_sweep(&self) -> Sweep<'_> {
+    pub(crate) fn begin_sweep(&self) -> BlobSweep<'_> {
         self.state().used = Some(HashSet::new());
-        Sweep { blobs: self }
+        BlobSweep { blobs: self }
     }
 }
 
 /// A sweep that is going on while blobs are stored.
-pub(crate) struct Sweep<'a> {
+pub(crate) struct BlobSweep<'a> {
     blobs: &'a Blobs,
 }
 
-impl Sweep<'_> {
+impl BlobSweep<'_> {
     /// Removes a blob unless somebody has asked for it meanwhile. Asking and removing exclude each
     /// other: who asks later finds that it is gone, and writes it again.
-    pub(crate) fn remove(&self, digest: &Digest) -> io::Result<bool> {
+    pub(crate) fn remove(&self, digest: &ContentDigest) -> io::Result<bool> {
         let mut state = self.blobs.state();
         if state.used.as_ref().is_some_and(|used| used.contains(digest)) {
             return Ok(false);
@@ -204,18 +209,18 @@ impl Sweep<'_> {
     }
 }
 
-impl Drop for Sweep<'_> {
+impl Drop for BlobSweep<'_> {
     fn drop(&mut self) {
         self.blobs.state().used = None;
     }
 }
 
 /// Copies a file, sharing its blocks where the file system can, and takes the digest of the copy.
-fn copy_and_digest(file: &mut File, copy: &mut File, limit: u64) -> io::Result<(Digest, u64)> {
+fn copy_and_digest(file: &mut File, copy: &mut File, limit: u64) -> io::Result<(ContentDigest, u64)> {
     if ioctl_ficlone(&*copy, &*file).is_err() {
         file.rewind()?;
         io::copy(&mut file.take(limit + 1), copy)?;
     }
     copy.rewind()?;
-    Digest::of_reader(copy.take(limit + 1))
+    ContentDigest::of_reader(copy.take(limit + 1))
 }

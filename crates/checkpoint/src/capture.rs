@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-use crate::digest::{CheckpointId, Digest};
+use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
 use crate::files::read_if_there;
-use crate::manifest::Head;
+use crate::manifest::ManifestHead;
 use crate::scan::{Scan, Scanned};
 use crate::stat_cache::{self, StatCache};
-use crate::store::Store;
+use crate::store::CheckpointStore;
 
 /// A workspace as it was at one time. It is small: what it lists is read when it is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// By which it is found again.
-    pub id: CheckpointId,
+    pub id: CheckpointDigest,
     /// Of which workspace, as an absolute path without links.
     pub workspace: PathBuf,
     /// How many files and links it holds.
@@ -39,7 +39,7 @@ pub struct CaptureOptions {
     pub max_bytes: u64,
     /// The checkpoint from before a turn, when this is the one after it. What that one lists is taken
     /// even if the turn made git ignore it, so that the two can be compared.
-    pub since: Option<CheckpointId>,
+    pub since: Option<CheckpointDigest>,
 }
 
 impl Default for CaptureOptions {
@@ -54,7 +54,7 @@ impl Default for CaptureOptions {
 }
 
 impl Checkpoint {
-    pub(crate) fn new(id: CheckpointId, head: &Head) -> Checkpoint {
+    pub(crate) fn new(id: CheckpointDigest, head: &ManifestHead) -> Checkpoint {
         Checkpoint {
             id,
             workspace: head.workspace.clone(),
@@ -67,7 +67,7 @@ impl Checkpoint {
 
 /// Captures a workspace.
 pub(crate) fn capture(
-    store: &Store,
+    store: &CheckpointStore,
     workspace: &Path,
     options: &CaptureOptions,
 ) -> Result<Checkpoint, Error> {
@@ -89,7 +89,11 @@ pub(crate) fn capture(
 }
 
 /// Gives a manifest its name, once all that it refers to is durable.
-fn publish(store: &Store, workspace: &Path, scanned: &Scanned) -> Result<(CheckpointId, Head), Error> {
+fn publish(
+    store: &CheckpointStore,
+    workspace: &Path,
+    scanned: &Scanned,
+) -> Result<(CheckpointDigest, ManifestHead), Error> {
     let full = |error: std::io::Error| Error::io("No checkpoint was made of", workspace, error);
     let manifest = &scanned.manifest;
     let pages =
@@ -98,7 +102,7 @@ fn publish(store: &Store, workspace: &Path, scanned: &Scanned) -> Result<(Checkp
     let contents = manifest.entries.iter().filter_map(|(_, node)| node.digest());
     store.blobs.sync(head.pages.iter().copied().chain(contents)).map_err(full)?;
     let bytes = head.write();
-    let id = CheckpointId(Digest::of(&bytes));
+    let id = CheckpointDigest(ContentDigest::of(&bytes));
     let path = store.files.manifest(id);
     if read_if_there(&path).map_err(full)?.is_some_and(|present| present == bytes) {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -111,7 +115,13 @@ fn publish(store: &Store, workspace: &Path, scanned: &Scanned) -> Result<(Checkp
 }
 
 /// Writes the stat cache, if it would say anything new.
-fn remember(store: &Store, workspace: &Path, id: CheckpointId, cache: &StatCache, scanned: &Scanned) {
+fn remember(
+    store: &CheckpointStore,
+    workspace: &Path,
+    id: CheckpointDigest,
+    cache: &StatCache,
+    scanned: &Scanned,
+) {
     let mut known = Vec::with_capacity(scanned.settled.len());
     for ((path, node), stamp) in scanned.manifest.entries.iter().zip(&scanned.settled) {
         if let (Some(digest), Some(stamp)) = (node.digest(), stamp) {

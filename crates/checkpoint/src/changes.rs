@@ -9,20 +9,24 @@ use std::path::{Path, PathBuf};
 use ostler_workspace_fs::IgnoreRules;
 
 use crate::blobs::Blobs;
-use crate::manifest::{Manifest, Node};
-use crate::rules::{FILE, Standing, exclude_of};
+use crate::manifest::{Manifest, ManifestNode};
+use crate::rules::{DirectoryIgnoreState, FILE, exclude_of};
 use crate::workspace_tree::WorkspaceTree;
 
 /// A path at which two manifests differ.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct ManifestChange {
     pub(crate) path: PathBuf,
-    pub(crate) before: Option<Node>,
-    pub(crate) after: Option<Node>,
+    pub(crate) before: Option<ManifestNode>,
+    pub(crate) after: Option<ManifestNode>,
 }
 
 /// The paths at which `after` differs from `before`, sorted by their bytes.
-pub(crate) fn changes(before: &Manifest, after: &Manifest, ignored: &mut Ignored<'_>) -> Vec<Change> {
+pub(crate) fn changes(
+    before: &Manifest,
+    after: &Manifest,
+    ignored: &mut IgnoredPaths<'_>,
+) -> Vec<ManifestChange> {
     let mut changes = Vec::new();
     let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
     loop {
@@ -39,29 +43,33 @@ pub(crate) fn changes(before: &Manifest, after: &Manifest, ignored: &mut Ignored
         let appeared =
             before.is_none() && after.is_some_and(|node| ignored.ignores(path, node.is_directory()));
         if before != after && !appeared {
-            changes.push(Change { path: path.clone(), before: before.cloned(), after: after.cloned() });
+            changes.push(ManifestChange {
+                path: path.clone(),
+                before: before.cloned(),
+                after: after.cloned(),
+            });
         }
     }
 }
 
 /// What git ignored when a checkpoint was made, by the rules that it holds.
-pub(crate) struct Ignored<'a> {
+pub(crate) struct IgnoredPaths<'a> {
     manifest: &'a Manifest,
     blobs: &'a Blobs,
     workspace: &'a Path,
     /// The workspace itself, for the rules that repositories keep outside their files.
     tree: Option<&'a WorkspaceTree>,
-    known: HashMap<PathBuf, Standing>,
+    known: HashMap<PathBuf, DirectoryIgnoreState>,
 }
 
-impl<'a> Ignored<'a> {
+impl<'a> IgnoredPaths<'a> {
     pub(crate) fn new(
         manifest: &'a Manifest,
         blobs: &'a Blobs,
         workspace: &'a Path,
         tree: Option<&'a WorkspaceTree>,
-    ) -> Ignored<'a> {
-        Ignored { manifest, blobs, workspace, tree, known: HashMap::new() }
+    ) -> IgnoredPaths<'a> {
+        IgnoredPaths { manifest, blobs, workspace, tree, known: HashMap::new() }
     }
 
     /// Whether a path was ignored, or would have been.
@@ -70,14 +78,14 @@ impl<'a> Ignored<'a> {
         self.standing(directory).ignores(path, is_directory)
     }
 
-    fn standing(&mut self, directory: &Path) -> Standing {
+    fn standing(&mut self, directory: &Path) -> DirectoryIgnoreState {
         if let Some(known) = self.known.get(directory) {
             return known.clone();
         }
         let is_repository = self.manifest.repositories.iter().any(|path| path == directory);
         let own = self.rules(&directory.join(FILE));
         let standing = match directory.parent() {
-            None => Standing::of_workspace_then(self.workspace, is_repository).enter(
+            None => DirectoryIgnoreState::of_workspace_then(self.workspace, is_repository).enter(
                 directory,
                 false,
                 None,
@@ -86,7 +94,7 @@ impl<'a> Ignored<'a> {
             Some(parent) => {
                 let above = self.standing(parent);
                 // What a directory held that could not be read is as unknown as what git ignores.
-                let is_unknown = matches!(self.manifest.get(directory), Some(Node::LeftOut { .. }));
+                let is_unknown = matches!(self.manifest.get(directory), Some(ManifestNode::LeftOut { .. }));
                 let ignored = is_unknown || above.ignores(directory, true);
                 let exclude = is_repository.then(|| self.tree.and_then(|tree| exclude_of(tree, directory)));
                 above.enter(directory, ignored, exclude.as_ref().map(|text| text.as_deref()), own.as_deref())

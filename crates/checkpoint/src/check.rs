@@ -4,42 +4,44 @@
 use std::collections::HashMap;
 use std::fs::File;
 
-use crate::digest::{CheckpointId, Digest};
+use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
 use crate::files::remove_if_there;
 use crate::manifest::read_page;
-use crate::store::Store;
+use crate::store::CheckpointStore;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct StoreCheck {
     /// How many checkpoints there are.
     pub checkpoints: usize,
     /// How many blobs they use.
     pub blobs: usize,
     /// Which cannot be restored whole. All others can.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<CheckpointDamage>,
 }
 
 /// A checkpoint that cannot be restored whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct CheckpointDamage {
     /// Which one.
-    pub checkpoint: CheckpointId,
+    pub checkpoint: CheckpointDigest,
     /// The first thing that is wrong with it.
     pub what: String,
 }
 
 /// Checks every checkpoint of a store.
-pub(crate) fn check(store: &Store) -> Result<Checked, Error> {
+pub(crate) fn check(store: &CheckpointStore) -> Result<StoreCheck, Error> {
     let (mut ids, _) = store.ids()?;
     ids.sort_unstable();
-    let mut checked = Checked { checkpoints: ids.len(), ..Checked::default() };
+    let mut checked = StoreCheck { checkpoints: ids.len(), ..StoreCheck::default() };
     let mut known = HashMap::new();
     for id in ids {
         match check_one(store, id, &mut known) {
             Ok(()) => {}
-            Err(Error::Damaged { checkpoint, what }) => checked.damage.push(Damage { checkpoint, what }),
+            Err(Error::Damaged { checkpoint, what }) => {
+                checked.damage.push(CheckpointDamage { checkpoint, what })
+            }
             Err(error) => return Err(error),
         }
     }
@@ -55,7 +57,11 @@ pub(crate) fn check(store: &Store) -> Result<Checked, Error> {
     Ok(checked)
 }
 
-fn check_one(store: &Store, id: CheckpointId, known: &mut HashMap<Digest, bool>) -> Result<(), Error> {
+fn check_one(
+    store: &CheckpointStore,
+    id: CheckpointDigest,
+    known: &mut HashMap<ContentDigest, bool>,
+) -> Result<(), Error> {
     let head = store.head(id)?;
     for page in &head.pages {
         if !is_whole(store, page, known)? {
@@ -81,14 +87,18 @@ fn check_one(store: &Store, id: CheckpointId, known: &mut HashMap<Digest, bool>)
 }
 
 /// Whether a blob holds what its name says; each is read once.
-fn is_whole(store: &Store, digest: &Digest, known: &mut HashMap<Digest, bool>) -> Result<bool, Error> {
+fn is_whole(
+    store: &CheckpointStore,
+    digest: &ContentDigest,
+    known: &mut HashMap<ContentDigest, bool>,
+) -> Result<bool, Error> {
     if let Some(known) = known.get(digest) {
         return Ok(*known);
     }
     let path = store.files.blob(digest);
     let failed = |error| Error::io("Cannot read", &path, error);
     let is_whole = match File::open(&path) {
-        Ok(file) => Digest::of_reader(file).map_err(failed)?.0 == *digest,
+        Ok(file) => ContentDigest::of_reader(file).map_err(failed)?.0 == *digest,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
         Err(error) => return Err(failed(error)),
     };

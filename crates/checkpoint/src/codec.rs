@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::digest::Digest;
+use crate::digest::ContentDigest;
 
 /// Appends fields.
 #[derive(Debug, Default)]
-pub(crate) struct Writer(pub(crate) Vec<u8>);
+pub(crate) struct FieldWriter(pub(crate) Vec<u8>);
 
-impl Writer {
+impl FieldWriter {
     pub(crate) fn byte(&mut self, byte: u8) {
         self.0.push(byte);
     }
@@ -41,16 +41,16 @@ impl Writer {
         self.bytes(path.as_os_str().as_bytes());
     }
 
-    pub(crate) fn digest(&mut self, digest: &Digest) {
+    pub(crate) fn digest(&mut self, digest: &ContentDigest) {
         self.0.extend_from_slice(&digest.0);
     }
 }
 
 /// What is still to be read. Every read says `None` where there is too little.
 #[derive(Debug)]
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+pub(crate) struct FieldReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> FieldReader<'a> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
@@ -84,8 +84,8 @@ impl<'a> Reader<'a> {
         self.bytes().map(|bytes| Path::new(OsStr::from_bytes(bytes)))
     }
 
-    pub(crate) fn digest(&mut self) -> Option<Digest> {
-        self.array().map(Digest)
+    pub(crate) fn digest(&mut self) -> Option<ContentDigest> {
+        self.array().map(ContentDigest)
     }
 }
 

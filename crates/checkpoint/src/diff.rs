@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::{Comparison, Names, is_binary};
+use ostler_workspace_fs::{DiffNames, LineComparison, is_binary};
 
 use crate::capture::{CaptureOptions, Checkpoint};
-use crate::changes::{Change, Ignored, changes};
-use crate::digest::{CheckpointId, Digest};
+use crate::changes::{IgnoredPaths, ManifestChange, changes};
+use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
-use crate::manifest::{Manifest, Node};
+use crate::manifest::{Manifest, ManifestNode};
 use crate::scan::Scan;
 use crate::stat_cache::StatCache;
-use crate::store::Store;
+use crate::store::CheckpointStore;
 use crate::workspace_tree::WorkspaceTree;
 
 /// How long the diff text of one file may be.
@@ -26,7 +26,7 @@ const MAX_COMPARED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// With what a checkpoint is compared.
 #[derive(Debug, Clone, Copy)]
-pub enum Against<'a> {
+pub enum DiffTarget<'a> {
     /// A later checkpoint.
     Checkpoint(&'a Checkpoint),
     /// The workspace as it is now.
@@ -35,11 +35,11 @@ pub enum Against<'a> {
 
 /// One file that is different.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
+pub struct CheckpointFileChange {
     /// Relative to the workspace.
     pub path: PathBuf,
     /// What happened to it.
-    pub kind: ChangeKind,
+    pub kind: CheckpointChangeKind,
     /// Whether it has no lines to compare: it is no text, or its content was left out.
     pub binary: bool,
     /// How many lines were added.
@@ -57,7 +57,7 @@ pub struct FileChange {
 /// What happened to a file. Directories are named only where they are empty, or where their mode or
 /// kind is what changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum CheckpointChangeKind {
     /// It was not there before.
     Added,
     /// It is not there any more.
@@ -76,32 +76,36 @@ pub enum ChangeKind {
 }
 
 /// Compares a checkpoint with a later state.
-pub(crate) fn diff(store: &Store, from: &Checkpoint, against: Against<'_>) -> Result<Vec<FileChange>, Error> {
+pub(crate) fn diff(
+    store: &CheckpointStore,
+    from: &Checkpoint,
+    against: DiffTarget<'_>,
+) -> Result<Vec<CheckpointFileChange>, Error> {
     let before = store.manifest(from.id)?;
     let (after, later) = match against {
-        Against::Checkpoint(checkpoint) => {
-            (store.manifest(checkpoint.id)?, Side::Checkpoint(store, checkpoint.id))
+        DiffTarget::Checkpoint(checkpoint) => {
+            (store.manifest(checkpoint.id)?, DiffSide::Checkpoint(store, checkpoint.id))
         }
-        Against::Workspace(path) => {
+        DiffTarget::Workspace(path) => {
             let tree = store.tree(path)?;
-            (workspace_now(store, &tree, &before)?, Side::Workspace(tree))
+            (workspace_now(store, &tree, &before)?, DiffSide::Workspace(tree))
         }
     };
     let tree = match &later {
-        Side::Workspace(tree) => Some(tree),
-        Side::Checkpoint(..) => None,
+        DiffSide::Workspace(tree) => Some(tree),
+        DiffSide::Checkpoint(..) => None,
     };
-    let mut ignored = Ignored::new(&before, &store.blobs, &from.workspace, tree);
+    let mut ignored = IgnoredPaths::new(&before, &store.blobs, &from.workspace, tree);
     let changes = changes(&before, &after, &mut ignored);
     let shown = with_renames(without_full_directories(changes));
-    let earlier = Side::Checkpoint(store, from.id);
+    let earlier = DiffSide::Checkpoint(store, from.id);
     let mut room = MAX_TEXT;
     shown.into_iter().map(|(change, kind)| file_change(change, kind, &earlier, &later, &mut room)).collect()
 }
 
 /// The workspace as it is now, taken by the rules of `before` and with its paths; nothing is stored.
 pub(crate) fn workspace_now(
-    store: &Store,
+    store: &CheckpointStore,
     tree: &WorkspaceTree,
     before: &Manifest,
 ) -> Result<Manifest, Error> {
@@ -121,47 +125,47 @@ pub(crate) fn workspace_now(
 }
 
 /// Where contents come from.
-enum Side<'a> {
-    Checkpoint(&'a Store, CheckpointId),
+enum DiffSide<'a> {
+    Checkpoint(&'a CheckpointStore, CheckpointDigest),
     Workspace(WorkspaceTree),
 }
 
-impl Side<'_> {
+impl DiffSide<'_> {
     /// The content at a path, if it is there and of a size to be compared.
-    fn content(&self, path: &Path, node: Option<&Node>) -> Result<Content, Error> {
+    fn content(&self, path: &Path, node: Option<&ManifestNode>) -> Result<DiffContent, Error> {
         let (digest, size) = match node {
-            None | Some(Node::Directory { .. }) => return Ok(Content::Bytes(Vec::new())),
-            Some(Node::Link { target }) => return Ok(Content::Bytes(target.clone())),
-            Some(Node::LeftOut { .. }) => return Ok(Content::Unknown),
-            Some(Node::File { digest, size, .. }) => (digest, *size),
+            None | Some(ManifestNode::Directory { .. }) => return Ok(DiffContent::Bytes(Vec::new())),
+            Some(ManifestNode::Link { target }) => return Ok(DiffContent::Bytes(target.clone())),
+            Some(ManifestNode::LeftOut { .. }) => return Ok(DiffContent::Unknown),
+            Some(ManifestNode::File { digest, size, .. }) => (digest, *size),
         };
         if size > MAX_COMPARED_BYTES {
-            return Ok(Content::TooMuch);
+            return Ok(DiffContent::TooMuch);
         }
         match self {
-            Side::Checkpoint(store, id) => store.blob(*id, digest).map(Content::Bytes),
-            Side::Workspace(tree) => {
+            DiffSide::Checkpoint(store, id) => store.blob(*id, digest).map(DiffContent::Bytes),
+            DiffSide::Workspace(tree) => {
                 let mut bytes = Vec::new();
                 let read = tree.file(path).map_err(std::io::Error::from);
                 let read = read.and_then(|(file, _)| file.take(MAX_COMPARED_BYTES).read_to_end(&mut bytes));
-                Ok(if read.is_ok() { Content::Bytes(bytes) } else { Content::Unknown })
+                Ok(if read.is_ok() { DiffContent::Bytes(bytes) } else { DiffContent::Unknown })
             }
         }
     }
 }
 
-enum Content {
+enum DiffContent {
     Bytes(Vec<u8>),
     TooMuch,
     Unknown,
 }
 
 /// Leaves out directories that came or went with what they hold: their files tell as much.
-fn without_full_directories(changes: Vec<Change>) -> Vec<Change> {
+fn without_full_directories(changes: Vec<ManifestChange>) -> Vec<ManifestChange> {
     let parents: HashSet<PathBuf> =
         changes.iter().filter_map(|change| change.path.parent().map(Path::to_owned)).collect();
-    let is_directory = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_directory);
-    let tells_nothing = |change: &Change| {
+    let is_directory = |node: &Option<ManifestNode>| node.as_ref().is_none_or(ManifestNode::is_directory);
+    let tells_nothing = |change: &ManifestChange| {
         is_directory(&change.before)
             && is_directory(&change.after)
             && (change.before.is_none() || change.after.is_none())
@@ -171,12 +175,12 @@ fn without_full_directories(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// Joins a file that went with one of the same content that came. Only exact matches count.
-fn with_renames(changes: Vec<Change>) -> Vec<(Change, ChangeKind)> {
-    let content = |node: &Option<Node>| match node {
-        Some(Node::File { size, digest, .. }) if *size > 0 => Some(*digest),
+fn with_renames(changes: Vec<ManifestChange>) -> Vec<(ManifestChange, CheckpointChangeKind)> {
+    let content = |node: &Option<ManifestNode>| match node {
+        Some(ManifestNode::File { size, digest, .. }) if *size > 0 => Some(*digest),
         _ => None,
     };
-    let mut gone: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
+    let mut gone: BTreeMap<ContentDigest, Vec<usize>> = BTreeMap::new();
     for (place, change) in changes.iter().enumerate().rev() {
         if let (Some(digest), None) = (content(&change.before), &change.after) {
             gone.entry(digest).or_default().push(place);
@@ -195,7 +199,7 @@ fn with_renames(changes: Vec<Change>) -> Vec<(Change, ChangeKind)> {
     let mut shown = Vec::new();
     for (place, change) in changes.into_iter().enumerate().filter(|(place, _)| !joined.contains(place)) {
         let kind = match origins.get(&place) {
-            Some(origin) => ChangeKind::Renamed { from: paths[*origin].clone() },
+            Some(origin) => CheckpointChangeKind::Renamed { from: paths[*origin].clone() },
             None => kind_of(&change),
         };
         shown.push((change, kind));
@@ -203,28 +207,37 @@ fn with_renames(changes: Vec<Change>) -> Vec<(Change, ChangeKind)> {
     shown
 }
 
-fn kind_of(change: &Change) -> ChangeKind {
+fn kind_of(change: &ManifestChange) -> CheckpointChangeKind {
     match (&change.before, &change.after) {
-        (None, _) => ChangeKind::Added,
-        (_, None) => ChangeKind::Deleted,
-        (Some(Node::File { digest: old, .. }), Some(Node::File { digest: new, .. })) if old == new => {
-            ChangeKind::ModeChanged
+        (None, _) => CheckpointChangeKind::Added,
+        (_, None) => CheckpointChangeKind::Deleted,
+        (Some(ManifestNode::File { digest: old, .. }), Some(ManifestNode::File { digest: new, .. }))
+            if old == new =>
+        {
+            CheckpointChangeKind::ModeChanged
         }
-        (Some(Node::Directory { .. }), Some(Node::Directory { .. })) => ChangeKind::ModeChanged,
-        (Some(Node::File { .. } | Node::LeftOut { .. }), Some(Node::File { .. } | Node::LeftOut { .. }))
-        | (Some(Node::Link { .. }), Some(Node::Link { .. })) => ChangeKind::Modified,
-        (Some(_), Some(_)) => ChangeKind::TypeChanged,
+        (Some(ManifestNode::Directory { .. }), Some(ManifestNode::Directory { .. })) => {
+            CheckpointChangeKind::ModeChanged
+        }
+        (
+            Some(ManifestNode::File { .. } | ManifestNode::LeftOut { .. }),
+            Some(ManifestNode::File { .. } | ManifestNode::LeftOut { .. }),
+        )
+        | (Some(ManifestNode::Link { .. }), Some(ManifestNode::Link { .. })) => {
+            CheckpointChangeKind::Modified
+        }
+        (Some(_), Some(_)) => CheckpointChangeKind::TypeChanged,
     }
 }
 
 fn file_change(
-    change: Change,
-    kind: ChangeKind,
-    earlier: &Side<'_>,
-    later: &Side<'_>,
+    change: ManifestChange,
+    kind: CheckpointChangeKind,
+    earlier: &DiffSide<'_>,
+    later: &DiffSide<'_>,
     room: &mut usize,
-) -> Result<FileChange, Error> {
-    let mut shown = FileChange {
+) -> Result<CheckpointFileChange, Error> {
+    let mut shown = CheckpointFileChange {
         path: change.path,
         kind,
         binary: false,
@@ -234,35 +247,35 @@ fn file_change(
         diff: None,
         truncated: false,
     };
-    if matches!(shown.kind, ChangeKind::Renamed { .. } | ChangeKind::ModeChanged) {
+    if matches!(shown.kind, CheckpointChangeKind::Renamed { .. } | CheckpointChangeKind::ModeChanged) {
         return Ok(shown);
     }
     let old = earlier.content(&shown.path, change.before.as_ref())?;
     let new = later.content(&shown.path, change.after.as_ref())?;
     let (old, new) = match (old, new) {
-        (Content::Unknown, _) | (_, Content::Unknown) => {
+        (DiffContent::Unknown, _) | (_, DiffContent::Unknown) => {
             shown.binary = true;
             return Ok(shown);
         }
-        (Content::TooMuch, _) | (_, Content::TooMuch) => {
+        (DiffContent::TooMuch, _) | (_, DiffContent::TooMuch) => {
             shown.truncated = true;
             return Ok(shown);
         }
-        (Content::Bytes(old), Content::Bytes(new)) => (old, new),
+        (DiffContent::Bytes(old), DiffContent::Bytes(new)) => (old, new),
     };
     if is_binary(&old) || is_binary(&new) {
         shown.binary = true;
         return Ok(shown);
     }
-    let comparison = Comparison::new(&old, &new);
+    let comparison = LineComparison::new(&old, &new);
     (shown.added, shown.removed) = comparison.counts();
     shown.hunks = comparison.hunks().len();
     if shown.hunks == 0 {
         return Ok(shown);
     }
     let name = shown.path.to_string_lossy().into_owned();
-    let name_of = |node: Option<&Node>| node.map(|_| name.as_str());
-    let names = Names { old: name_of(change.before.as_ref()), new: name_of(change.after.as_ref()) };
+    let name_of = |node: Option<&ManifestNode>| node.map(|_| name.as_str());
+    let names = DiffNames { old: name_of(change.before.as_ref()), new: name_of(change.after.as_ref()) };
     let (text, truncated) = comparison.text(names, MAX_FILE_TEXT.min(*room));
     *room -= text.len();
     shown.truncated = truncated;

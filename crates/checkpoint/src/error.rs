@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::digest::CheckpointId;
+use crate::digest::CheckpointDigest;
 
 /// Why a call on the store failed. Nothing half-made is visible after any of these; only a restore
 /// may have done a part of its work, which running it again completes.
@@ -34,14 +34,14 @@ pub enum Error {
     #[error(
         "Checkpoint {0} does not exist; it may have been removed to make room. What it held cannot be restored."
     )]
-    NotFound(CheckpointId),
+    NotFound(CheckpointDigest),
     /// A checkpoint cannot be read whole. Others are not touched by this.
     #[error(
         "Checkpoint {checkpoint} is damaged: {what}. It cannot be restored; nothing was changed. Use another one."
     )]
     Damaged {
         /// Which one.
-        checkpoint: CheckpointId,
+        checkpoint: CheckpointDigest,
         /// What is wrong with it.
         what: String,
     },

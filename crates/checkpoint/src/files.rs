@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::digest::{CheckpointId, Digest};
+use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
 
 /// The directory of a store, held by a lock.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct StoreFiles {
     root: PathBuf,
     /// Directories that are no part of any workspace that holds them, without links; the store is one.
     left_alone: Vec<PathBuf>,
@@ -33,9 +33,9 @@ pub(crate) struct Files {
     _lock: File,
 }
 
-impl Files {
+impl StoreFiles {
     /// Makes the directory where there is none, and takes it for this process.
-    pub(crate) fn open(root: &Path) -> Result<Files, Error> {
+    pub(crate) fn open(root: &Path) -> Result<StoreFiles, Error> {
         let failed =
             |error: io::Error| Error::io("The store of checkpoints cannot be opened at", root, error);
         for part in ["blobs", "manifests", "pins", "workspaces", "tmp"] {
@@ -54,7 +54,7 @@ impl Files {
             Err(errno) => return Err(failed(errno.into())),
         }
         let left_alone = vec![std::fs::canonicalize(root).map_err(failed)?];
-        let files = Files { root: root.to_owned(), left_alone, number: AtomicU64::new(0), _lock: lock };
+        let files = StoreFiles { root: root.to_owned(), left_alone, number: AtomicU64::new(0), _lock: lock };
         for left in std::fs::read_dir(files.root.join("tmp")).map_err(failed)? {
             std::fs::remove_file(left.map_err(failed)?.path()).map_err(failed)?;
         }
@@ -81,7 +81,7 @@ impl Files {
         self.root.join("blobs")
     }
 
-    pub(crate) fn blob(&self, digest: &Digest) -> PathBuf {
+    pub(crate) fn blob(&self, digest: &ContentDigest) -> PathBuf {
         let name = digest.to_string();
         self.root.join("blobs").join(&name[..2]).join(name)
     }
@@ -90,11 +90,11 @@ impl Files {
         self.root.join("manifests")
     }
 
-    pub(crate) fn manifest(&self, id: CheckpointId) -> PathBuf {
+    pub(crate) fn manifest(&self, id: CheckpointDigest) -> PathBuf {
         self.manifests().join(id.to_string())
     }
 
-    pub(crate) fn pin(&self, id: CheckpointId) -> PathBuf {
+    pub(crate) fn pin(&self, id: CheckpointDigest) -> PathBuf {
         self.root.join("pins").join(id.to_string())
     }
 
@@ -103,7 +103,7 @@ impl Files {
     }
 
     pub(crate) fn workspace(&self, workspace: &Path) -> PathBuf {
-        let digest = Digest::of(workspace.as_os_str().as_bytes()).to_string();
+        let digest = ContentDigest::of(workspace.as_os_str().as_bytes()).to_string();
         self.workspaces().join(&digest[..32])
     }
 

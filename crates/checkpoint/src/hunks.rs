@@ -4,29 +4,31 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ostler_workspace_fs::{Comparison, is_binary};
+use ostler_workspace_fs::{LineComparison, is_binary};
 
 use crate::capture::Checkpoint;
-use crate::digest::Digest;
+use crate::digest::ContentDigest;
 use crate::error::Error;
-use crate::manifest::Node;
-use crate::restore::{Conflict, ProtectedPath, RestoreOptions, Restored, Step, open, restore, rewrite};
-use crate::store::Store;
+use crate::manifest::ManifestNode;
+use crate::restore::{
+    RestoreConflict, RestoreOptions, RestoreReport, RestoreStep, SkippedProtectedPath, open, restore, rewrite,
+};
+use crate::store::CheckpointStore;
 use crate::workspace_tree::WorkspaceTree;
 
 /// Undoes the hunks of one file that are named by their numbers.
 pub(crate) fn restore_hunks(
-    store: &Store,
+    store: &CheckpointStore,
     workspace: &Path,
     path: &Path,
     to: &Checkpoint,
     since: Option<&Checkpoint>,
     hunks: &[usize],
-) -> Result<Restored, Error> {
+) -> Result<RestoreReport, Error> {
     let tree = open(store, workspace, to)?;
     if let Some(name) = tree.protected_name(path, false) {
-        let protected = vec![ProtectedPath { path: path.to_owned(), name }];
-        return Ok(Restored { protected, ..Restored::default() });
+        let protected = vec![SkippedProtectedPath { path: path.to_owned(), name }];
+        return Ok(RestoreReport { protected, ..RestoreReport::default() });
     }
     let old = store.manifest(to.id)?;
     let now = tree.look(path, old.max_file_bytes)?;
@@ -34,11 +36,12 @@ pub(crate) fn restore_hunks(
         && store.manifest(since.id)?.get(path) != now.as_ref().map(|(node, _)| node)
     {
         let why = "was changed since, so its hunks are others now".to_owned();
-        let conflicts = vec![Conflict { path: path.to_owned(), why }];
-        return Ok(Restored { conflicts, ..Restored::default() });
+        let conflicts = vec![RestoreConflict { path: path.to_owned(), why }];
+        return Ok(RestoreReport { conflicts, ..RestoreReport::default() });
     }
     let hunks: BTreeSet<usize> = hunks.iter().copied().collect();
-    let (Some(Node::File { digest, .. }), Some((Node::File { mode, .. }, stamp))) = (old.get(path), &now)
+    let (Some(ManifestNode::File { digest, .. }), Some((ManifestNode::File { mode, .. }, stamp))) =
+        (old.get(path), &now)
     else {
         return whole(store, workspace, path, to, since, &hunks);
     };
@@ -47,7 +50,7 @@ pub(crate) fn restore_hunks(
     if is_binary(&old) || is_binary(&new) {
         return whole(store, workspace, path, to, since, &hunks);
     }
-    let comparison = Comparison::new(&old, &new);
+    let comparison = LineComparison::new(&old, &new);
     let count = comparison.hunks().len();
     if let Some(missing) = hunks.iter().find(|hunk| **hunk >= count) {
         return Err(Error::Hunks(format!(
@@ -56,29 +59,29 @@ pub(crate) fn restore_hunks(
         )));
     }
     if hunks.is_empty() {
-        return Ok(Restored::default());
+        return Ok(RestoreReport::default());
     }
     let bytes = comparison.without(&hunks);
     let cannot = |error| Error::io("Nothing was restored: cannot store the new content of", path, error);
-    let target = Node::File {
+    let target = ManifestNode::File {
         mode: *mode,
         size: bytes.len() as u64,
         digest: store.blobs.put(&bytes).map_err(cannot)?,
     };
-    let seen = Node::File { mode: *mode, size: new.len() as u64, digest: Digest::of(&new) };
-    let step = Step { path: path.to_owned(), before: Some((seen, *stamp)), target: Some(target) };
+    let seen = ManifestNode::File { mode: *mode, size: new.len() as u64, digest: ContentDigest::of(&new) };
+    let step = RestoreStep { path: path.to_owned(), before: Some((seen, *stamp)), target: Some(target) };
     rewrite(store, &tree, to, since, step)
 }
 
 /// A file that was added, deleted or has no lines is one hunk, and undone whole.
 fn whole(
-    store: &Store,
+    store: &CheckpointStore,
     workspace: &Path,
     path: &Path,
     to: &Checkpoint,
     since: Option<&Checkpoint>,
     hunks: &BTreeSet<usize>,
-) -> Result<Restored, Error> {
+) -> Result<RestoreReport, Error> {
     if hunks.iter().any(|hunk| *hunk != 0) {
         return Err(Error::Hunks(format!(
             "{} can only be restored whole, as hunk 0: it was added, deleted or is no text.",
@@ -86,7 +89,7 @@ fn whole(
         )));
     }
     if hunks.is_empty() {
-        return Ok(Restored::default());
+        return Ok(RestoreReport::default());
     }
     let options = RestoreOptions { only: Some(vec![path.to_owned()]), ..RestoreOptions::default() };
     restore(store, workspace, to, since, &options)

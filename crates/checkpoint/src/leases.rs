@@ -9,27 +9,27 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// Leaves a workspace to those who change it, until it is dropped.
 #[derive(Debug)]
-pub struct Changing {
+pub struct ChangeLease {
     _lease: OwnedRwLockReadGuard<()>,
 }
 
 /// Leaves a workspace to one undo, until it is dropped.
 #[derive(Debug)]
-pub struct Undoing {
+pub struct UndoLease {
     _lease: OwnedRwLockWriteGuard<()>,
 }
 
 /// The leases of all workspaces, by their paths without links.
 #[derive(Debug, Default)]
-pub(crate) struct Leases(Mutex<HashMap<PathBuf, Weak<RwLock<()>>>>);
+pub(crate) struct WorkspaceLeases(Mutex<HashMap<PathBuf, Weak<RwLock<()>>>>);
 
-impl Leases {
-    pub(crate) async fn changing(&self, workspace: &Path) -> Changing {
-        Changing { _lease: self.of(workspace).read_owned().await }
+impl WorkspaceLeases {
+    pub(crate) async fn changing(&self, workspace: &Path) -> ChangeLease {
+        ChangeLease { _lease: self.of(workspace).read_owned().await }
     }
 
-    pub(crate) async fn undoing(&self, workspace: &Path) -> Undoing {
-        Undoing { _lease: self.of(workspace).write_owned().await }
+    pub(crate) async fn undoing(&self, workspace: &Path) -> UndoLease {
+        UndoLease { _lease: self.of(workspace).write_owned().await }
     }
 
     fn of(&self, workspace: &Path) -> Arc<RwLock<()>> {

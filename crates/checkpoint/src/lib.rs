@@ -32,14 +32,16 @@ mod walk;
 mod workspace_tree;
 
 pub use capture::{CaptureOptions, Checkpoint};
-pub use check::{Checked, Damage};
-pub use diff::{Against, ChangeKind, FileChange};
-pub use digest::{CheckpointId, ParseIdError};
+pub use check::{CheckpointDamage, StoreCheck};
+pub use diff::{CheckpointChangeKind, CheckpointFileChange, DiffTarget};
+pub use digest::{CheckpointDigest, ParseCheckpointDigestError};
 pub use error::Error;
-pub use leases::{Changing, Undoing};
-pub use manifest::{LeftOut, Reason};
-pub use prune::{Limits, Pruned};
-pub use restore::{Conflict, Interrupted, ProtectedPath, RestoreOptions, Restored, Span};
-pub use store::Store;
-pub use upkeep::InUse;
-pub use workspace_tree::ProtectedName;
+pub use leases::{ChangeLease, UndoLease};
+pub use manifest::{LeftOut, LeftOutReason};
+pub use prune::{PruneReport, StoreLimits};
+pub use restore::{
+    InterruptedRestore, RestoreConflict, RestoreOptions, RestoreReport, SkippedProtectedPath, TurnCheckpoints,
+};
+pub use store::CheckpointStore;
+pub use upkeep::CheckpointUse;
+pub use workspace_tree::ProtectedNameFn;

@@ -17,8 +17,8 @@ use std::path::{Component, Path, PathBuf};
 
 use ostler_workspace_fs::is_git;
 
-use crate::codec::{Reader, Writer, sum};
-use crate::digest::Digest;
+use crate::codec::{FieldReader, FieldWriter, sum};
+use crate::digest::ContentDigest;
 
 const HEADER: &[u8] = b"ostler checkpoint 1\n";
 /// One path in this many ends a page.
@@ -28,16 +28,16 @@ const MAX_PAGE_ENTRIES: usize = 1024;
 
 /// What was at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node {
-    File { mode: u32, size: u64, digest: Digest },
+pub(crate) enum ManifestNode {
+    File { mode: u32, size: u64, digest: ContentDigest },
     Link { target: Vec<u8> },
     Directory { mode: u32 },
-    LeftOut { reason: Reason, size: u64, modified: (i64, u32) },
+    LeftOut { reason: LeftOutReason, size: u64, modified: (i64, u32) },
 }
 
 /// Why the content at a path is not part of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum LeftOutReason {
     /// The file is larger than a checkpoint takes.
     TooLarge,
     /// The file or directory may not be read.
@@ -52,7 +52,7 @@ pub struct LeftOut {
     /// Relative to the workspace.
     pub path: PathBuf,
     /// Why it was left out.
-    pub reason: Reason,
+    pub reason: LeftOutReason,
     /// How large it was, in bytes.
     pub size: u64,
 }
@@ -65,24 +65,24 @@ pub(crate) struct Manifest {
     pub(crate) max_file_bytes: u64,
     /// Directories that hold a `.git`; the empty path where the workspace lies in a repository.
     pub(crate) repositories: Vec<PathBuf>,
-    pub(crate) entries: Vec<(PathBuf, Node)>,
+    pub(crate) entries: Vec<(PathBuf, ManifestNode)>,
 }
 
 /// What the head of a manifest says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ManifestHead {
     pub(crate) workspace: PathBuf,
     pub(crate) repositories: Vec<PathBuf>,
     pub(crate) max_file_bytes: u64,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     pub(crate) left_out: u64,
-    pub(crate) pages: Vec<Digest>,
+    pub(crate) pages: Vec<ContentDigest>,
 }
 
 impl Manifest {
     /// What was at a path.
-    pub(crate) fn get(&self, path: &Path) -> Option<&Node> {
+    pub(crate) fn get(&self, path: &Path) -> Option<&ManifestNode> {
         let wanted = path.as_os_str().as_bytes();
         let found = self.entries.binary_search_by(|(path, _)| path.as_os_str().as_bytes().cmp(wanted));
         found.ok().map(|place| &self.entries[place].1)
@@ -96,7 +96,7 @@ impl Manifest {
     /// The pages, in order.
     pub(crate) fn pages(&self) -> Vec<Vec<u8>> {
         let mut pages = Vec::new();
-        let (mut page, mut entries) = (Writer::default(), 0);
+        let (mut page, mut entries) = (FieldWriter::default(), 0);
         for (path, node) in &self.entries {
             page.path(path);
             node.write(&mut page);
@@ -113,8 +113,8 @@ impl Manifest {
     }
 
     /// The head over these pages.
-    pub(crate) fn head(&self, workspace: &Path, pages: Vec<Digest>) -> Head {
-        let mut head = Head {
+    pub(crate) fn head(&self, workspace: &Path, pages: Vec<ContentDigest>) -> ManifestHead {
+        let mut head = ManifestHead {
             workspace: workspace.to_owned(),
             repositories: self.repositories.clone(),
             max_file_bytes: self.max_file_bytes,
@@ -125,13 +125,13 @@ impl Manifest {
         };
         for (_, node) in &self.entries {
             match node {
-                Node::File { size, .. } => {
+                ManifestNode::File { size, .. } => {
                     head.files += 1;
                     head.bytes += size;
                 }
-                Node::Link { .. } => head.files += 1,
-                Node::Directory { .. } => {}
-                Node::LeftOut { .. } => head.left_out += 1,
+                ManifestNode::Link { .. } => head.files += 1,
+                ManifestNode::Directory { .. } => {}
+                ManifestNode::LeftOut { .. } => head.left_out += 1,
             }
         }
         head
@@ -139,24 +139,24 @@ impl Manifest {
 }
 
 /// The entries of a page, or none where it is no page of a manifest.
-pub(crate) fn read_page(bytes: &[u8]) -> Option<Vec<(PathBuf, Node)>> {
-    let mut reader = Reader(bytes);
+pub(crate) fn read_page(bytes: &[u8]) -> Option<Vec<(PathBuf, ManifestNode)>> {
+    let mut reader = FieldReader(bytes);
     let mut entries = Vec::new();
     while !reader.0.is_empty() {
         let path = reader.path().filter(|path| is_inside(path))?.to_owned();
-        entries.push((path, Node::read(&mut reader)?));
+        entries.push((path, ManifestNode::read(&mut reader)?));
     }
     Some(entries)
 }
 
 /// Whether entries are in the order that all of this relies on.
-pub(crate) fn is_sorted(entries: &[(PathBuf, Node)]) -> bool {
+pub(crate) fn is_sorted(entries: &[(PathBuf, ManifestNode)]) -> bool {
     entries.is_sorted_by(|(a, _), (b, _)| a.as_os_str().as_bytes() < b.as_os_str().as_bytes())
 }
 
-impl Head {
+impl ManifestHead {
     pub(crate) fn write(&self) -> Vec<u8> {
-        let mut writer = Writer(HEADER.to_vec());
+        let mut writer = FieldWriter(HEADER.to_vec());
         writer.path(&self.workspace);
         writer.count(self.repositories.len());
         self.repositories.iter().for_each(|path| writer.path(path));
@@ -169,72 +169,72 @@ impl Head {
         writer.0
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Option<Head> {
-        let mut reader = Reader(bytes.strip_prefix(HEADER)?);
+    pub(crate) fn read(bytes: &[u8]) -> Option<ManifestHead> {
+        let mut reader = FieldReader(bytes.strip_prefix(HEADER)?);
         let workspace = reader.path()?.to_owned();
         let repositories =
             (0..reader.u32()?).map(|_| reader.path().map(Path::to_owned)).collect::<Option<Vec<_>>>()?;
         let max_file_bytes = reader.u64()?;
         let (files, bytes, left_out) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let pages = (0..reader.u32()?).map(|_| reader.digest()).collect::<Option<Vec<_>>>()?;
-        let head = Head { workspace, repositories, max_file_bytes, files, bytes, left_out, pages };
+        let head = ManifestHead { workspace, repositories, max_file_bytes, files, bytes, left_out, pages };
         reader.0.is_empty().then_some(head)
     }
 }
 
-impl Node {
+impl ManifestNode {
     pub(crate) fn is_directory(&self) -> bool {
-        matches!(self, Node::Directory { .. })
+        matches!(self, ManifestNode::Directory { .. })
     }
 
     /// The blob that holds its content.
-    pub(crate) fn digest(&self) -> Option<Digest> {
+    pub(crate) fn digest(&self) -> Option<ContentDigest> {
         match self {
-            Node::File { digest, .. } => Some(*digest),
-            Node::Link { .. } | Node::Directory { .. } | Node::LeftOut { .. } => None,
+            ManifestNode::File { digest, .. } => Some(*digest),
+            ManifestNode::Link { .. } | ManifestNode::Directory { .. } | ManifestNode::LeftOut { .. } => None,
         }
     }
 
     /// How long its content is.
     pub(crate) fn size(&self) -> u64 {
         match self {
-            Node::File { size, .. } | Node::LeftOut { size, .. } => *size,
-            Node::Link { target } => target.len() as u64,
-            Node::Directory { .. } => 0,
+            ManifestNode::File { size, .. } | ManifestNode::LeftOut { size, .. } => *size,
+            ManifestNode::Link { target } => target.len() as u64,
+            ManifestNode::Directory { .. } => 0,
         }
     }
 
     pub(crate) fn left_out(&self, path: &Path) -> Option<LeftOut> {
         match self {
-            Node::LeftOut { reason, size, .. } => {
+            ManifestNode::LeftOut { reason, size, .. } => {
                 Some(LeftOut { path: path.to_owned(), reason: *reason, size: *size })
             }
-            Node::File { .. } | Node::Link { .. } | Node::Directory { .. } => None,
+            ManifestNode::File { .. } | ManifestNode::Link { .. } | ManifestNode::Directory { .. } => None,
         }
     }
 
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut FieldWriter) {
         match self {
-            Node::File { mode, size, digest } => {
+            ManifestNode::File { mode, size, digest } => {
                 writer.byte(0);
                 writer.u32(*mode);
                 writer.u64(*size);
                 writer.digest(digest);
             }
-            Node::Link { target } => {
+            ManifestNode::Link { target } => {
                 writer.byte(1);
                 writer.bytes(target);
             }
-            Node::Directory { mode } => {
+            ManifestNode::Directory { mode } => {
                 writer.byte(2);
                 writer.u32(*mode);
             }
-            Node::LeftOut { reason, size, modified } => {
+            ManifestNode::LeftOut { reason, size, modified } => {
                 writer.byte(3);
                 writer.byte(match reason {
-                    Reason::TooLarge => 0,
-                    Reason::Unreadable => 1,
-                    Reason::Special => 2,
+                    LeftOutReason::TooLarge => 0,
+                    LeftOutReason::Unreadable => 1,
+                    LeftOutReason::Special => 2,
                 });
                 writer.u64(*size);
                 writer.i64(modified.0);
@@ -243,19 +243,23 @@ impl Node {
         }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Node> {
+    pub(crate) fn read(reader: &mut FieldReader<'_>) -> Option<ManifestNode> {
         Some(match reader.byte()? {
-            0 => Node::File { mode: reader.u32()?, size: reader.u64()?, digest: reader.digest()? },
-            1 => Node::Link { target: reader.bytes()?.to_owned() },
-            2 => Node::Directory { mode: reader.u32()? },
+            0 => ManifestNode::File { mode: reader.u32()?, size: reader.u64()?, digest: reader.digest()? },
+            1 => ManifestNode::Link { target: reader.bytes()?.to_owned() },
+            2 => ManifestNode::Directory { mode: reader.u32()? },
             3 => {
                 let reason = match reader.byte()? {
-                    0 => Reason::TooLarge,
-                    1 => Reason::Unreadable,
-                    2 => Reason::Special,
+                    0 => LeftOutReason::TooLarge,
+                    1 => LeftOutReason::Unreadable,
+                    2 => LeftOutReason::Special,
                     _ => return None,
                 };
-                Node::LeftOut { reason, size: reader.u64()?, modified: (reader.i64()?, reader.u32()?) }
+                ManifestNode::LeftOut {
+                    reason,
+                    size: reader.u64()?,
+                    modified: (reader.i64()?, reader.u32()?),
+                }
             }
             _ => return None,
         })
@@ -274,16 +278,20 @@ pub(crate) fn is_inside(path: &Path) -> bool {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{Head, Manifest, Node, Reason, is_inside, read_page};
-    use crate::digest::Digest;
+    use super::{LeftOutReason, Manifest, ManifestHead, ManifestNode, is_inside, read_page};
+    use crate::digest::ContentDigest;
 
     fn manifest(files: usize) -> Manifest {
         let entries = (0..files).map(|number| {
             let node = match number % 4 {
-                0 => Node::File { mode: 0o644, size: 5, digest: Digest::of(&number.to_le_bytes()) },
-                1 => Node::Link { target: b"to".to_vec() },
-                2 => Node::Directory { mode: 0o755 },
-                _ => Node::LeftOut { reason: Reason::Special, size: 1, modified: (-1, 2) },
+                0 => ManifestNode::File {
+                    mode: 0o644,
+                    size: 5,
+                    digest: ContentDigest::of(&number.to_le_bytes()),
+                },
+                1 => ManifestNode::Link { target: b"to".to_vec() },
+                2 => ManifestNode::Directory { mode: 0o755 },
+                _ => ManifestNode::LeftOut { reason: LeftOutReason::Special, size: 1, modified: (-1, 2) },
             };
             (PathBuf::from(format!("path {number:06}")), node)
         });
@@ -297,11 +305,11 @@ mod tests {
         let entries: Vec<_> = pages.iter().flat_map(|page| read_page(page).unwrap()).collect();
         assert_eq!(entries, manifest.entries);
         assert_eq!(read_page(&pages[0][..pages[0].len() - 1]), None);
-        let head = manifest.head(Path::new("/w"), pages.iter().map(|page| Digest::of(page)).collect());
+        let head = manifest.head(Path::new("/w"), pages.iter().map(|page| ContentDigest::of(page)).collect());
         let bytes = head.write();
         assert_eq!((head.files, head.bytes, head.left_out), (500, 1_250, 250));
-        assert_eq!(Head::read(&bytes), Some(head));
-        assert_eq!(Head::read(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(ManifestHead::read(&bytes), Some(head));
+        assert_eq!(ManifestHead::read(&bytes[..bytes.len() - 1]), None);
     }
 
     #[test]

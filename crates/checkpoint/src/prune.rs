@@ -6,20 +6,20 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::blobs::Sweep;
-use crate::digest::{CheckpointId, Digest};
+use crate::blobs::BlobSweep;
+use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
 use crate::files::{remove_if_there, sync_directory_of};
-use crate::manifest::{Head, read_page};
-use crate::restore::Journal;
-use crate::store::Store;
+use crate::manifest::{ManifestHead, read_page};
+use crate::restore::RestoreJournal;
+use crate::store::CheckpointStore;
 
 /// What a file takes on disk is a multiple of this.
 const BLOCK: u64 = 4096;
 
 /// How much a store may hold. Pinned checkpoints count, and are never removed.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct StoreLimits {
     /// Bytes on disk of the whole store. 2 GiB.
     pub max_bytes: u64,
     /// Checkpoints of one workspace. 200.
@@ -28,9 +28,9 @@ pub struct Limits {
     pub max_age: Option<Duration>,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for StoreLimits {
+    fn default() -> StoreLimits {
+        StoreLimits {
             max_bytes: 2 * 1024 * 1024 * 1024,
             max_checkpoints: 200,
             max_age: Some(Duration::from_secs(30 * 24 * 60 * 60)),
@@ -40,7 +40,7 @@ impl Default for Limits {
 
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// How many checkpoints.
     pub checkpoints: usize,
     /// How many blobs.
@@ -50,9 +50,13 @@ pub struct Pruned {
 }
 
 /// Removes what is beyond the limits.
-pub(crate) fn prune(store: &Store, limits: &Limits, now: SystemTime) -> Result<Pruned, Error> {
+pub(crate) fn prune(
+    store: &CheckpointStore,
+    limits: &StoreLimits,
+    now: SystemTime,
+) -> Result<PruneReport, Error> {
     let failed = |error| Error::io("Cannot remove old checkpoints from", store.files.root(), error);
-    let mut pruned = Pruned::default();
+    let mut pruned = PruneReport::default();
     let (kept, sweep) = {
         let _gate = store.taking_away();
         let (kept, removed) = choose(store, limits, now)?;
@@ -74,17 +78,21 @@ pub(crate) fn prune(store: &Store, limits: &Limits, now: SystemTime) -> Result<P
 
 /// What stays.
 #[derive(Debug, Default)]
-struct Kept {
-    blobs: HashSet<Digest>,
+struct RetainedBlobs {
+    blobs: HashSet<ContentDigest>,
     bytes: u64,
     per_workspace: HashMap<PathBuf, usize>,
 }
 
 /// Decides which checkpoints stay, the newest first, and which go.
-fn choose(store: &Store, limits: &Limits, now: SystemTime) -> Result<(Kept, Vec<CheckpointId>), Error> {
+fn choose(
+    store: &CheckpointStore,
+    limits: &StoreLimits,
+    now: SystemTime,
+) -> Result<(RetainedBlobs, Vec<CheckpointDigest>), Error> {
     let failed = |error| Error::io("Cannot read the checkpoints in", store.files.root(), error);
     let (ids, mut pinned) = store.ids()?;
-    pinned.extend(Journal::needed(&store.files).map_err(failed)?);
+    pinned.extend(RestoreJournal::needed(&store.files).map_err(failed)?);
     pinned.extend(store.upkeep.all_in_use());
     let mut all = Vec::new();
     for id in ids {
@@ -92,7 +100,7 @@ fn choose(store: &Store, limits: &Limits, now: SystemTime) -> Result<(Kept, Vec<
         all.push((pinned.contains(&id), captured.map_err(failed)?, id));
     }
     all.sort_by(|a, b| b.cmp(a));
-    let (mut kept, mut removed, mut is_full) = (Kept::default(), Vec::new(), false);
+    let (mut kept, mut removed, mut is_full) = (RetainedBlobs::default(), Vec::new(), false);
     for (is_pinned, captured, id) in all {
         let age = now.duration_since(captured).unwrap_or_default();
         let is_old = limits.max_age.is_some_and(|max_age| age > max_age);
@@ -124,10 +132,10 @@ fn choose(store: &Store, limits: &Limits, now: SystemTime) -> Result<(Kept, Vec<
 
 /// The blobs that a checkpoint needs beyond those in `kept`, with their sizes.
 fn needs(
-    store: &Store,
-    id: CheckpointId,
-    kept: &HashSet<Digest>,
-) -> Result<(Head, HashMap<Digest, u64>), Error> {
+    store: &CheckpointStore,
+    id: CheckpointDigest,
+    kept: &HashSet<ContentDigest>,
+) -> Result<(ManifestHead, HashMap<ContentDigest, u64>), Error> {
     let head = store.head(id)?;
     let mut needs = HashMap::new();
     for page in head.pages.iter().filter(|page| !kept.contains(page)) {
@@ -147,7 +155,7 @@ fn needs(
 }
 
 /// Forgets what is known of workspaces of which no checkpoint is left, unless a restore was cut short.
-fn forget_workspaces(store: &Store, kept: &Kept) -> std::io::Result<()> {
+fn forget_workspaces(store: &CheckpointStore, kept: &RetainedBlobs) -> std::io::Result<()> {
     let known: HashSet<PathBuf> =
         kept.per_workspace.keys().map(|workspace| store.files.workspace(workspace)).collect();
     for directory in std::fs::read_dir(store.files.workspaces())? {
@@ -161,11 +169,16 @@ fn forget_workspaces(store: &Store, kept: &Kept) -> std::io::Result<()> {
     Ok(())
 }
 
-fn sweep_blobs(store: &Store, kept: &Kept, sweep: &Sweep<'_>, pruned: &mut Pruned) -> std::io::Result<()> {
+fn sweep_blobs(
+    store: &CheckpointStore,
+    kept: &RetainedBlobs,
+    sweep: &BlobSweep<'_>,
+    pruned: &mut PruneReport,
+) -> std::io::Result<()> {
     for directory in std::fs::read_dir(store.files.blob_directories())? {
         for file in std::fs::read_dir(directory?.path())? {
             let file = file?;
-            let Some(digest) = file.file_name().to_str().and_then(Digest::from_hex) else { continue };
+            let Some(digest) = file.file_name().to_str().and_then(ContentDigest::from_hex) else { continue };
             if kept.blobs.contains(&digest) {
                 continue;
             }

@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::syncfs;
 
 use crate::capture::Checkpoint;
-use crate::digest::CheckpointId;
+use crate::digest::CheckpointDigest;
 use crate::error::Error;
-use crate::manifest::{LeftOut, Node};
-use crate::store::Store;
-use crate::workspace_tree::{Stamp, WorkspaceTree};
+use crate::manifest::{LeftOut, ManifestNode};
+use crate::store::CheckpointStore;
+use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
-use self::execute::{Failure, Run};
-pub(crate) use self::journal::Journal;
-use self::plan::{Plan, Planner};
+use self::execute::{RestoreRun, StepFailure};
+pub(crate) use self::journal::RestoreJournal;
+use self::plan::{RestorePlan, RestorePlanner};
 
 /// How a workspace is restored.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ pub struct RestoreOptions {
 
 /// What a restore did, or would do. The paths are relative to the workspace and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// What is there and was brought back to what it was.
     pub restored: Vec<PathBuf>,
     /// What had been added and was removed.
@@ -44,23 +44,23 @@ pub struct Restored {
     /// What had been removed and was made again.
     pub recreated: Vec<PathBuf>,
     /// What was not touched, because that would have destroyed something.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<RestoreConflict>,
     /// What has changed and cannot be brought back, because the checkpoint lacks its content.
     pub left_out: Vec<LeftOut>,
     /// What has changed and stays as it is, because nobody writes it for a model.
-    pub protected: Vec<ProtectedPath>,
+    pub protected: Vec<SkippedProtectedPath>,
 }
 
 /// A path that differs and that a restore leaves as it is, forced or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtectedPath {
+pub struct SkippedProtectedPath {
     /// Relative to the workspace.
     pub path: PathBuf,
     /// The protected name that it has in it, or that is a link to a place which it is in.
     pub name: &'static str,
 }
 
-impl ProtectedPath {
+impl SkippedProtectedPath {
     /// Why it stays as it is, in a sentence without its end.
     pub fn why(&self) -> String {
         format!(
@@ -71,7 +71,7 @@ impl ProtectedPath {
     }
 }
 
-impl Restored {
+impl RestoreReport {
     /// Brings what was not touched into the order of the paths.
     fn sort(&mut self) {
         self.conflicts.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
@@ -81,7 +81,7 @@ impl Restored {
 
 /// A path that a restore did not touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
+pub struct RestoreConflict {
     /// Relative to the workspace.
     pub path: PathBuf,
     /// Why, as the end of a sentence that begins with the path.
@@ -90,16 +90,16 @@ pub struct Conflict {
 
 /// A restore that was cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interrupted {
+pub struct InterruptedRestore {
     /// To which checkpoint; the newest, when several turns were to be undone.
-    pub to: CheckpointId,
+    pub to: CheckpointDigest,
     /// From which one, if it was named.
-    pub since: Option<CheckpointId>,
+    pub since: Option<CheckpointDigest>,
 }
 
 /// What one turn did to a workspace: from which checkpoint to which.
 #[derive(Debug, Clone, Copy)]
-pub struct Span<'a> {
+pub struct TurnCheckpoints<'a> {
     /// Before its first change.
     pub before: &'a Checkpoint,
     /// As it left the workspace. Where that is not known, nobody can tell its changes from others, so all
@@ -109,61 +109,66 @@ pub struct Span<'a> {
 
 /// What was asked for; the same again completes what was cut short.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct RestoreOrder {
     /// What is taken back, the newest first. Never empty.
-    passages: Vec<Passage>,
+    passages: Vec<RestoreTransition>,
     only: Option<Vec<PathBuf>>,
     force: bool,
 }
 
 /// From which state to which one a workspace is brought back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Passage {
-    to: CheckpointId,
-    since: Since,
+pub(crate) struct RestoreTransition {
+    to: CheckpointDigest,
+    since: StateAfterTurn,
 }
 
 /// How the workspace was left by what is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Since {
+pub(crate) enum StateAfterTurn {
     /// Like this.
-    Checkpoint(CheckpointId),
+    Checkpoint(CheckpointDigest),
     /// As it is now.
     Now,
     /// Nobody knows.
     Unknown,
 }
 
-impl Order {
-    fn one(to: &Checkpoint, since: Option<&Checkpoint>, only: Option<Vec<PathBuf>>, force: bool) -> Order {
-        let since = since.map_or(Since::Now, |since| Since::Checkpoint(since.id));
-        Order { passages: vec![Passage { to: to.id, since }], only, force }
+impl RestoreOrder {
+    fn one(
+        to: &Checkpoint,
+        since: Option<&Checkpoint>,
+        only: Option<Vec<PathBuf>>,
+        force: bool,
+    ) -> RestoreOrder {
+        let since = since.map_or(StateAfterTurn::Now, |since| StateAfterTurn::Checkpoint(since.id));
+        RestoreOrder { passages: vec![RestoreTransition { to: to.id, since }], only, force }
     }
 
     /// The checkpoint that is gone back to first.
-    fn first(&self) -> CheckpointId {
+    fn first(&self) -> CheckpointDigest {
         self.passages[0].to
     }
 }
 
-impl Since {
-    fn checkpoint(self) -> Option<CheckpointId> {
+impl StateAfterTurn {
+    fn checkpoint(self) -> Option<CheckpointDigest> {
         match self {
-            Since::Checkpoint(id) => Some(id),
-            Since::Now | Since::Unknown => None,
+            StateAfterTurn::Checkpoint(id) => Some(id),
+            StateAfterTurn::Now | StateAfterTurn::Unknown => None,
         }
     }
 }
 
 /// One path, from what it is to what it is to be. At most one side is nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct RestoreStep {
     pub(crate) path: PathBuf,
-    pub(crate) before: Option<(Node, Stamp)>,
-    pub(crate) target: Option<Node>,
+    pub(crate) before: Option<(ManifestNode, FileStamp)>,
+    pub(crate) target: Option<ManifestNode>,
 }
 
-impl Step {
+impl RestoreStep {
     /// Whether what is there has to go before anything can take its place.
     fn removes(&self) -> bool {
         match (&self.before, &self.target) {
@@ -176,44 +181,49 @@ impl Step {
 
 /// Restores a workspace, or says what that would do.
 pub(crate) fn restore(
-    store: &Store,
+    store: &CheckpointStore,
     workspace: &Path,
     to: &Checkpoint,
     since: Option<&Checkpoint>,
     options: &RestoreOptions,
-) -> Result<Restored, Error> {
+) -> Result<RestoreReport, Error> {
     let tree = open(store, workspace, to)?;
-    let order = Order::one(to, since, options.only.clone(), options.force);
+    let order = RestoreOrder::one(to, since, options.only.clone(), options.force);
     run(store, &tree, order, options.preview)
 }
 
 /// Takes back what turns did, the newest first, or says what that would do.
 pub(crate) fn undo(
-    store: &Store,
+    store: &CheckpointStore,
     workspace: &Path,
-    spans: &[Span<'_>],
+    spans: &[TurnCheckpoints<'_>],
     options: &RestoreOptions,
-) -> Result<Restored, Error> {
-    let Some(newest) = spans.first() else { return Ok(Restored::default()) };
+) -> Result<RestoreReport, Error> {
+    let Some(newest) = spans.first() else { return Ok(RestoreReport::default()) };
     let tree = open(store, workspace, newest.before)?;
-    let passage = |span: &Span<'_>| {
-        let since = span.after.map_or(Since::Unknown, |after| Since::Checkpoint(after.id));
-        Passage { to: span.before.id, since }
+    let passage = |span: &TurnCheckpoints<'_>| {
+        let since = span.after.map_or(StateAfterTurn::Unknown, |after| StateAfterTurn::Checkpoint(after.id));
+        RestoreTransition { to: span.before.id, since }
     };
     let passages = spans.iter().map(passage).collect();
-    let order = Order { passages, only: options.only.clone(), force: options.force };
+    let order = RestoreOrder { passages, only: options.only.clone(), force: options.force };
     run(store, &tree, order, options.preview)
 }
 
-fn run(store: &Store, tree: &WorkspaceTree, order: Order, preview: bool) -> Result<Restored, Error> {
-    let begun = Journal::read(&store.files, tree.path())?;
+fn run(
+    store: &CheckpointStore,
+    tree: &WorkspaceTree,
+    order: RestoreOrder,
+    preview: bool,
+) -> Result<RestoreReport, Error> {
+    let begun = RestoreJournal::read(&store.files, tree.path())?;
     if let Some(begun) = &begun
         && !preview
     {
         clean(tree, begun);
     }
     let begun = begun.filter(|begun| begun.order == order);
-    let plan = Planner::new(store, tree, &order, begun.as_ref()).plan()?;
+    let plan = RestorePlanner::new(store, tree, &order, begun.as_ref()).plan()?;
     if preview {
         return Ok(plan.report);
     }
@@ -221,7 +231,11 @@ fn run(store: &Store, tree: &WorkspaceTree, order: Order, preview: bool) -> Resu
 }
 
 /// Opens the workspace of a checkpoint.
-pub(crate) fn open(store: &Store, workspace: &Path, checkpoint: &Checkpoint) -> Result<WorkspaceTree, Error> {
+pub(crate) fn open(
+    store: &CheckpointStore,
+    workspace: &Path,
+    checkpoint: &Checkpoint,
+) -> Result<WorkspaceTree, Error> {
     let tree = store.tree(workspace)?;
     if tree.path() != checkpoint.workspace {
         let (checkpoint, workspace) = (checkpoint.workspace.clone(), tree.path().to_owned());
@@ -232,35 +246,38 @@ pub(crate) fn open(store: &Store, workspace: &Path, checkpoint: &Checkpoint) -> 
 
 /// Writes one file anew, with the mode that it has: `target` is a blob of the store.
 pub(crate) fn rewrite(
-    store: &Store,
+    store: &CheckpointStore,
     tree: &WorkspaceTree,
     to: &Checkpoint,
     since: Option<&Checkpoint>,
-    step: Step,
-) -> Result<Restored, Error> {
+    step: RestoreStep,
+) -> Result<RestoreReport, Error> {
     let only = Some(vec![step.path.clone()]);
-    let report = Restored { restored: vec![step.path.clone()], ..Restored::default() };
+    let report = RestoreReport { restored: vec![step.path.clone()], ..RestoreReport::default() };
     let opened = plan::closed_directories(tree, std::slice::from_ref(&step));
-    let plan = Plan { steps: vec![step], opened, report };
-    carry_out(store, tree, Order::one(to, since, only, true), plan)
+    let plan = RestorePlan { steps: vec![step], opened, report };
+    carry_out(store, tree, RestoreOrder::one(to, since, only, true), plan)
 }
 
 /// The restore that was cut short in a workspace.
-pub(crate) fn interrupted(store: &Store, workspace: &Path) -> Result<Option<Interrupted>, Error> {
+pub(crate) fn interrupted(
+    store: &CheckpointStore,
+    workspace: &Path,
+) -> Result<Option<InterruptedRestore>, Error> {
     let tree = store.tree(workspace)?;
-    let begun = Journal::read(&store.files, tree.path())?;
+    let begun = RestoreJournal::read(&store.files, tree.path())?;
     Ok(begun.map(|begun| {
-        let Passage { to, since } = begun.order.passages[0];
-        Interrupted { to, since: since.checkpoint() }
+        let RestoreTransition { to, since } = begun.order.passages[0];
+        InterruptedRestore { to, since: since.checkpoint() }
     }))
 }
 
 /// Removes from all workspaces what runs that were cut short left lying in them. Their journals stay, so
 /// that the same call completes them. Says in how many workspaces there was one.
-pub(crate) fn clean_interrupted(store: &Store) -> Result<usize, Error> {
+pub(crate) fn clean_interrupted(store: &CheckpointStore) -> Result<usize, Error> {
     let failed = |error| Error::io("Cannot read the checkpoints in", store.files.root(), error);
     let mut cleaned = 0;
-    for begun in Journal::all(&store.files).map_err(failed)? {
+    for begun in RestoreJournal::all(&store.files).map_err(failed)? {
         // A workspace that is gone, or of which no checkpoint is left, has nothing to be cleaned.
         let Ok(tree) = store.head(begun.order.first()).and_then(|head| store.tree(&head.workspace)) else {
             continue;
@@ -272,32 +289,39 @@ pub(crate) fn clean_interrupted(store: &Store) -> Result<usize, Error> {
 }
 
 /// Removes what a run left lying in the workspace.
-fn clean(tree: &WorkspaceTree, begun: &Journal) {
+fn clean(tree: &WorkspaceTree, begun: &RestoreJournal) {
     execute::remove_temporaries(tree, begun);
     execute::close_directories(tree, begun);
 }
 
-fn carry_out(store: &Store, tree: &WorkspaceTree, order: Order, plan: Plan) -> Result<Restored, Error> {
-    let Plan { steps, opened, mut report } = plan;
+fn carry_out(
+    store: &CheckpointStore,
+    tree: &WorkspaceTree,
+    order: RestoreOrder,
+    plan: RestorePlan,
+) -> Result<RestoreReport, Error> {
+    let RestorePlan { steps, opened, mut report } = plan;
     if steps.is_empty() {
-        Journal::remove(&store.files, tree.path())?;
+        RestoreJournal::remove(&store.files, tree.path())?;
         return Ok(report);
     }
-    let journal = Journal { order, steps, opened };
+    let journal = RestoreJournal { order, steps, opened };
     journal.write(&store.files, tree.path())?;
-    let failed = Run::new(store, tree, &journal).run()?;
+    let failed = RestoreRun::new(store, tree, &journal).run()?;
     if !failed.is_empty() {
         execute::remove_temporaries(tree, &journal);
     }
     syncfs(tree).map_err(|errno| execute::cut_short(tree.path(), errno))?;
-    Journal::remove(&store.files, tree.path())?;
+    RestoreJournal::remove(&store.files, tree.path())?;
     for list in [&mut report.restored, &mut report.deleted, &mut report.recreated] {
         list.retain(|path| !failed.contains_key(path));
     }
     for (path, failure) in failed {
         match failure {
-            Failure::Conflict(why) => report.conflicts.push(Conflict { path, why: why.to_owned() }),
-            Failure::Protected(name) => report.protected.push(ProtectedPath { path, name }),
+            StepFailure::Conflict(why) => {
+                report.conflicts.push(RestoreConflict { path, why: why.to_owned() })
+            }
+            StepFailure::Protected(name) => report.protected.push(SkippedProtectedPath { path, name }),
         }
     }
     report.sort();

@@ -18,18 +18,18 @@ const MAX_ABOVE: usize = 64;
 
 /// How a directory stands to git.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Standing {
+pub(crate) struct DirectoryIgnoreState {
     in_repository: bool,
     /// The directory itself is ignored, and with it all that it holds.
     ignored: bool,
     rules: Option<Arc<IgnoreRules>>,
 }
 
-impl Standing {
+impl DirectoryIgnoreState {
     /// The standing of a workspace as git sees it from above, without the rules in it.
-    pub(crate) fn of_workspace(workspace: &Path) -> Standing {
-        let Some(root) = repository_of(workspace) else { return Standing::default() };
-        let mut standing = Standing { in_repository: true, ..Standing::default() };
+    pub(crate) fn of_workspace(workspace: &Path) -> DirectoryIgnoreState {
+        let Some(root) = repository_of(workspace) else { return DirectoryIgnoreState::default() };
+        let mut standing = DirectoryIgnoreState { in_repository: true, ..DirectoryIgnoreState::default() };
         standing.add_outside(read(&root.join(".git/info/exclude")).as_deref(), below(workspace, root));
         let above: Vec<&Path> =
             workspace.ancestors().skip(1).take_while(|above| above.starts_with(root)).collect();
@@ -42,15 +42,15 @@ impl Standing {
             standing.rules.as_deref().is_some_and(|rules| rules.ignore_above(&way, root, workspace))
         });
         // A workspace in a directory that git ignores is work all the same, and git knows nothing of it.
-        if ignored { Standing::default() } else { standing }
+        if ignored { DirectoryIgnoreState::default() } else { standing }
     }
 
     /// The standing of the workspace when it is known whether it lies in a repository.
-    pub(crate) fn of_workspace_then(workspace: &Path, in_repository: bool) -> Standing {
+    pub(crate) fn of_workspace_then(workspace: &Path, in_repository: bool) -> DirectoryIgnoreState {
         if in_repository {
-            Standing { in_repository, ..Standing::of_workspace(workspace) }
+            DirectoryIgnoreState { in_repository, ..DirectoryIgnoreState::of_workspace(workspace) }
         } else {
-            Standing::default()
+            DirectoryIgnoreState::default()
         }
     }
 
@@ -61,7 +61,7 @@ impl Standing {
         ignored: bool,
         exclude: Option<Option<&[u8]>>,
         own: Option<&[u8]>,
-    ) -> Standing {
+    ) -> DirectoryIgnoreState {
         let mut standing = self.clone();
         standing.ignored |= ignored;
         if let Some(exclude) = exclude {

@@ -12,19 +12,19 @@ use rustix::io::Errno;
 
 use crate::blobs::Blobs;
 use crate::capture::CaptureOptions;
-use crate::digest::Digest;
+use crate::digest::ContentDigest;
 use crate::error::Error;
-use crate::manifest::{Manifest, Node, Reason};
+use crate::manifest::{LeftOutReason, Manifest, ManifestNode};
 use crate::stat_cache::{StatCache, is_settled};
-use crate::walk::{Found, Kind, walk};
-use crate::workspace_tree::{Stamp, WorkspaceTree};
+use crate::walk::{ScanEntryKind, ScanListing, walk};
+use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
 /// A workspace as it was read.
 #[derive(Debug)]
 pub(crate) struct Scanned {
     pub(crate) manifest: Manifest,
     /// Per entry of the manifest, the stamp of a file whose digest may be relied on next time.
-    pub(crate) settled: Vec<Option<Stamp>>,
+    pub(crate) settled: Vec<Option<FileStamp>>,
     /// How many files had to be read.
     pub(crate) read: usize,
 }
@@ -49,17 +49,18 @@ impl Scan<'_> {
     pub(crate) fn run(&self) -> Result<Scanned, Error> {
         let found = walk(self.tree, self.options.max_files, self.covered, &self.left_alone)?;
         self.check_bytes(&found)?;
-        let mut nodes: Vec<Option<(Node, Option<Stamp>)>> = Vec::with_capacity(found.entries.len());
+        let mut nodes: Vec<Option<(ManifestNode, Option<FileStamp>)>> =
+            Vec::with_capacity(found.entries.len());
         let mut unread = Vec::new();
         for (place, entry) in found.entries.iter().enumerate() {
             nodes.push(match &entry.kind {
-                Kind::Known(node) => Some((node.clone(), None)),
-                Kind::File(stamp) if stamp.size > self.options.max_file_bytes => {
-                    Some((stamp.left_out(Reason::TooLarge), None))
+                ScanEntryKind::Known(node) => Some((node.clone(), None)),
+                ScanEntryKind::File(stamp) if stamp.size > self.options.max_file_bytes => {
+                    Some((stamp.left_out(LeftOutReason::TooLarge), None))
                 }
-                Kind::File(stamp) => match self.cache.get(&entry.path, stamp) {
+                ScanEntryKind::File(stamp) => match self.cache.get(&entry.path, stamp) {
                     Some(digest) => {
-                        let node = Node::File { mode: stamp.mode, size: stamp.size, digest };
+                        let node = ManifestNode::File { mode: stamp.mode, size: stamp.size, digest };
                         Some((node, Some(*stamp)))
                     }
                     None => {
@@ -94,10 +95,10 @@ impl Scan<'_> {
         Ok(Scanned { manifest, settled, read })
     }
 
-    fn check_bytes(&self, found: &Found) -> Result<(), Error> {
+    fn check_bytes(&self, found: &ScanListing) -> Result<(), Error> {
         let mut bytes: u64 = 0;
         for entry in &found.entries {
-            if let Kind::File(stamp) = &entry.kind
+            if let ScanEntryKind::File(stamp) = &entry.kind
                 && stamp.size <= self.options.max_file_bytes
             {
                 bytes = bytes.saturating_add(stamp.size);
@@ -108,7 +109,11 @@ impl Scan<'_> {
     }
 
     /// Reads one file; nothing if it went away meanwhile.
-    fn read(&self, path: &Path, listed: &Stamp) -> Result<Option<(Node, Option<Stamp>)>, Error> {
+    fn read(
+        &self,
+        path: &Path,
+        listed: &FileStamp,
+    ) -> Result<Option<(ManifestNode, Option<FileStamp>)>, Error> {
         let cannot = |error: std::io::Error| {
             Error::io("No checkpoint was made: cannot take", &self.tree.path().join(path), error)
         };
@@ -119,25 +124,25 @@ impl Scan<'_> {
                 return Ok(None);
             }
             Err(ReadError::Errno(Errno::ACCESS | Errno::PERM)) => {
-                return Ok(Some((listed.left_out(Reason::Unreadable), None)));
+                return Ok(Some((listed.left_out(LeftOutReason::Unreadable), None)));
             }
             Err(error) => return Err(cannot(error.into())),
         };
-        let before = Stamp::of(&stat);
+        let before = FileStamp::of(&stat);
         let Some((digest, size)) = self.digest(&mut file, before.size).map_err(cannot)? else {
-            return Ok(Some((before.left_out(Reason::TooLarge), None)));
+            return Ok(Some((before.left_out(LeftOutReason::TooLarge), None)));
         };
-        let after = fstat(&file).map(|stat| Stamp::of(&stat)).map_err(|errno| cannot(errno.into()))?;
+        let after = fstat(&file).map(|stat| FileStamp::of(&stat)).map_err(|errno| cannot(errno.into()))?;
         let settled = before == after && size == after.size && is_settled(&before, self.now);
-        Ok(Some((Node::File { mode: before.mode, size, digest }, settled.then_some(before))))
+        Ok(Some((ManifestNode::File { mode: before.mode, size, digest }, settled.then_some(before))))
     }
 
-    fn digest(&self, file: &mut File, size: u64) -> std::io::Result<Option<(Digest, u64)>> {
+    fn digest(&self, file: &mut File, size: u64) -> std::io::Result<Option<(ContentDigest, u64)>> {
         let limit = self.options.max_file_bytes;
         match self.blobs {
             Some(blobs) => blobs.put_file(file, size, limit),
             None => {
-                let (digest, size) = Digest::of_reader(file.take(limit + 1))?;
+                let (digest, size) = ContentDigest::of_reader(file.take(limit + 1))?;
                 Ok((size <= limit).then_some((digest, size)))
             }
         }
@@ -153,7 +158,7 @@ mod tests {
     use super::{Scan, Scanned};
     use crate::stat_cache::{self, StatCache};
     use crate::workspace_tree::WorkspaceTree;
-    use crate::{CaptureOptions, Store};
+    use crate::{CaptureOptions, CheckpointStore};
 
     /// Scans at a time when everything has long been settled.
     fn scan(tree: &WorkspaceTree, cache: &StatCache) -> Scanned {
@@ -173,7 +178,7 @@ mod tests {
         for name in names {
             fs::write(workspace.join(name), name).unwrap();
         }
-        let store = Store::open(&folder.path().join("s")).unwrap();
+        let store = CheckpointStore::open(&folder.path().join("s")).unwrap();
         let checkpoint = store.capture(&workspace, &CaptureOptions::default()).unwrap();
         let tree = store.tree(&workspace).unwrap();
         let first = scan(&tree, &StatCache::default());

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::codec::{Reader, Writer, sum};
-use crate::digest::{CheckpointId, Digest};
-use crate::files::Files;
-use crate::workspace_tree::Stamp;
+use crate::codec::{FieldReader, FieldWriter, sum};
+use crate::digest::{CheckpointDigest, ContentDigest};
+use crate::files::StoreFiles;
+use crate::workspace_tree::FileStamp;
 
 const HEADER: &[u8] = b"ostler stats 1\n";
 const NAME: &str = "stats";
@@ -24,23 +24,23 @@ const TICK: i64 = 2;
 #[derive(Debug, Default)]
 pub(crate) struct StatCache {
     /// The checkpoint in which the digests stand.
-    pub(crate) checkpoint: Option<CheckpointId>,
-    entries: HashMap<Vec<u8>, (Stamp, Digest)>,
+    pub(crate) checkpoint: Option<CheckpointDigest>,
+    entries: HashMap<Vec<u8>, (FileStamp, ContentDigest)>,
 }
 
 impl StatCache {
     /// What was written for a workspace, or nothing.
-    pub(crate) fn read(files: &Files, workspace: &Path) -> StatCache {
+    pub(crate) fn read(files: &StoreFiles, workspace: &Path) -> StatCache {
         StatCache::try_read(files, workspace).unwrap_or_default()
     }
 
-    fn try_read(files: &Files, workspace: &Path) -> Option<StatCache> {
+    fn try_read(files: &StoreFiles, workspace: &Path) -> Option<StatCache> {
         let bytes = std::fs::read(files.workspace(workspace).join(NAME)).ok()?;
-        let mut reader = Reader(bytes.strip_prefix(HEADER)?);
+        let mut reader = FieldReader(bytes.strip_prefix(HEADER)?);
         if reader.u64()? != sum(reader.0) || reader.path()? != workspace {
             return None;
         }
-        let checkpoint = CheckpointId(reader.digest()?);
+        let checkpoint = CheckpointDigest(reader.digest()?);
         if !files.manifest(checkpoint).exists() {
             return None;
         }
@@ -48,7 +48,7 @@ impl StatCache {
         let mut entries = HashMap::with_capacity(count.min(reader.0.len() / 64));
         for _ in 0..count {
             let path = reader.bytes()?.to_owned();
-            let stamp = Stamp {
+            let stamp = FileStamp {
                 device: reader.u64()?,
                 inode: reader.u64()?,
                 size: reader.u64()?,
@@ -62,7 +62,7 @@ impl StatCache {
     }
 
     /// The digest of a file, if its stamp is the one that it had.
-    pub(crate) fn get(&self, path: &Path, stamp: &Stamp) -> Option<Digest> {
+    pub(crate) fn get(&self, path: &Path, stamp: &FileStamp) -> Option<ContentDigest> {
         let (known, digest) = self.entries.get(path.as_os_str().as_bytes())?;
         (known == stamp).then_some(*digest)
     }
@@ -75,12 +75,12 @@ impl StatCache {
 /// Writes what is now known of a workspace. Without it everything is read again, so a failure is none
 /// of the caller's.
 pub(crate) fn write<'a>(
-    files: &Files,
+    files: &StoreFiles,
     workspace: &Path,
-    checkpoint: CheckpointId,
-    entries: impl ExactSizeIterator<Item = (&'a Path, Stamp, Digest)>,
+    checkpoint: CheckpointDigest,
+    entries: impl ExactSizeIterator<Item = (&'a Path, FileStamp, ContentDigest)>,
 ) {
-    let mut body = Writer::default();
+    let mut body = FieldWriter::default();
     body.path(workspace);
     body.digest(&checkpoint.0);
     body.count(entries.len());
@@ -96,24 +96,24 @@ pub(crate) fn write<'a>(
         body.u32(stamp.changed.1);
         body.digest(&digest);
     }
-    let mut whole = Writer(HEADER.to_vec());
+    let mut whole = FieldWriter(HEADER.to_vec());
     whole.u64(sum(&body.0));
     whole.0.extend_from_slice(&body.0);
     let _ = files.replace(&files.workspace(workspace).join(NAME), &whole.0, false);
 }
 
 /// Whether a file changed long enough before `now` that any later change is bound to show.
-pub(crate) fn is_settled(stamp: &Stamp, now: i64) -> bool {
+pub(crate) fn is_settled(stamp: &FileStamp, now: i64) -> bool {
     stamp.modified.0.max(stamp.changed.0) < now - TICK
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Stamp, is_settled};
+    use super::{FileStamp, is_settled};
 
     #[test]
     fn a_file_changed_within_the_tick_of_its_capture_is_not_trusted() {
-        let stamp = |modified, changed| Stamp {
+        let stamp = |modified, changed| FileStamp {
             device: 1,
             inode: 1,
             size: 1,

@@ -8,26 +8,27 @@ use std::time::SystemTime;
 
 use crate::blobs::{BlobError, Blobs};
 use crate::capture::{CaptureOptions, Checkpoint, capture};
-use crate::check::{Checked, check};
-use crate::diff::{Against, FileChange, diff};
-use crate::digest::{CheckpointId, Digest};
+use crate::check::{StoreCheck, check};
+use crate::diff::{CheckpointFileChange, DiffTarget, diff};
+use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
-use crate::files::{Files, read_if_there, remove_if_there};
+use crate::files::{StoreFiles, read_if_there, remove_if_there};
 use crate::hunks::restore_hunks;
-use crate::leases::{Changing, Leases, Undoing};
-use crate::manifest::{Head, LeftOut, Manifest, is_sorted, read_page};
-use crate::prune::{Limits, Pruned, prune};
+use crate::leases::{ChangeLease, UndoLease, WorkspaceLeases};
+use crate::manifest::{LeftOut, Manifest, ManifestHead, is_sorted, read_page};
+use crate::prune::{PruneReport, StoreLimits, prune};
 use crate::restore::{
-    Interrupted, RestoreOptions, Restored, Span, clean_interrupted, interrupted, restore, undo,
+    InterruptedRestore, RestoreOptions, RestoreReport, TurnCheckpoints, clean_interrupted, interrupted,
+    restore, undo,
 };
-use crate::upkeep::{InUse, Upkeep};
-use crate::workspace_tree::{PathRules, ProtectedName, WorkspaceTree};
+use crate::upkeep::{CheckpointUse, PruneSchedule};
+use crate::workspace_tree::{PathRules, ProtectedNameFn, WorkspaceTree};
 
 /// The checkpoints of a data directory. One process has it open at a time; its threads may use it at
 /// the same time. All calls block, so an async caller gives them a thread of their own.
 #[derive(Debug)]
-pub struct Store {
-    pub(crate) files: Arc<Files>,
+pub struct CheckpointStore {
+    pub(crate) files: Arc<StoreFiles>,
     pub(crate) blobs: Blobs,
     /// Held for reading by whatever relies on checkpoints that exist, for writing while some are
     /// taken away.
@@ -35,39 +36,39 @@ pub struct Store {
     /// Held while a workspace is being changed.
     restoring: Mutex<()>,
     rules: PathRules,
-    leases: Leases,
-    pub(crate) upkeep: Upkeep,
+    leases: WorkspaceLeases,
+    pub(crate) upkeep: PruneSchedule,
 }
 
-impl Store {
+impl CheckpointStore {
     /// Opens the store in a directory of its own, which is made where there is none.
-    pub fn open(directory: &Path) -> Result<Store, Error> {
-        Store::open_leaving_alone(directory, &[])
+    pub fn open(directory: &Path) -> Result<CheckpointStore, Error> {
+        CheckpointStore::open_leaving_alone(directory, &[])
     }
 
     /// Opens the store, and takes some directories for no part of any workspace that happens to hold
     /// them: the daemon's own, whose logs no undo may touch. The store's directory always is one.
-    pub fn open_leaving_alone(directory: &Path, left_alone: &[&Path]) -> Result<Store, Error> {
-        let mut files = Files::open(directory)?;
+    pub fn open_leaving_alone(directory: &Path, left_alone: &[&Path]) -> Result<CheckpointStore, Error> {
+        let mut files = StoreFiles::open(directory)?;
         left_alone.iter().for_each(|directory| files.leave_alone(directory));
         let files = Arc::new(files);
         let blobs = Blobs::new(Arc::clone(&files));
-        Ok(Store {
+        Ok(CheckpointStore {
             files,
             blobs,
             gate: RwLock::default(),
             restoring: Mutex::default(),
             rules: PathRules::default(),
-            leases: Leases::default(),
-            upkeep: Upkeep::default(),
+            leases: WorkspaceLeases::default(),
+            upkeep: PruneSchedule::default(),
         })
     }
 
     /// The same with a way to tell what only holds a place in a workspace while programs run. It is asked,
     /// by absolute path, of what is empty or next to it. Such things are never captured, removed or made.
     #[must_use]
-    pub fn with_placeholders(self, is_placeholder: fn(&Path) -> bool) -> Store {
-        Store { rules: PathRules { is_placeholder, ..self.rules }, ..self }
+    pub fn with_placeholders(self, is_placeholder: fn(&Path) -> bool) -> CheckpointStore {
+        CheckpointStore { rules: PathRules { is_placeholder, ..self.rules }, ..self }
     }
 
     /// The same with a rule of which paths nobody writes for a model. It is asked with the workspace, absolute and
@@ -75,17 +76,17 @@ impl Store {
     /// captured and compared like others, but no restore makes, changes or removes one, forced or not: they are
     /// listed in [`Restored::protected`].
     #[must_use]
-    pub fn with_protected_names(self, protected_name: ProtectedName) -> Store {
-        Store { rules: PathRules { protected_name, ..self.rules }, ..self }
+    pub fn with_protected_names(self, protected_name: ProtectedNameFn) -> CheckpointStore {
+        CheckpointStore { rules: PathRules { protected_name, ..self.rules }, ..self }
     }
 
     /// Takes part in changing a workspace, together with others who do; waits while an undo runs in it.
-    pub async fn changing(&self, workspace: &Path) -> Changing {
+    pub async fn changing(&self, workspace: &Path) -> ChangeLease {
         self.leases.changing(workspace).await
     }
 
     /// Has a workspace alone, to undo something in it; waits for those who change it.
-    pub async fn undoing(&self, workspace: &Path) -> Undoing {
+    pub async fn undoing(&self, workspace: &Path) -> UndoLease {
         self.leases.undoing(workspace).await
     }
 
@@ -98,7 +99,7 @@ impl Store {
     }
 
     /// The checkpoint of an id.
-    pub fn find(&self, id: CheckpointId) -> Result<Checkpoint, Error> {
+    pub fn find(&self, id: CheckpointDigest) -> Result<Checkpoint, Error> {
         let _gate = self.reading();
         self.head(id).map(|head| Checkpoint::new(id, &head))
     }
@@ -111,7 +112,7 @@ impl Store {
 
     /// What is different between a checkpoint and a later one, or the workspace as it is now; sorted
     /// by path. What git ignored at the time of `from` is no difference.
-    pub fn diff(&self, from: &Checkpoint, to: Against<'_>) -> Result<Vec<FileChange>, Error> {
+    pub fn diff(&self, from: &Checkpoint, to: DiffTarget<'_>) -> Result<Vec<CheckpointFileChange>, Error> {
         let _gate = self.reading();
         diff(self, from, to)
     }
@@ -126,7 +127,7 @@ impl Store {
         to: &Checkpoint,
         since: Option<&Checkpoint>,
         options: &RestoreOptions,
-    ) -> Result<Restored, Error> {
+    ) -> Result<RestoreReport, Error> {
         let (_gate, _restoring) = (self.reading(), self.restoring());
         restore(self, workspace, to, since, options)
     }
@@ -138,9 +139,9 @@ impl Store {
     pub fn undo(
         &self,
         workspace: &Path,
-        newest_first: &[Span<'_>],
+        newest_first: &[TurnCheckpoints<'_>],
         options: &RestoreOptions,
-    ) -> Result<Restored, Error> {
+    ) -> Result<RestoreReport, Error> {
         let (_gate, _restoring) = (self.reading(), self.restoring());
         undo(self, workspace, newest_first, options)
     }
@@ -155,14 +156,14 @@ impl Store {
         to: &Checkpoint,
         since: Option<&Checkpoint>,
         hunks: &[usize],
-    ) -> Result<Restored, Error> {
+    ) -> Result<RestoreReport, Error> {
         let (_gate, _restoring) = (self.reading(), self.restoring());
         restore_hunks(self, workspace, path, to, since, hunks)
     }
 
     /// The restore of a workspace that was cut short, if there is one: calling [`Store::restore`] with
     /// the same checkpoints completes it.
-    pub fn interrupted(&self, workspace: &Path) -> Result<Option<Interrupted>, Error> {
+    pub fn interrupted(&self, workspace: &Path) -> Result<Option<InterruptedRestore>, Error> {
         interrupted(self, workspace)
     }
 
@@ -175,12 +176,12 @@ impl Store {
     }
 
     /// Keeps a checkpoint from being removed for as long as somebody works with it.
-    pub fn in_use(&self, id: CheckpointId) -> InUse {
+    pub fn in_use(&self, id: CheckpointDigest) -> CheckpointUse {
         self.upkeep.in_use(id)
     }
 
     /// Keeps a checkpoint from being removed by [`Store::prune`].
-    pub fn pin(&self, id: CheckpointId) -> Result<(), Error> {
+    pub fn pin(&self, id: CheckpointDigest) -> Result<(), Error> {
         let _gate = self.reading();
         self.head(id)?;
         let pin = self.files.pin(id);
@@ -190,7 +191,7 @@ impl Store {
     }
 
     /// Lets a checkpoint be removed again.
-    pub fn unpin(&self, id: CheckpointId) -> Result<(), Error> {
+    pub fn unpin(&self, id: CheckpointDigest) -> Result<(), Error> {
         let pin = self.files.pin(id);
         remove_if_there(&pin).map_err(|error| Error::io("Cannot unpin a checkpoint at", &pin, error))?;
         Ok(())
@@ -198,14 +199,14 @@ impl Store {
 
     /// Removes the oldest checkpoints until the store is within its limits, and what only they used.
     /// Captures may go on at the same time.
-    pub fn prune(&self, limits: &Limits, now: SystemTime) -> Result<Pruned, Error> {
+    pub fn prune(&self, limits: &StoreLimits, now: SystemTime) -> Result<PruneReport, Error> {
         self.upkeep.pruned(now);
         prune(self, limits, now)
     }
 
     /// Prunes if that is due: something was captured, and the last time is ten minutes ago or a good part
     /// of what a store may hold has been written since.
-    pub fn prune_if_due(&self, limits: &Limits, now: SystemTime) -> Result<Option<Pruned>, Error> {
+    pub fn prune_if_due(&self, limits: &StoreLimits, now: SystemTime) -> Result<Option<PruneReport>, Error> {
         if self.upkeep.is_due(now, self.blobs.written(), limits.max_bytes) {
             self.blobs.forget_written();
             self.prune(limits, now).map(Some)
@@ -215,7 +216,7 @@ impl Store {
     }
 
     /// Reads all that is stored, and says which checkpoints cannot be restored and why.
-    pub fn check(&self) -> Result<Checked, Error> {
+    pub fn check(&self) -> Result<StoreCheck, Error> {
         let _gate = self.reading();
         check(self)
     }
@@ -238,19 +239,19 @@ impl Store {
     }
 
     /// What the head of a checkpoint says.
-    pub(crate) fn head(&self, id: CheckpointId) -> Result<Head, Error> {
+    pub(crate) fn head(&self, id: CheckpointDigest) -> Result<ManifestHead, Error> {
         let path = self.files.manifest(id);
         let bytes = read_if_there(&path).map_err(|error| Error::io("Cannot read", &path, error))?;
         let bytes = bytes.ok_or(Error::NotFound(id))?;
         let damaged = || Error::Damaged { checkpoint: id, what: "its manifest is torn".to_owned() };
-        if Digest::of(&bytes) != id.0 {
+        if ContentDigest::of(&bytes) != id.0 {
             return Err(damaged());
         }
-        Head::read(&bytes).ok_or_else(damaged)
+        ManifestHead::read(&bytes).ok_or_else(damaged)
     }
 
     /// All that a checkpoint lists.
-    pub(crate) fn manifest(&self, id: CheckpointId) -> Result<Manifest, Error> {
+    pub(crate) fn manifest(&self, id: CheckpointDigest) -> Result<Manifest, Error> {
         let head = self.head(id)?;
         let mut entries = Vec::new();
         for page in &head.pages {
@@ -266,7 +267,11 @@ impl Store {
     }
 
     /// A blob that a checkpoint needs.
-    pub(crate) fn blob(&self, checkpoint: CheckpointId, digest: &Digest) -> Result<Vec<u8>, Error> {
+    pub(crate) fn blob(
+        &self,
+        checkpoint: CheckpointDigest,
+        digest: &ContentDigest,
+    ) -> Result<Vec<u8>, Error> {
         self.blobs.read(digest).map_err(|error| match error {
             BlobError::Damaged(what) => Error::Damaged { checkpoint, what },
             BlobError::Io(source) => Error::io("Cannot read", &self.files.blob(digest), source),
@@ -274,12 +279,12 @@ impl Store {
     }
 
     /// All checkpoints there are, and which are pinned, in no order.
-    pub(crate) fn ids(&self) -> Result<(Vec<CheckpointId>, HashSet<CheckpointId>), Error> {
-        let list = |directory: &Path| -> std::io::Result<Vec<CheckpointId>> {
+    pub(crate) fn ids(&self) -> Result<(Vec<CheckpointDigest>, HashSet<CheckpointDigest>), Error> {
+        let list = |directory: &Path| -> std::io::Result<Vec<CheckpointDigest>> {
             let mut ids = Vec::new();
             for file in std::fs::read_dir(directory)? {
                 // Whatever has no such name was put there by somebody else, and is left alone.
-                ids.extend(file?.file_name().to_str().and_then(|name| name.parse::<CheckpointId>().ok()));
+                ids.extend(file?.file_name().to_str().and_then(|name| name.parse::<CheckpointDigest>().ok()));
             }
             Ok(ids)
         };

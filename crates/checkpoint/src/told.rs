@@ -1,17 +1,19 @@
 //! How a change is told to clients and in the log: with paths that are text, and without what only restoring needs.
 
-use crate::diff::{ChangeKind, FileChange};
+use crate::diff::{CheckpointChangeKind, CheckpointFileChange};
 
-impl From<FileChange> for ostler_types::FileChange {
-    fn from(change: FileChange) -> ostler_types::FileChange {
+impl From<CheckpointFileChange> for ostler_types::FileChange {
+    fn from(change: CheckpointFileChange) -> ostler_types::FileChange {
         use ostler_types::ChangeKind as Told;
         let (kind, from) = match change.kind {
-            ChangeKind::Added => (Told::Added, None),
-            ChangeKind::Deleted => (Told::Deleted, None),
-            ChangeKind::Modified => (Told::Modified, None),
-            ChangeKind::Renamed { from } => (Told::Renamed, Some(from.to_string_lossy().into_owned())),
-            ChangeKind::ModeChanged => (Told::ModeChanged, None),
-            ChangeKind::TypeChanged => (Told::TypeChanged, None),
+            CheckpointChangeKind::Added => (Told::Added, None),
+            CheckpointChangeKind::Deleted => (Told::Deleted, None),
+            CheckpointChangeKind::Modified => (Told::Modified, None),
+            CheckpointChangeKind::Renamed { from } => {
+                (Told::Renamed, Some(from.to_string_lossy().into_owned()))
+            }
+            CheckpointChangeKind::ModeChanged => (Told::ModeChanged, None),
+            CheckpointChangeKind::TypeChanged => (Told::TypeChanged, None),
         };
         ostler_types::FileChange {
             path: change.path.to_string_lossy().into_owned(),

@@ -12,15 +12,15 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The paths of an index, sorted.
 #[derive(Debug, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedPaths {
     /// The way from the repository's root to the workspace, with a slash if there is any.
     prefix: Vec<u8>,
     paths: Vec<Vec<u8>>,
 }
 
-impl Tracked {
+impl TrackedPaths {
     /// Reads the index of a repository.
-    pub(crate) fn read(root: &Path, workspace: &Path) -> Tracked {
+    pub(crate) fn read(root: &Path, workspace: &Path) -> TrackedPaths {
         let below = workspace.strip_prefix(root).unwrap_or(Path::new("")).as_os_str().as_bytes();
         let mut prefix = below.to_vec();
         if !prefix.is_empty() {
@@ -34,7 +34,7 @@ impl Tracked {
             });
         }
         paths.sort_unstable();
-        Tracked { prefix, paths }
+        TrackedPaths { prefix, paths }
     }
 
     /// Whether a path, relative to the workspace, is tracked or holds something that is.
@@ -67,12 +67,12 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    use super::Tracked;
+    use super::TrackedPaths;
 
     #[test]
     fn paths_and_their_directories_are_tracked() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!Tracked::read(folder.path(), folder.path()).has(Path::new("a")), "there is no index");
+        assert!(!TrackedPaths::read(folder.path(), folder.path()).has(Path::new("a")), "there is no index");
         for path in ["a", "a.b", "dir/one", "dir/two three", "sub/dir/x"] {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -82,14 +82,14 @@ mod tests {
             let output = Command::new("git").arg("-C").arg(folder.path()).args(arguments).output().unwrap();
             assert!(output.status.success(), "{output:?}");
         }
-        let tracked = Tracked::read(folder.path(), folder.path());
+        let tracked = TrackedPaths::read(folder.path(), folder.path());
         for there in ["a", "a.b", "dir", "dir/one", "dir/two three", "sub", "sub/dir"] {
             assert!(tracked.has(Path::new(there)), "{there}");
         }
         for not in ["b", "di", "dir/on", "dir/one/x", "x"] {
             assert!(!tracked.has(Path::new(not)), "{not}");
         }
-        let below = Tracked::read(folder.path(), &folder.path().join("sub"));
+        let below = TrackedPaths::read(folder.path(), &folder.path().join("sub"));
         assert!(below.has(Path::new("dir/x")) && !below.has(Path::new("sub/dir/x")));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::digest::CheckpointId;
+use crate::digest::CheckpointDigest;
 
 /// How long after the last time a store is pruned again.
 const EVERY: Duration = Duration::from_secs(10 * 60);
@@ -14,23 +14,23 @@ const SHARE: u64 = 8;
 
 /// What is known of a store's upkeep. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Upkeep(Arc<Mutex<State>>);
+pub(crate) struct PruneSchedule(Arc<Mutex<PruneScheduleState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct PruneScheduleState {
     captured: bool,
     pruned: Option<SystemTime>,
-    in_use: HashMap<CheckpointId, usize>,
+    in_use: HashMap<CheckpointDigest, usize>,
 }
 
 /// Keeps a checkpoint until it is dropped.
 #[derive(Debug)]
-pub struct InUse {
-    id: CheckpointId,
-    upkeep: Upkeep,
+pub struct CheckpointUse {
+    id: CheckpointDigest,
+    upkeep: PruneSchedule,
 }
 
-impl Upkeep {
+impl PruneSchedule {
     pub(crate) fn captured(&self) {
         self.state().captured = true;
     }
@@ -47,22 +47,22 @@ impl Upkeep {
         state.captured && (written >= max_bytes / SHARE || since.is_none_or(|since| since >= EVERY))
     }
 
-    pub(crate) fn in_use(&self, id: CheckpointId) -> InUse {
+    pub(crate) fn in_use(&self, id: CheckpointDigest) -> CheckpointUse {
         *self.state().in_use.entry(id).or_default() += 1;
-        InUse { id, upkeep: self.clone() }
+        CheckpointUse { id, upkeep: self.clone() }
     }
 
     /// The checkpoints that somebody works with.
-    pub(crate) fn all_in_use(&self) -> Vec<CheckpointId> {
+    pub(crate) fn all_in_use(&self) -> Vec<CheckpointDigest> {
         self.state().in_use.keys().copied().collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PruneScheduleState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for InUse {
+impl Drop for CheckpointUse {
     fn drop(&mut self) {
         let mut state = self.upkeep.state();
         if let Some(count) = state.in_use.get_mut(&self.id) {

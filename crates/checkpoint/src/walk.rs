@@ -16,32 +16,32 @@ use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::manifest::{Manifest, Node, Reason};
-use crate::rules::{FILE, Standing, exclude_of, repository_of};
-use crate::tracked::Tracked;
-use crate::workspace_tree::{MAX_PLACEHOLDER_BYTES, Stamp, WorkspaceTree};
+use crate::manifest::{LeftOutReason, Manifest, ManifestNode};
+use crate::rules::{DirectoryIgnoreState, FILE, exclude_of, repository_of};
+use crate::tracked::TrackedPaths;
+use crate::workspace_tree::{FileStamp, MAX_PLACEHOLDER_BYTES, WorkspaceTree};
 
 /// What a walk found, sorted by the bytes of the paths.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct ScanListing {
+    pub(crate) entries: Vec<ScanEntry>,
     pub(crate) repositories: Vec<PathBuf>,
 }
 
 /// One path.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ScanEntry {
     pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ScanEntryKind,
 }
 
 /// What is at a path.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ScanEntryKind {
     /// A regular file, still to be read.
-    File(Stamp),
+    File(FileStamp),
     /// All else is known at once.
-    Known(Node),
+    Known(ManifestNode),
 }
 
 /// Walks all of a workspace but the directories in `left_alone`. Paths of `covered` are taken even
@@ -51,16 +51,16 @@ pub(crate) fn walk(
     max_entries: usize,
     covered: Option<&Manifest>,
     left_alone: &[PathBuf],
-) -> Result<Found, Error> {
-    let above = Standing::of_workspace(tree.path());
-    let queue = WalkQueue::new(Job { path: PathBuf::new(), ignored: false, above: above.clone() });
+) -> Result<ScanListing, Error> {
+    let above = DirectoryIgnoreState::of_workspace(tree.path());
+    let queue = WalkQueue::new(ScanWalkJob { path: PathBuf::new(), ignored: false, above: above.clone() });
     let tracked = match repository_of(tree.path()) {
-        Some(root) if above.in_repository() => Tracked::read(root, tree.path()),
-        Some(_) | None => Tracked::default(),
+        Some(root) if above.in_repository() => TrackedPaths::read(root, tree.path()),
+        Some(_) | None => TrackedPaths::default(),
     };
-    let walk = Walk { tree, covered, left_alone, tracked, max_entries, seen: AtomicUsize::new(0), queue };
+    let walk = ScanWalk { tree, covered, left_alone, tracked, max_entries, seen: AtomicUsize::new(0), queue };
     let results = in_threads(|| {
-        let mut found = Found::default();
+        let mut found = ScanListing::default();
         let mut result = Ok(());
         while let Some((job, _visiting)) = walk.queue.next() {
             // The others are let run dry: what is in the queue is not visited after a failure.
@@ -73,7 +73,7 @@ pub(crate) fn walk(
     if walk.is_over() {
         return Err(Error::TooManyFiles { limit: max_entries });
     }
-    let mut all = Found::default();
+    let mut all = ScanListing::default();
     for found in results {
         let found = found?;
         all.entries.extend(found.entries);
@@ -87,17 +87,17 @@ pub(crate) fn walk(
     Ok(all)
 }
 
-struct Walk<'a> {
+struct ScanWalk<'a> {
     tree: &'a WorkspaceTree,
     covered: Option<&'a Manifest>,
     left_alone: &'a [PathBuf],
-    tracked: Tracked,
+    tracked: TrackedPaths,
     max_entries: usize,
     seen: AtomicUsize,
-    queue: WalkQueue<Job>,
+    queue: WalkQueue<ScanWalkJob>,
 }
 
-impl Walk<'_> {
+impl ScanWalk<'_> {
     fn is_over(&self) -> bool {
         self.seen.load(Ordering::Relaxed) > self.max_entries
     }
@@ -107,7 +107,7 @@ impl Walk<'_> {
         self.tracked.has(path) || self.covered.is_some_and(|covered| covered.get(path).is_some())
     }
 
-    fn visit(&self, job: &Job, found: &mut Found) -> Result<(), Error> {
+    fn visit(&self, job: &ScanWalkJob, found: &mut ScanListing) -> Result<(), Error> {
         let is_root = job.path.as_os_str().is_empty();
         let cannot = |errno: Errno| Error::io("Cannot read", &self.tree.path().join(&job.path), errno);
         let listed = self.tree.directory(&job.path).and_then(|directory| {
@@ -120,8 +120,9 @@ impl Walk<'_> {
             // It went away, or became something else, since its name was read.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(Errno::ACCESS | Errno::PERM | Errno::NAMETOOLONG) => {
-                let node = Node::LeftOut { reason: Reason::Unreadable, size: 0, modified: (0, 0) };
-                found.entries.push(Entry { path: job.path.clone(), kind: Kind::Known(node) });
+                let node =
+                    ManifestNode::LeftOut { reason: LeftOutReason::Unreadable, size: 0, modified: (0, 0) };
+                found.entries.push(ScanEntry { path: job.path.clone(), kind: ScanEntryKind::Known(node) });
                 return Ok(());
             }
             Err(errno) => return Err(cannot(errno)),
@@ -136,8 +137,8 @@ impl Walk<'_> {
             if stat.st_nlink == 0 {
                 return Ok(());
             }
-            let node = Node::Directory { mode: stat.st_mode & 0o7777 };
-            found.entries.push(Entry { path: job.path.clone(), kind: Kind::Known(node) });
+            let node = ManifestNode::Directory { mode: stat.st_mode & 0o7777 };
+            found.entries.push(ScanEntry { path: job.path.clone(), kind: ScanEntryKind::Known(node) });
         }
         for (name, kind) in names.into_iter().filter(|(name, _)| !is_git(name)) {
             let path = job.path.join(&name);
@@ -150,31 +151,33 @@ impl Walk<'_> {
                 return Ok(());
             }
             if is_directory {
-                self.queue.add(Job { path, ignored, above: standing.clone() });
+                self.queue.add(ScanWalkJob { path, ignored, above: standing.clone() });
             } else if let Some(kind) = look(&directory, &name)
                 && !self.is_placeholder(&path, &kind)
             {
-                found.entries.push(Entry { path, kind });
+                found.entries.push(ScanEntry { path, kind });
             }
         }
         Ok(())
     }
 
-    fn is_placeholder(&self, path: &Path, kind: &Kind) -> bool {
+    fn is_placeholder(&self, path: &Path, kind: &ScanEntryKind) -> bool {
         match kind {
-            Kind::File(stamp) => stamp.size <= MAX_PLACEHOLDER_BYTES && self.tree.is_placeholder(path),
-            Kind::Known(_) => false,
+            ScanEntryKind::File(stamp) => {
+                stamp.size <= MAX_PLACEHOLDER_BYTES && self.tree.is_placeholder(path)
+            }
+            ScanEntryKind::Known(_) => false,
         }
     }
 
     /// How the directory stands to git, and whether it is a repository of its own.
     fn standing(
         &self,
-        job: &Job,
+        job: &ScanWalkJob,
         directory: &OwnedFd,
         names: &[(OsString, FileType)],
-        found: &mut Found,
-    ) -> Standing {
+        found: &mut ScanListing,
+    ) -> DirectoryIgnoreState {
         let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
         let is_root = job.path.as_os_str().is_empty();
         let exclude = (has(".git") && !is_root).then(|| exclude_of(self.tree, &job.path));
@@ -209,24 +212,24 @@ pub(crate) fn names(directory: &OwnedFd) -> Result<Vec<(OsString, FileType)>, Er
 }
 
 /// What a name that is no directory stands for; nothing if it went away.
-fn look(directory: &OwnedFd, name: &OsStr) -> Option<Kind> {
+fn look(directory: &OwnedFd, name: &OsStr) -> Option<ScanEntryKind> {
     let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let stamp = Stamp::of(&stat);
+    let stamp = FileStamp::of(&stat);
     Some(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File(stamp),
-        FileType::Symlink => Kind::Known(match readlinkat(directory, name, Vec::new()) {
-            Ok(target) => Node::Link { target: target.into_bytes() },
-            Err(_) => stamp.left_out(Reason::Unreadable),
+        FileType::RegularFile => ScanEntryKind::File(stamp),
+        FileType::Symlink => ScanEntryKind::Known(match readlinkat(directory, name, Vec::new()) {
+            Ok(target) => ManifestNode::Link { target: target.into_bytes() },
+            Err(_) => stamp.left_out(LeftOutReason::Unreadable),
         }),
         // It has become a directory since its name was read; what is in it came later than the capture.
         FileType::Directory => return None,
-        _ => Kind::Known(stamp.left_out(Reason::Special)),
+        _ => ScanEntryKind::Known(stamp.left_out(LeftOutReason::Special)),
     })
 }
 
 /// A directory that is still to be visited.
-struct Job {
+struct ScanWalkJob {
     path: PathBuf,
     ignored: bool,
-    above: Standing,
+    above: DirectoryIgnoreState,
 }

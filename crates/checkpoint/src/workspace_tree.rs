@@ -10,13 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_workspace_fs::{ReadError, Tree, read_listed};
+use ostler_workspace_fs::{ReadError, RootedTree, read_listed};
 use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
 use rustix::io::Errno;
 
-use crate::digest::Digest;
+use crate::digest::ContentDigest;
 use crate::error::Error;
-use crate::manifest::{Node, Reason};
+use crate::manifest::{LeftOutReason, ManifestNode};
 
 /// No placeholder is larger.
 pub(crate) const MAX_PLACEHOLDER_BYTES: u64 = 16;
@@ -24,7 +24,7 @@ pub(crate) const MAX_PLACEHOLDER_BYTES: u64 = 16;
 /// An open workspace.
 #[derive(Debug)]
 pub(crate) struct WorkspaceTree {
-    tree: Tree,
+    tree: RootedTree,
     path: PathBuf,
     rules: PathRules,
 }
@@ -37,7 +37,7 @@ pub(crate) struct PathRules {
     pub(crate) is_placeholder: fn(&Path) -> bool,
     /// The protected name for which a path must stay as it is; by the workspace, absolute and without
     /// links, and the path in it.
-    pub(crate) protected_name: ProtectedName,
+    pub(crate) protected_name: ProtectedNameFn,
 }
 
 impl fmt::Debug for PathRules {
@@ -49,7 +49,7 @@ impl fmt::Debug for PathRules {
 /// Finds the protected name for which a path must stay as it is.
 ///
 /// By the workspace, the path in it, and whether the path is to be removed.
-pub type ProtectedName = Arc<dyn Fn(&Path, &Path, bool) -> Option<&'static str> + Send + Sync>;
+pub type ProtectedNameFn = Arc<dyn Fn(&Path, &Path, bool) -> Option<&'static str> + Send + Sync>;
 
 impl Default for PathRules {
     fn default() -> PathRules {
@@ -59,7 +59,7 @@ impl Default for PathRules {
 
 /// By what a file is told from what it was: the kernel changes one of these with the content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) size: u64,
@@ -74,7 +74,7 @@ impl WorkspaceTree {
     pub(crate) fn open(path: &Path, rules: PathRules) -> Result<WorkspaceTree, Error> {
         let cannot = |error: io::Error| Error::io("The workspace cannot be opened:", path, error);
         let path = std::fs::canonicalize(path).map_err(cannot)?;
-        let tree = Tree::open(&path).map_err(|errno| match errno {
+        let tree = RootedTree::open(&path).map_err(|errno| match errno {
             Errno::NOSYS | Errno::PERM => cannot(io::ErrorKind::Unsupported.into()),
             other => cannot(other.into()),
         })?;
@@ -114,7 +114,11 @@ impl WorkspaceTree {
 
     /// What is at a path now, and by what its change would be told. A link on the way means that there
     /// is nothing: what lies behind it is not the workspace's. Nor is a placeholder.
-    pub(crate) fn look(&self, path: &Path, max_file_bytes: u64) -> Result<Option<(Node, Stamp)>, Error> {
+    pub(crate) fn look(
+        &self,
+        path: &Path,
+        max_file_bytes: u64,
+    ) -> Result<Option<(ManifestNode, FileStamp)>, Error> {
         let cannot = |errno: Errno| Error::io("Cannot look at", &self.path.join(path), errno);
         let (parent, name) = match self.parent(path) {
             Ok(found) => found,
@@ -126,26 +130,26 @@ impl WorkspaceTree {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(errno) => return Err(cannot(errno)),
         };
-        let stamp = Stamp::of(&stat);
+        let stamp = FileStamp::of(&stat);
         if self.is_placeholder(path) {
             return Ok(None);
         }
         let node = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Node::Directory { mode: stamp.mode },
+            FileType::Directory => ManifestNode::Directory { mode: stamp.mode },
             FileType::Symlink => match readlinkat(&parent, name, Vec::new()) {
-                Ok(target) => Node::Link { target: target.into_bytes() },
-                Err(_) => stamp.left_out(Reason::Unreadable),
+                Ok(target) => ManifestNode::Link { target: target.into_bytes() },
+                Err(_) => stamp.left_out(LeftOutReason::Unreadable),
             },
-            FileType::RegularFile if stamp.size > max_file_bytes => stamp.left_out(Reason::TooLarge),
+            FileType::RegularFile if stamp.size > max_file_bytes => stamp.left_out(LeftOutReason::TooLarge),
             FileType::RegularFile => match read_listed(&parent, Path::new(name)) {
-                Ok((file, _)) => match Digest::of_reader(io::Read::take(file, max_file_bytes + 1)) {
-                    Ok((_, size)) if size > max_file_bytes => stamp.left_out(Reason::TooLarge),
-                    Ok((digest, size)) => Node::File { mode: stamp.mode, size, digest },
-                    Err(_) => stamp.left_out(Reason::Unreadable),
+                Ok((file, _)) => match ContentDigest::of_reader(io::Read::take(file, max_file_bytes + 1)) {
+                    Ok((_, size)) if size > max_file_bytes => stamp.left_out(LeftOutReason::TooLarge),
+                    Ok((digest, size)) => ManifestNode::File { mode: stamp.mode, size, digest },
+                    Err(_) => stamp.left_out(LeftOutReason::Unreadable),
                 },
-                Err(_) => stamp.left_out(Reason::Unreadable),
+                Err(_) => stamp.left_out(LeftOutReason::Unreadable),
             },
-            _ => stamp.left_out(Reason::Special),
+            _ => stamp.left_out(LeftOutReason::Special),
         };
         Ok(Some((node, stamp)))
     }
@@ -157,9 +161,9 @@ impl AsFd for WorkspaceTree {
     }
 }
 
-impl Stamp {
-    pub(crate) fn of(stat: &Stat) -> Stamp {
-        Stamp {
+impl FileStamp {
+    pub(crate) fn of(stat: &Stat) -> FileStamp {
+        FileStamp {
             device: stat.st_dev,
             inode: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -169,7 +173,7 @@ impl Stamp {
         }
     }
 
-    pub(crate) fn left_out(&self, reason: Reason) -> Node {
-        Node::LeftOut { reason, size: self.size, modified: self.modified }
+    pub(crate) fn left_out(&self, reason: LeftOutReason) -> ManifestNode {
+        ManifestNode::LeftOut { reason, size: self.size, modified: self.modified }
     }
 }

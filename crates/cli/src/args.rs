@@ -19,25 +19,25 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use ostler_config::{Auth, Flag};
+use ostler_config::{Auth, ConfigFlag};
 use ostler_types::{Scope, SessionId, TurnId};
 
 use crate::exit::EXIT_CODES;
 
-pub use acp::Acp;
-pub use agents::Agents;
-pub use branch::{Export, ExportAs, Fork, Import, ImportFrom};
+pub use acp::AcpArgs;
+pub use agents::AgentsCommand;
+pub use branch::{ExportArgs, ExportAs, ForkArgs, ImportArgs, ImportFrom};
 pub use examples::{command, parse};
-pub use live::{Logs, Watch};
-pub use mcp::{Mcp, McpAdd};
-pub use open::Open;
-pub use projects::Projects;
-pub use rpc::Rpc;
-pub use run::{ApproveWhen, EffortLevel, Run};
-pub use service::{SelfCheck, Service};
-pub use sessions::{ListSessions, Sessions};
-pub use tui::Tui;
-pub use usage::{Models, Since, Usage, UsageBy};
+pub use live::{LogsArgs, WatchArgs};
+pub use mcp::{McpAdd, McpCommand};
+pub use open::OpenArgs;
+pub use projects::ProjectsCommand;
+pub use rpc::RpcArgs;
+pub use run::{ApproveWhen, EffortLevel, RunArgs};
+pub use service::{SelfCheckArgs, ServiceCommand};
+pub use sessions::{ListSessions, SessionsCommand};
+pub use tui::TuiArgs;
+pub use usage::{ModelsArgs, UsageArgs, UsageByArg, UsageSince};
 
 /// Keep many coding-agent sessions going, and drive them from anywhere.
 #[derive(Debug, Clone, Parser)]
@@ -51,10 +51,10 @@ pub use usage::{Models, Since, Usage, UsageBy};
 pub struct Cli {
     /// What to do; without it, the terminal client is opened.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     /// What every command understands.
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -72,7 +72,7 @@ Each command has its own help, such as `ostler run --help`; `ostler man` writes 
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
-pub struct Global {
+pub struct GlobalArgs {
     /// Keep sessions in this directory [default: $XDG_DATA_HOME/ostler]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -92,43 +92,43 @@ pub struct Global {
 
 /// The commands.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Work in a directory, in the terminal; also what `ostler` alone does.
-    Tui(Tui),
+    Tui(TuiArgs),
     /// Start the daemon.
     Serve(Serve),
     /// Send a prompt and show the answer as it comes.
-    Run(Run),
+    Run(RunArgs),
     /// Drive many sessions by lines of JSON, on stdin and stdout.
-    Rpc(Rpc),
+    Rpc(RpcArgs),
     /// Be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout.
-    Acp(Acp),
+    Acp(AcpArgs),
     /// List, search, show, put away, remove or export sessions.
     Sessions {
         /// What to do with them; without a word they are listed.
         #[command(subcommand)]
-        command: Option<Sessions>,
+        command: Option<SessionsCommand>,
     },
     /// List the agents that sessions can have, or see whether those that others wrote work.
     Agents {
         /// What to do with them; without a word they are listed.
         #[command(subcommand)]
-        command: Option<Agents>,
+        command: Option<AgentsCommand>,
     },
     /// List, add or remove projects: workspaces that are registered.
     Projects {
         /// What to do with them; without a word they are listed.
         #[command(subcommand)]
-        command: Option<Projects>,
+        command: Option<ProjectsCommand>,
     },
     /// Show the page of the running daemon in a browser.
-    Open(Open),
+    Open(OpenArgs),
     /// Follow a session: what was said, then what happens.
     Attach(Attach),
     /// Show what a session's log holds, a line for each record.
-    Logs(Logs),
+    Logs(LogsArgs),
     /// See what all sessions do, as it happens.
-    Watch(Watch),
+    Watch(WatchArgs),
     /// Answer a tool call that waits, or list all that do.
     Approve(Approve),
     /// Stop the turn that a session is in.
@@ -140,7 +140,7 @@ pub enum Command {
     /// Bring a workspace back to how it was before a turn.
     Undo(Undo),
     /// Make a session that goes its own way after a turn of another one.
-    Fork(Fork),
+    Fork(ForkArgs),
     /// Make a session's conversation shorter for the model; nothing is lost.
     Compact {
         /// The session
@@ -166,30 +166,30 @@ pub enum Command {
         text: String,
     },
     /// Write a session as one file: to read, to look at, or to take elsewhere.
-    Export(Export),
+    Export(ExportArgs),
     /// Make a session of an exported one, or of a transcript.
-    Import(Import),
+    Import(ImportArgs),
     /// Trust a workspace, or no longer: its own settings, checks and servers.
     Trust(Trust),
     /// List the models that sessions can have, and say which one they get.
-    Models(Models),
+    Models(ModelsArgs),
     /// Sum up what models were used for, and what it cost.
-    Usage(Usage),
+    Usage(UsageArgs),
     /// Add, list or remove servers of the Model Context Protocol, whose tools sessions get.
     Mcp {
         /// What to do with them; without a word they are listed.
         #[command(subcommand)]
-        command: Option<Mcp>,
+        command: Option<McpCommand>,
     },
     /// Check the data directory, and mend it on request.
     Doctor(Doctor),
     /// Try everything out with the built-in model, in a place of its own.
-    SelfCheck(SelfCheck),
+    SelfCheck(SelfCheckArgs),
     /// Have systemd keep the daemon running for you.
     Service {
         /// What to do with it.
         #[command(subcommand)]
-        command: Service,
+        command: ServiceCommand,
     },
     /// Show the configuration.
     Config {
@@ -216,13 +216,13 @@ pub enum Command {
     Schema {
         /// The wire
         #[arg(value_name = "WIRE")]
-        wire: Wire,
+        wire: SchemaWire,
     },
 }
 
 /// Wires whose frames have a JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Wire {
+pub enum SchemaWire {
     /// The gateway.
     Gateway,
     /// Lines of JSON.
@@ -248,13 +248,14 @@ pub struct Serve {
 
 impl Serve {
     /// The flags that set a key of the configuration.
-    pub fn flags(&self) -> Vec<Flag> {
-        let listen = self.listen.clone().map(|value| Flag { name: "--listen", key: "server.listen", value });
+    pub fn flags(&self) -> Vec<ConfigFlag> {
+        let listen =
+            self.listen.clone().map(|value| ConfigFlag { name: "--listen", key: "server.listen", value });
         let auth = self.auth.map(|auth| match auth {
             Auth::On => "on".to_owned(),
             Auth::Off => "off".to_owned(),
         });
-        let auth = auth.map(|value| Flag { name: "--auth", key: "server.auth", value });
+        let auth = auth.map(|value| ConfigFlag { name: "--auth", key: "server.auth", value });
         listen.into_iter().chain(auth).collect()
     }
 }

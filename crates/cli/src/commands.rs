@@ -35,131 +35,142 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use ostler_client::ClientError;
-use ostler_config::{Environment, Flag, Loaded};
+use ostler_config::{ConfigFlag, Environment, LoadedConfig};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, Config as ConfigCommand, Global, Tui, Wire};
+use crate::args::{Cli, CliCommand, Config as ConfigCommand, GlobalArgs, SchemaWire, TuiArgs};
 use crate::config::{load, process_environment};
-use crate::exit::Exit;
-use crate::output::{LogOutput, Manner, Place};
+use crate::exit::CliExit;
+use crate::output::{LogOutput, OutputManner, OutputStream};
 use crate::paths;
 
 /// What every command starts from.
-pub(crate) struct Setting {
+pub(crate) struct CommandContext {
     pub(crate) data_dir: PathBuf,
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: LoadedConfig,
     pub(crate) environment: Environment,
-    pub(crate) manner: Manner,
+    pub(crate) manner: OutputManner,
 }
 
 /// Prints a document.
-fn print(text: &str) -> anyhow::Result<Exit> {
+fn print(text: &str) -> anyhow::Result<CliExit> {
     put!("{text}");
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Does what the arguments say.
-pub async fn dispatch(cli: Cli) -> Exit {
+pub async fn dispatch(cli: Cli) -> CliExit {
     let environment = process_environment();
-    let manner = Manner { quiet: cli.global.quiet, plain: cli.global.plain };
+    let manner = OutputManner { quiet: cli.global.quiet, plain: cli.global.plain };
     start_logging(&cli, manner, &environment);
-    let command = cli.command.unwrap_or_else(|| Command::Tui(Tui::default()));
+    let command = cli.command.unwrap_or_else(|| CliCommand::Tui(TuiArgs::default()));
     let done = match printed(&command) {
         Some(done) => done,
         None => match setting(&cli.global, manner, environment, &flags(&command)) {
             Ok(setting) => carry_out(setting, cli.global, command).await,
             Err(error) => {
                 aside!("error: {error:#}");
-                return Exit::Usage;
+                return CliExit::Usage;
             }
         },
     };
     done.unwrap_or_else(|error| {
         // Whoever read our output has gone, and knows it.
         if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            return Exit::NobodyReads;
+            return CliExit::NobodyReads;
         }
         aside!("error: {error:#}");
         match error.downcast_ref::<ClientError>() {
-            Some(ClientError::Unreachable { .. }) => Exit::Unreachable,
-            Some(ClientError::Refused { .. } | ClientError::Protocol(_)) | None => Exit::Failure,
+            Some(ClientError::Unreachable { .. }) => CliExit::Unreachable,
+            Some(ClientError::Refused { .. } | ClientError::Protocol(_)) | None => CliExit::Failure,
         }
     })
 }
 
 /// Prints what follows from the program alone, without a configuration; nothing for the other commands.
-fn printed(command: &Command) -> Option<anyhow::Result<Exit>> {
+fn printed(command: &CliCommand) -> Option<anyhow::Result<CliExit>> {
     Some(match command {
-        Command::Completions { shell } => manual::completions(*shell),
-        Command::Man { out } => manual::pages(out.as_deref()),
-        Command::Openapi => print(&format!("{:#}\n", ostler_http_api::openapi())),
-        Command::Schema { wire: Wire::Gateway } => print(&format!("{:#}\n", ostler_doors::gateway::schema())),
-        Command::Schema { wire: Wire::Jsonl } => print(&format!("{:#}\n", ostler_doors::jsonl::schema())),
+        CliCommand::Completions { shell } => manual::completions(*shell),
+        CliCommand::Man { out } => manual::pages(out.as_deref()),
+        CliCommand::Openapi => print(&format!("{:#}\n", ostler_http_api::openapi())),
+        CliCommand::Schema { wire: SchemaWire::Gateway } => {
+            print(&format!("{:#}\n", ostler_doors::gateway::schema()))
+        }
+        CliCommand::Schema { wire: SchemaWire::Jsonl } => {
+            print(&format!("{:#}\n", ostler_doors::jsonl::schema()))
+        }
         _ => return None,
     })
 }
 
-fn flags(command: &Command) -> Vec<Flag> {
+fn flags(command: &CliCommand) -> Vec<ConfigFlag> {
     match command {
-        Command::Serve(serve) => serve.flags(),
+        CliCommand::Serve(serve) => serve.flags(),
         _ => Vec::new(),
     }
 }
 
-async fn carry_out(setting: Setting, global: Global, command: Command) -> anyhow::Result<Exit> {
+async fn carry_out(
+    setting: CommandContext,
+    global: GlobalArgs,
+    command: CliCommand,
+) -> anyhow::Result<CliExit> {
     match command {
-        Command::Tui(args) => Box::pin(tui::tui(&setting, &global, args)).await,
-        Command::Serve(args) => serve::serve(setting, &args).await,
-        Command::Run(run) => Box::pin(run::run(setting, run, global.verbose > 0)).await,
-        Command::Acp(args) => Box::pin(acp::acp(setting, args)).await,
-        Command::Rpc(args) => Box::pin(rpc::rpc(setting, args)).await,
-        Command::Sessions { command } => sessions::sessions(setting, command.unwrap_or_default()).await,
-        Command::Agents { command } => Box::pin(agents::agents(setting, command.unwrap_or_default())).await,
-        Command::Projects { command } => projects::projects(setting, command.unwrap_or_default()).await,
-        Command::Open(args) => open::open(setting, args).await,
-        Command::Attach(attach) => attach::attach(setting, attach).await,
-        Command::Logs(logs) => logs::logs(setting, logs).await,
-        Command::Watch(watch) => Box::pin(watch::watch(setting, watch)).await,
-        Command::Approve(approve) => approve::approve(setting, approve).await,
-        Command::Cancel { id } => sessions::cancel(setting, id).await,
-        Command::Undo(args) => undo::undo(setting, args).await,
-        Command::Fork(args) => branch::fork(setting, args).await,
-        Command::Compact { id } => Box::pin(branch::compact(setting, id)).await,
-        Command::Context { id, json } => branch::context(setting, id, json).await,
-        Command::Note { id, text } => branch::note(setting, id, text).await,
-        Command::Export(args) => transfer::export(setting, args).await,
-        Command::Import(args) => transfer::import(setting, args).await,
-        Command::Trust(args) => trust::trust(setting, args).await,
-        Command::Models(args) => models::models(setting, args).await,
-        Command::Usage(args) => usage::usage(setting, &args).await,
-        Command::Mcp { command } => mcp::mcp(setting, &global, command.unwrap_or_default()).await,
-        Command::Doctor(doctor) => doctor::doctor(setting, doctor).await,
-        Command::SelfCheck(args) => Box::pin(self_check::self_check(setting, args)).await,
-        Command::Service { command } => service::service(setting, &global, command).await,
-        Command::Config { command: ConfigCommand::Show { json } } => show_config(&setting, json),
-        Command::Completions { .. } | Command::Man { .. } | Command::Openapi | Command::Schema { .. } => {
-            Ok(Exit::Success)
+        CliCommand::Tui(args) => Box::pin(tui::tui(&setting, &global, args)).await,
+        CliCommand::Serve(args) => serve::serve(setting, &args).await,
+        CliCommand::Run(run) => Box::pin(run::run(setting, run, global.verbose > 0)).await,
+        CliCommand::Acp(args) => Box::pin(acp::acp(setting, args)).await,
+        CliCommand::Rpc(args) => Box::pin(rpc::rpc(setting, args)).await,
+        CliCommand::Sessions { command } => sessions::sessions(setting, command.unwrap_or_default()).await,
+        CliCommand::Agents { command } => {
+            Box::pin(agents::agents(setting, command.unwrap_or_default())).await
         }
+        CliCommand::Projects { command } => projects::projects(setting, command.unwrap_or_default()).await,
+        CliCommand::Open(args) => open::open(setting, args).await,
+        CliCommand::Attach(attach) => attach::attach(setting, attach).await,
+        CliCommand::Logs(logs) => logs::logs(setting, logs).await,
+        CliCommand::Watch(watch) => Box::pin(watch::watch(setting, watch)).await,
+        CliCommand::Approve(approve) => approve::approve(setting, approve).await,
+        CliCommand::Cancel { id } => sessions::cancel(setting, id).await,
+        CliCommand::Undo(args) => undo::undo(setting, args).await,
+        CliCommand::Fork(args) => branch::fork(setting, args).await,
+        CliCommand::Compact { id } => Box::pin(branch::compact(setting, id)).await,
+        CliCommand::Context { id, json } => branch::context(setting, id, json).await,
+        CliCommand::Note { id, text } => branch::note(setting, id, text).await,
+        CliCommand::Export(args) => transfer::export(setting, args).await,
+        CliCommand::Import(args) => transfer::import(setting, args).await,
+        CliCommand::Trust(args) => trust::trust(setting, args).await,
+        CliCommand::Models(args) => models::models(setting, args).await,
+        CliCommand::Usage(args) => usage::usage(setting, &args).await,
+        CliCommand::Mcp { command } => mcp::mcp(setting, &global, command.unwrap_or_default()).await,
+        CliCommand::Doctor(doctor) => doctor::doctor(setting, doctor).await,
+        CliCommand::SelfCheck(args) => Box::pin(self_check::self_check(setting, args)).await,
+        CliCommand::Service { command } => service::service(setting, &global, command).await,
+        CliCommand::Config { command: ConfigCommand::Show { json } } => show_config(&setting, json),
+        CliCommand::Completions { .. }
+        | CliCommand::Man { .. }
+        | CliCommand::Openapi
+        | CliCommand::Schema { .. } => Ok(CliExit::Success),
     }
 }
 
 fn setting(
-    global: &Global,
-    manner: Manner,
+    global: &GlobalArgs,
+    manner: OutputManner,
     environment: Environment,
-    flags: &[Flag],
-) -> anyhow::Result<Setting> {
+    flags: &[ConfigFlag],
+) -> anyhow::Result<CommandContext> {
     let data_dir = paths::data_dir(global.data_dir.as_deref(), &environment)?;
     let file = paths::config_file(global.config.as_deref(), &environment);
     let loaded = load(file.as_ref(), &environment, flags)?;
     for warning in loaded.warnings.iter().filter(|_| !manner.quiet) {
         aside!("warning: {warning}");
     }
-    Ok(Setting { data_dir, loaded, environment, manner })
+    Ok(CommandContext { data_dir, loaded, environment, manner })
 }
 
 /// The daemon's own log goes to stderr; `OSTLER_LOG` chooses what, `-v` more of it.
-fn start_logging(cli: &Cli, manner: Manner, environment: &Environment) {
+fn start_logging(cli: &Cli, manner: OutputManner, environment: &Environment) {
     let asked = environment.get("OSTLER_LOG").and_then(|filter| filter.to_str());
     let filter = match (asked, cli.global.verbose) {
         (Some(filter), _) => EnvFilter::new(filter),
@@ -168,16 +179,16 @@ fn start_logging(cli: &Cli, manner: Manner, environment: &Environment) {
         (None, 1) => EnvFilter::new("info"),
         (None, _) => EnvFilter::new("debug,hyper=info,reqwest=info"),
     };
-    let color = manner.color(Place::Stderr.is_terminal(), environment);
+    let color = manner.color(OutputStream::Stderr.is_terminal(), environment);
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color);
     _ = log.with_writer(|| LogOutput).try_init();
 }
 
-fn show_config(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
+fn show_config(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
     if json {
         crate::output::json(&setting.loaded.entries(&setting.environment))?;
     } else {
         put!("{}", setting.loaded.table(&setting.environment));
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }

@@ -6,7 +6,7 @@ pub(crate) mod edit;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 
-use ostler_config::{ConfigError, Environment, FileText, Flag, Inputs, Loaded};
+use ostler_config::{ConfigError, ConfigFlag, ConfigInputs, Environment, FileText, LoadedConfig};
 
 use crate::paths::ConfigFile;
 
@@ -22,10 +22,10 @@ pub fn process_environment() -> Environment {
 pub fn load(
     file: Option<&ConfigFile>,
     environment: &Environment,
-    flags: &[Flag],
-) -> Result<Loaded, ConfigError> {
+    flags: &[ConfigFlag],
+) -> Result<LoadedConfig, ConfigError> {
     let file = file.map(read).transpose()?.flatten();
-    ostler_config::load(Inputs { file: file.as_ref(), environment, flags })
+    ostler_config::load(ConfigInputs { file: file.as_ref(), environment, flags })
 }
 
 /// Reads a file; `None` when it is absent and nobody named it.

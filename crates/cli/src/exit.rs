@@ -20,7 +20,7 @@ Exit codes:
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum CliExit {
     /// As it should.
     Success,
     /// Something failed.
@@ -47,28 +47,28 @@ pub enum Exit {
     Terminated,
 }
 
-impl Exit {
+impl CliExit {
     /// The number that the shell sees. Those of signals are what it would have put there itself.
     pub fn code(self) -> u8 {
         match self {
-            Exit::Success => 0,
-            Exit::Failure => 1,
-            Exit::Usage => 2,
-            Exit::Canceled => 3,
-            Exit::NotApproved => 4,
-            Exit::Unreachable => 5,
-            Exit::NoFit => 6,
-            Exit::TooDear => 7,
-            Exit::TooLate => 8,
-            Exit::Interrupted => 130,
-            Exit::NobodyReads => 141,
-            Exit::Terminated => 143,
+            CliExit::Success => 0,
+            CliExit::Failure => 1,
+            CliExit::Usage => 2,
+            CliExit::Canceled => 3,
+            CliExit::NotApproved => 4,
+            CliExit::Unreachable => 5,
+            CliExit::NoFit => 6,
+            CliExit::TooDear => 7,
+            CliExit::TooLate => 8,
+            CliExit::Interrupted => 130,
+            CliExit::NobodyReads => 141,
+            CliExit::Terminated => 143,
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
+impl From<CliExit> for ExitCode {
+    fn from(exit: CliExit) -> ExitCode {
         ExitCode::from(exit.code())
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ostler_cli::args;
-use ostler_cli::exit::Exit;
+use ostler_cli::exit::CliExit;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: the runtime cannot start: {error}");
-            return Exit::Failure.into();
+            return CliExit::Failure.into();
         }
     };
     let exit = runtime.block_on(ostler_cli::dispatch(cli));

@@ -22,14 +22,14 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How a person wants to be spoken to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct OutputManner {
     /// Nothing but what was asked for, and errors.
     pub(crate) quiet: bool,
     /// No colours, and no line that is written again.
     pub(crate) plain: bool,
 }
 
-impl Manner {
+impl OutputManner {
     /// Whether to use colours on a stream.
     pub(crate) fn color(self, is_terminal: bool, environment: &Environment) -> bool {
         !self.plain && wants_color(is_terminal, environment)
@@ -38,69 +38,69 @@ impl Manner {
 
 /// Where something is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum OutputStream {
     /// Results.
     Stdout,
     /// Progress, questions and errors.
     Stderr,
 }
 
-impl Place {
+impl OutputStream {
     pub(crate) fn is_terminal(self) -> bool {
         match self {
-            Place::Stdout => std::io::stdout().is_terminal(),
-            Place::Stderr => std::io::stderr().is_terminal(),
+            OutputStream::Stdout => std::io::stdout().is_terminal(),
+            OutputStream::Stderr => std::io::stderr().is_terminal(),
         }
     }
 
     fn write(self, bytes: &[u8]) -> std::io::Result<()> {
         match self {
-            Place::Stdout => {
+            OutputStream::Stdout => {
                 let mut out = std::io::stdout().lock();
                 out.write_all(bytes)?;
                 out.flush()
             }
-            Place::Stderr => std::io::stderr().lock().write_all(bytes),
+            OutputStream::Stderr => std::io::stderr().lock().write_all(bytes),
         }
     }
 }
 
 /// Prints a line.
 pub(crate) fn line(text: Arguments<'_>) -> std::io::Result<()> {
-    Place::Stdout.write(format!("{}\n", printable(&text.to_string())).as_bytes())
+    OutputStream::Stdout.write(format!("{}\n", printable(&text.to_string())).as_bytes())
 }
 
 /// Prints a text without a line end.
 pub(crate) fn text(text: Arguments<'_>) -> std::io::Result<()> {
-    Place::Stdout.write(printable(&text.to_string()).as_bytes())
+    OutputStream::Stdout.write(printable(&text.to_string()).as_bytes())
 }
 
 /// Says something on stderr, to whoever may listen.
 pub(crate) fn aside(text: Arguments<'_>) {
-    _ = Place::Stderr.write(printable(&text.to_string()).as_bytes());
+    _ = OutputStream::Stderr.write(printable(&text.to_string()).as_bytes());
 }
 
 /// Prints a text with our own colours in it.
-pub(crate) fn styled(place: Place, text: &str) -> std::io::Result<()> {
+pub(crate) fn styled(place: OutputStream, text: &str) -> std::io::Result<()> {
     if text.is_empty() { Ok(()) } else { place.write(printable_styled(text).as_bytes()) }
 }
 
 /// Draws on the terminal. `text` may move the cursor, so whatever others have said must be in it as
 /// [`printable_styled`] text.
 pub(crate) fn draw(text: &str) -> std::io::Result<()> {
-    Place::Stdout.write(text.as_bytes())
+    OutputStream::Stdout.write(text.as_bytes())
 }
 
 /// Prints a value for a program. What a terminal would act on is written as `\u…`, which means the same.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
-    Ok(Place::Stdout.write(format!("{}\n", escaped_json(&text)).as_bytes())?)
+    Ok(OutputStream::Stdout.write(format!("{}\n", escaped_json(&text)).as_bytes())?)
 }
 
 /// Prints a line of JSON that a daemon sent: byte for byte into a pipe, since a record's chain covers its bytes.
 pub(crate) fn json_line(line: &str) -> std::io::Result<()> {
-    let line = if Place::Stdout.is_terminal() { escaped_json(line) } else { Cow::Borrowed(line) };
-    Place::Stdout.write(format!("{line}\n").as_bytes())
+    let line = if OutputStream::Stdout.is_terminal() { escaped_json(line) } else { Cow::Borrowed(line) };
+    OutputStream::Stdout.write(format!("{line}\n").as_bytes())
 }
 
 /// Stdout for the bytes of a file. On a terminal they are made harmless like any other text, a line at a time.
@@ -111,20 +111,20 @@ pub(crate) struct FileOutput {
 
 impl Write for FileOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if !Place::Stdout.is_terminal() {
+        if !OutputStream::Stdout.is_terminal() {
             std::io::stdout().lock().write_all(bytes)?;
             return Ok(bytes.len());
         }
         self.begun.extend_from_slice(bytes);
         let whole = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines: Vec<u8> = self.begun.drain(..whole).collect();
-        Place::Stdout.write(printable(&String::from_utf8_lossy(&lines)).as_bytes())?;
+        OutputStream::Stdout.write(printable(&String::from_utf8_lossy(&lines)).as_bytes())?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         let rest = std::mem::take(&mut self.begun);
-        Place::Stdout.write(printable(&String::from_utf8_lossy(&rest)).as_bytes())
+        OutputStream::Stdout.write(printable(&String::from_utf8_lossy(&rest)).as_bytes())
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct LogOutput;
 impl Write for LogOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        Place::Stderr.write(printable_styled(&text).as_bytes())?;
+        OutputStream::Stderr.write(printable_styled(&text).as_bytes())?;
         Ok(bytes.len())
     }
 

@@ -7,7 +7,7 @@ use ostler_config::Environment;
 
 /// Why there is no place for the data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
+pub enum DataDirError {
     /// Nothing says where home is.
     #[error(
         "there is no place to keep data, because HOME is not set; pass --data-dir or set OSTLER_DATA_DIR"
@@ -30,11 +30,11 @@ pub struct ConfigFile {
 /// The data directory: `--data-dir`, `$OSTLER_DATA_DIR`, `$XDG_DATA_HOME/ostler`, or
 /// `~/.local/share/ostler`. Always absolute, because the daemon and its clients start in different
 /// directories and must mean the same one.
-pub fn data_dir(flag: Option<&Path>, environment: &Environment) -> Result<PathBuf, PathError> {
+pub fn data_dir(flag: Option<&Path>, environment: &Environment) -> Result<PathBuf, DataDirError> {
     if let Some(path) = flag.map(Path::to_owned).or_else(|| environment.path("OSTLER_DATA_DIR")) {
-        return std::path::absolute(&path).map_err(|_| PathError::NotAbsolute(path));
+        return std::path::absolute(&path).map_err(|_| DataDirError::NotAbsolute(path));
     }
-    base_dir(environment, "XDG_DATA_HOME", ".local/share").ok_or(PathError::NoHome)
+    base_dir(environment, "XDG_DATA_HOME", ".local/share").ok_or(DataDirError::NoHome)
 }
 
 /// The configuration file: `--config`, `$OSTLER_CONFIG`, or `ostler/config.toml` in
@@ -61,9 +61,9 @@ mod tests {
 
     use ostler_config::Environment;
 
-    use super::{ConfigFile, PathError, config_file, data_dir};
+    use super::{ConfigFile, DataDirError, config_file, data_dir};
 
-    fn data(flag: Option<&str>, pairs: &[(&str, &str)]) -> Result<PathBuf, PathError> {
+    fn data(flag: Option<&str>, pairs: &[(&str, &str)]) -> Result<PathBuf, DataDirError> {
         data_dir(flag.map(Path::new), &Environment::of(pairs))
     }
 
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(data(None, &all).unwrap(), Path::new("/env"));
         assert_eq!(data(None, &all[1..]).unwrap(), Path::new("/xdg/ostler"));
         assert_eq!(data(None, &all[2..]).unwrap(), Path::new("/home/a/.local/share/ostler"));
-        assert_eq!(data(None, &[]), Err(PathError::NoHome));
+        assert_eq!(data(None, &[]), Err(DataDirError::NoHome));
     }
 
     #[test]

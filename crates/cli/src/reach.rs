@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ostler_client::{Client, ClientError, Endpoint};
+use ostler_client::{Client, ClientError, DaemonEndpoint};
 use ostler_config::{Auth, Config, Environment};
 use ostler_daemon::{Daemon, DaemonConfig, StartError, socket_path, token_path};
 use ostler_eventlog::OpenError;
@@ -18,7 +18,7 @@ const LOOKS: u32 = 100;
 
 /// What our own daemon is for, should we need one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum DaemonPurpose {
     /// Running a turn.
     Run,
     /// Looking, or answering: what is to be run is left to the next daemon.
@@ -26,12 +26,12 @@ pub(crate) enum Purpose {
 }
 
 /// A client, and the daemon behind it if it is our own.
-pub(crate) struct Reached {
+pub(crate) struct ConnectedDaemon {
     pub(crate) client: Client,
     own: Option<Daemon>,
 }
 
-impl Reached {
+impl ConnectedDaemon {
     /// The daemon, if it is our own.
     pub(crate) fn own(&self) -> Option<&Daemon> {
         self.own.as_ref()
@@ -64,21 +64,21 @@ pub(crate) async fn reach(
     data_dir: &Path,
     config: &Config,
     environment: &Environment,
-    purpose: Purpose,
-) -> anyhow::Result<Reached> {
+    purpose: DaemonPurpose,
+) -> anyhow::Result<ConnectedDaemon> {
     for _ in 0..LOOKS {
         if let Ok(client) = find(data_dir).await {
-            return Ok(Reached { client, own: None });
+            return Ok(ConnectedDaemon { client, own: None });
         }
         let mut config = config.clone();
         // Nobody but the owner of the data directory can reach a socket in it.
         config.server.auth = Auth::Off;
         let mut daemon = daemon_config(data_dir.to_owned(), config, environment.clone());
-        daemon.at_rest = purpose == Purpose::Look;
+        daemon.at_rest = purpose == DaemonPurpose::Look;
         match Daemon::start(daemon).await {
             Ok(daemon) => {
-                let client = Client::connect(Endpoint::Unix(socket_path(data_dir)), None).await?;
-                return Ok(Reached { client, own: Some(daemon) });
+                let client = Client::connect(DaemonEndpoint::Unix(socket_path(data_dir)), None).await?;
+                return Ok(ConnectedDaemon { client, own: Some(daemon) });
             }
             // Somebody has it, but does not listen yet.
             Err(StartError::Log(OpenError::Locked { .. })) => tokio::time::sleep(LOOK_EVERY).await,
@@ -101,7 +101,7 @@ pub(crate) fn daemon_config(data_dir: PathBuf, config: Config, environment: Envi
 /// Finds the daemon that runs on a data directory.
 pub(crate) async fn find(data_dir: &Path) -> Result<Client, ClientError> {
     let token = || std::fs::read_to_string(token_path(data_dir)).ok().map(|token| token.trim().to_owned());
-    let endpoint = || Endpoint::Unix(socket_path(data_dir));
+    let endpoint = || DaemonEndpoint::Unix(socket_path(data_dir));
     let before = token();
     let client = Client::connect(endpoint(), before.clone()).await?;
     client.health().await?;

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use style::{Paint, Style};
 use words::{duration, excerpt, with_reason};
 
-pub use board::{Board, Size};
+pub use board::{Board, BoardSize};
 pub use clean::clean;
 pub use lines::{about, record_line};
 pub use words::money;
@@ -52,7 +52,7 @@ pub struct Renderer {
     /// The newest record that was drawn.
     last_seq: u64,
     /// What the cursor stands in.
-    open: Open,
+    open: CursorState,
     /// The call whose line was drawn last; its result needs no name.
     last_call: Option<ToolCallId>,
     /// What the sessions at work are called that this one has started.
@@ -61,7 +61,7 @@ pub struct Renderer {
 
 /// What the cursor stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum CursorState {
     /// At the start of a line.
     Line,
     /// In streamed text, and whether it ended its line.
@@ -81,7 +81,7 @@ impl Renderer {
             style: Style::new(options.color),
             live: LiveText::default(),
             last_seq: 0,
-            open: Open::Line,
+            open: CursorState::Line,
             last_call: None,
             children: HashMap::new(),
         }
@@ -90,7 +90,7 @@ impl Renderer {
     /// What an event adds to the screen; nothing for a line that is not an event of ours.
     pub fn event(&mut self, line: &str) -> String {
         let mut out = String::new();
-        if let Ok(delta) = serde_json::from_str::<DeltaLine>(line) {
+        if let Ok(delta) = serde_json::from_str::<TextDeltaLine>(line) {
             self.delta(&delta, &mut out);
         } else if let Ok(record) = serde_json::from_str::<Record>(line)
             && record.seq > self.last_seq
@@ -108,8 +108,8 @@ impl Renderer {
         out
     }
 
-    fn delta(&mut self, DeltaLine { name, data }: &DeltaLine, out: &mut String) {
-        let DeltaData { message_id, part, offset, text } = data;
+    fn delta(&mut self, TextDeltaLine { name, data }: &TextDeltaLine, out: &mut String) {
+        let TextDeltaData { message_id, part, offset, text } = data;
         let spliced = self.live.splice_at(&name.of_part(*message_id, *part), *offset, text);
         if let Some(fresh) = spliced.and_then(|spliced| spliced.appended()) {
             self.stream(*name, fresh, out);
@@ -420,7 +420,7 @@ impl Renderer {
         if text.is_empty() {
             return;
         }
-        if !matches!(self.open, Open::Stream { kind: open, .. } if open == kind) {
+        if !matches!(self.open, CursorState::Stream { kind: open, .. } if open == kind) {
             self.end_stream(out);
             if kind == StreamKind::Reasoning && !self.options.color {
                 out.push_str("(thinking) ");
@@ -431,15 +431,15 @@ impl Renderer {
             StreamKind::Reasoning => Paint::Dim,
         };
         self.style.push(paint, &text, out);
-        self.open = Open::Stream { kind, ended: text.ends_with('\n') };
+        self.open = CursorState::Stream { kind, ended: text.ends_with('\n') };
         self.last_call = None;
     }
 
     fn end_stream(&mut self, out: &mut String) {
-        if let Open::Stream { ended: false, .. } = self.open {
+        if let CursorState::Stream { ended: false, .. } = self.open {
             out.push('\n');
         }
-        self.open = Open::Line;
+        self.open = CursorState::Line;
     }
 
     /// A line of its own. What is not ours in it has been cleaned, or is cleaned here.
@@ -466,10 +466,10 @@ pub fn wants_color(is_terminal: bool, environment: &Environment) -> bool {
 }
 
 #[derive(Deserialize)]
-struct DeltaLine {
+struct TextDeltaLine {
     #[serde(rename = "type")]
     name: StreamKind,
-    data: DeltaData,
+    data: TextDeltaData,
 }
 
 /// The kind of a text stream. Each variant has the name of its delta on the wire.
@@ -491,7 +491,7 @@ impl StreamKind {
 }
 
 #[derive(Deserialize)]
-struct DeltaData {
+struct TextDeltaData {
     message_id: MessageId,
     part: u32,
     offset: u64,

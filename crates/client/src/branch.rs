@@ -7,8 +7,8 @@ use hyper::Method;
 use ostler_api_types::{ContextView, Created, ForkSession, Started};
 use ostler_types::{Plan, SessionId, TurnId};
 
-use crate::connection::Answer;
-use crate::requests::{self, Nothing};
+use crate::connection::ClientResponse;
+use crate::requests::{self, EmptyBody};
 use crate::{Client, ClientError};
 
 /// How long an export may send nothing.
@@ -65,7 +65,7 @@ impl ImportFormat {
 
 /// A file on its way.
 pub struct Download {
-    answer: Answer,
+    answer: ClientResponse,
 }
 
 impl Download {
@@ -86,7 +86,7 @@ impl Client {
     /// Has the conversation made shorter for the model, and returns the turn that does it.
     pub async fn compact(&self, id: SessionId) -> Result<TurnId, ClientError> {
         let path = format!("/v1/sessions/{id}/compact");
-        let started: Started = self.ask(Method::POST, &path, &Nothing {}).await?;
+        let started: Started = self.ask(Method::POST, &path, &EmptyBody {}).await?;
         Ok(started.turn_id)
     }
 

@@ -25,24 +25,24 @@ use crate::error::refused;
 
 /// Where a daemon listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum DaemonEndpoint {
     /// An address and port, in practice a loopback one: there is no TLS here.
     Tcp(SocketAddr),
     /// A socket in the file system.
     Unix(PathBuf),
 }
 
-impl std::fmt::Display for Endpoint {
+impl std::fmt::Display for DaemonEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Endpoint::Tcp(address) => write!(f, "{address}"),
-            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+            DaemonEndpoint::Tcp(address) => write!(f, "{address}"),
+            DaemonEndpoint::Unix(path) => write!(f, "{}", path.display()),
         }
     }
 }
 
 /// A connection that no longer speaks HTTP. Closing its writing end leaves the other open.
-pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
+pub type UpgradedStream = TokioIo<hyper::upgrade::Upgraded>;
 
 /// A daemon that does not accept within this time is taken for gone.
 const DIAL_LIMIT: Duration = Duration::from_secs(5);
@@ -52,13 +52,13 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 const BODY_LIMIT: usize = 64 << 20;
 
 /// An endpoint, with what every request to it carries.
-pub(crate) struct Door {
-    endpoint: Endpoint,
+pub(crate) struct HttpConnector {
+    endpoint: DaemonEndpoint,
     host: HeaderValue,
     authorization: Option<HeaderValue>,
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for HttpConnector {
     /// Leaves the token out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Door").field("endpoint", &self.endpoint).finish_non_exhaustive()
@@ -66,22 +66,22 @@ impl std::fmt::Debug for Door {
 }
 
 /// An answer whose body has not been read. Dropping it ends the connection.
-pub(crate) struct Answer {
+pub(crate) struct ClientResponse {
     response: Response<Incoming>,
     driver: JoinSet<()>,
     request: String,
     endpoint: String,
 }
 
-impl Door {
-    pub(crate) fn new(endpoint: Endpoint, token: Option<&str>) -> Result<Door, ClientError> {
+impl HttpConnector {
+    pub(crate) fn new(endpoint: DaemonEndpoint, token: Option<&str>) -> Result<HttpConnector, ClientError> {
         let host = match &endpoint {
-            Endpoint::Tcp(address) => format!("127.0.0.1:{}", address.port()),
-            Endpoint::Unix(_) => "localhost".to_owned(),
+            DaemonEndpoint::Tcp(address) => format!("127.0.0.1:{}", address.port()),
+            DaemonEndpoint::Unix(_) => "localhost".to_owned(),
         };
         let host = HeaderValue::try_from(host).expect("an address is a valid header value");
         let authorization = token.map(bearer).transpose()?;
-        Ok(Door { endpoint, host, authorization })
+        Ok(HttpConnector { endpoint, host, authorization })
     }
 
     /// Dials and hangs up.
@@ -95,7 +95,7 @@ impl Door {
         method: Method,
         path: &str,
         body: Option<Bytes>,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ClientResponse, ClientError> {
         self.send_accepting("application/json", method, path, body).await
     }
 
@@ -106,7 +106,7 @@ impl Door {
         method: Method,
         path: &str,
         body: Option<Bytes>,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ClientResponse, ClientError> {
         let name = format!("{method} {path}");
         let request = self.request(accept, method, path, body)?;
         self.exchange(request, name).await?.checked().await
@@ -118,7 +118,7 @@ impl Door {
         method: Method,
         path: &str,
         content: Bytes,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ClientResponse, ClientError> {
         let name = format!("{method} {path}");
         let mut request = self.request("application/json", method, path, Some(content))?;
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
@@ -126,18 +126,26 @@ impl Door {
     }
 
     /// Sends a request on a connection of its own, and returns whatever is answered.
-    async fn exchange(&self, request: Request<Full<Bytes>>, name: String) -> Result<Answer, ClientError> {
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+        name: String,
+    ) -> Result<ClientResponse, ClientError> {
         let (mut sender, driver) = self.dial().await?;
         let response = match timeout(ANSWER_LIMIT, sender.send_request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.unreachable(reason(&error))),
             Err(_) => return Err(self.unreachable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))),
         };
-        Ok(Answer { response, driver, request: name, endpoint: self.endpoint.to_string() })
+        Ok(ClientResponse { response, driver, request: name, endpoint: self.endpoint.to_string() })
     }
 
     /// Asks to speak another protocol, and returns the connection once the daemon agrees.
-    pub(crate) async fn upgrade(&self, path: &str, protocol: &'static str) -> Result<Upgraded, ClientError> {
+    pub(crate) async fn upgrade(
+        &self,
+        path: &str,
+        protocol: &'static str,
+    ) -> Result<UpgradedStream, ClientError> {
         let mut request = self.request("*/*", Method::GET, path, None)?;
         request.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         request.headers_mut().insert(UPGRADE, HeaderValue::from_static(protocol));
@@ -146,7 +154,7 @@ impl Door {
             answer.checked().await?;
             return Err(ClientError::Protocol(format!("the daemon does not speak {protocol} at {path}")));
         }
-        let Answer { response, driver, .. } = answer;
+        let ClientResponse { response, driver, .. } = answer;
         let upgraded = hyper::upgrade::on(response).await.map_err(|error| self.unreachable(reason(&error)));
         drop(driver);
         upgraded.map(TokioIo::new)
@@ -184,8 +192,8 @@ impl Door {
     async fn dial(&self) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>), ClientError> {
         let dialed = timeout(DIAL_LIMIT, async {
             match &self.endpoint {
-                Endpoint::Tcp(address) => speak(TcpStream::connect(address).await?).await,
-                Endpoint::Unix(path) => speak(UnixStream::connect(path).await?).await,
+                DaemonEndpoint::Tcp(address) => speak(TcpStream::connect(address).await?).await,
+                DaemonEndpoint::Unix(path) => speak(UnixStream::connect(path).await?).await,
             }
         });
         match dialed.await {
@@ -196,7 +204,7 @@ impl Door {
     }
 }
 
-impl Answer {
+impl ClientResponse {
     /// Reads the whole body as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let request = self.request.clone();
@@ -232,7 +240,7 @@ impl Answer {
         header.is_some_and(|value| value.split(';').next().is_some_and(|kind| kind.trim() == content_type))
     }
 
-    async fn checked(self) -> Result<Answer, ClientError> {
+    async fn checked(self) -> Result<ClientResponse, ClientError> {
         let status = self.response.status();
         if status.is_success() {
             return Ok(self);
@@ -243,7 +251,7 @@ impl Answer {
 
     /// Reads the whole body.
     pub(crate) async fn whole(self) -> Result<Bytes, ClientError> {
-        let Answer { response, driver, request, endpoint } = self;
+        let ClientResponse { response, driver, request, endpoint } = self;
         let body = timeout(ANSWER_LIMIT, Limited::new(response.into_body(), BODY_LIMIT).collect()).await;
         drop(driver);
         match body {

@@ -46,7 +46,7 @@ impl ClientError {
 /// something else than a daemon may be listening there.
 pub(crate) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
     let status_code = status.as_u16();
-    if let Ok(Document { error }) = serde_json::from_slice(body) {
+    if let Ok(ErrorDocument { error }) = serde_json::from_slice(body) {
         let hint = error.hint.map(|hint| printable(&hint));
         let message = printable(&error.message);
         return ClientError::Refused { status: status_code, code: printable(&error.code), message, hint };
@@ -63,12 +63,12 @@ pub(crate) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
 const QUOTED: usize = 200;
 
 #[derive(Deserialize)]
-struct Document {
-    error: Body,
+struct ErrorDocument {
+    error: ErrorDetail,
 }
 
 #[derive(Deserialize)]
-struct Body {
+struct ErrorDetail {
     code: String,
     message: String,
     hint: Option<String>,

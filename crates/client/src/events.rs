@@ -12,7 +12,7 @@ use ostler_line_framing::{FramedLine, LineFramer};
 use ostler_types::SessionId;
 use serde::Deserialize;
 
-use crate::connection::{Answer, Door};
+use crate::connection::{ClientResponse, HttpConnector};
 use crate::{Backoff, ClientError};
 
 /// Events as they come. After an error the stream ends.
@@ -38,7 +38,7 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// Opens the events after a cursor on one connection.
 pub(crate) async fn open(
-    door: &Door,
+    door: &HttpConnector,
     id: SessionId,
     after: u64,
     follow: bool,
@@ -47,8 +47,8 @@ pub(crate) async fn open(
 }
 
 /// Opens the events at a path on one connection.
-pub(crate) async fn open_at(door: &Door, path: String) -> Result<EventStream, ClientError> {
-    let reader = Reader::open(door, path).await?;
+pub(crate) async fn open_at(door: &HttpConnector, path: String) -> Result<EventStream, ClientError> {
+    let reader = EventReader::open(door, path).await?;
     let lines = stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
         match reader.event().await {
@@ -62,13 +62,13 @@ pub(crate) async fn open_at(door: &Door, path: String) -> Result<EventStream, Cl
 
 /// Opens the events after a cursor, and opens them again whenever the connection ends.
 pub(crate) async fn open_resuming(
-    door: Arc<Door>,
+    door: Arc<HttpConnector>,
     backoff: Backoff,
     id: SessionId,
     after: u64,
 ) -> Result<EventStream, ClientError> {
-    let reader = Reader::open(&door, session_path(id, after, true)).await?;
-    let following = Following { door, backoff, id, cursor: after, failures: 0, reader: Some(reader) };
+    let reader = EventReader::open(&door, session_path(id, after, true)).await?;
+    let following = ResumingEvents { door, backoff, id, cursor: after, failures: 0, reader: Some(reader) };
     let lines = stream::unfold(Some(following), |following| async move {
         let mut following = following?;
         match following.event().await {
@@ -84,18 +84,18 @@ fn session_path(id: SessionId, after: u64, follow: bool) -> String {
 }
 
 /// A subscription that outlives its connection.
-struct Following {
-    door: Arc<Door>,
+struct ResumingEvents {
+    door: Arc<HttpConnector>,
     backoff: Backoff,
     id: SessionId,
     /// The newest record that was passed on.
     cursor: u64,
     /// Tries in a row that brought nothing.
     failures: u32,
-    reader: Option<Reader>,
+    reader: Option<EventReader>,
 }
 
-impl Following {
+impl ResumingEvents {
     /// The next event that has not been passed on yet.
     async fn event(&mut self) -> Result<EventLine, ClientError> {
         loop {
@@ -133,7 +133,7 @@ impl Following {
     }
 
     async fn reopen(&mut self) -> Result<(), ClientError> {
-        match Reader::open(&self.door, session_path(self.id, self.cursor, true)).await {
+        match EventReader::open(&self.door, session_path(self.id, self.cursor, true)).await {
             Ok(reader) => self.reader = Some(reader),
             Err(error) => self.lost(error).await?,
         }
@@ -161,20 +161,20 @@ impl Following {
 }
 
 /// The lines of one connection.
-struct Reader {
-    answer: Answer,
+struct EventReader {
+    answer: ClientResponse,
     lines: LineFramer,
     ready: VecDeque<String>,
     ended: bool,
 }
 
-impl Reader {
-    async fn open(door: &Door, path: String) -> Result<Reader, ClientError> {
+impl EventReader {
+    async fn open(door: &HttpConnector, path: String) -> Result<EventReader, ClientError> {
         let answer = door.send_accepting(NDJSON, Method::GET, &path, None).await?;
         if !answer.is(NDJSON) {
             return Err(ClientError::Protocol(format!("the events at {path} did not come as {NDJSON}")));
         }
-        Ok(Reader { answer, lines: LineFramer::new(LINE_LIMIT), ready: VecDeque::new(), ended: false })
+        Ok(EventReader { answer, lines: LineFramer::new(LINE_LIMIT), ready: VecDeque::new(), ended: false })
     }
 
     /// The next line that says something about the session.
@@ -238,14 +238,14 @@ fn text(line: FramedLine) -> Result<String, ClientError> {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct EventHead {
     seq: Option<u64>,
     #[serde(rename = "type")]
     name: String,
 }
 
 fn parse(raw: String) -> Result<EventLine, ClientError> {
-    let head: Head = serde_json::from_str(&raw).map_err(|error| {
+    let head: EventHead = serde_json::from_str(&raw).map_err(|error| {
         ClientError::Protocol(format!("a line of the event stream is not an event: {error}"))
     })?;
     Ok(EventLine { seq: head.seq, name: head.name, raw })

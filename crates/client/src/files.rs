@@ -16,7 +16,7 @@ use crate::{Client, ClientError};
 impl Client {
     /// Attaches a file, for messages to refer to. The daemon says what it is and how it is called there.
     pub async fn attach(&self, id: SessionId, name: &str, content: &[u8]) -> Result<StoredFile, ClientError> {
-        let body = NewAttachment { name, data: Base64(content) };
+        let body = NewAttachment { name, data: Base64Bytes(content) };
         self.ask(Method::POST, &format!("/v1/sessions/{id}/attachments"), &body).await
     }
 
@@ -49,19 +49,19 @@ impl Client {
 #[derive(Serialize)]
 struct NewAttachment<'a> {
     name: &'a str,
-    data: Base64<'a>,
+    data: Base64Bytes<'a>,
 }
 
 /// Bytes that are encoded as they are written, without a copy in between.
-struct Base64<'a>(&'a [u8]);
+struct Base64Bytes<'a>(&'a [u8]);
 
-impl Serialize for Base64<'_> {
+impl Serialize for Base64Bytes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl fmt::Display for Base64<'_> {
+impl fmt::Display for Base64Bytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Base64Display::new(self.0, &STANDARD).fmt(f)
     }

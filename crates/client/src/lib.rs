@@ -25,20 +25,20 @@ use std::sync::Arc;
 
 use hyper::Method;
 use ostler_api_types::{
-    ApprovalDiff, Approvals, Approve, CancelRequest, Canceled, CreateSession, Created, Health, MessagePage,
-    ModelList, SendMessage, Sent, SessionPage, Started, TrustWorkspace, UndoTurn, Undone, UpdateSession,
-    UsageTable, WorkspaceTrust,
+    ApprovalAnswerBody, ApprovalDiff, Approvals, CancelRequest, Canceled, CreateSession, Created, Health,
+    MessagePage, ModelList, SendMessage, Sent, SessionPage, Started, TrustWorkspace, UndoTurn, Undone,
+    UpdateSession, UsageTable, WorkspaceTrust,
 };
 use ostler_types::{FileChange, MessageId, PendingApproval, SessionId, SessionView, ToolCallId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use connection::Door;
-use requests::Nothing;
+use connection::HttpConnector;
+use requests::EmptyBody;
 
 pub use backoff::Backoff;
 pub use branch::{Download, ExportFormat, ImportFormat};
-pub use connection::{Endpoint, Upgraded};
+pub use connection::{DaemonEndpoint, UpgradedStream};
 pub use error::ClientError;
 pub use events::{EventLine, EventStream};
 pub use requests::SessionFilter;
@@ -49,14 +49,14 @@ pub use usage::UsageFilter;
 /// any task.
 #[derive(Debug, Clone)]
 pub struct Client {
-    door: Arc<Door>,
+    door: Arc<HttpConnector>,
     backoff: Backoff,
 }
 
 impl Client {
     /// Finds out whether a daemon listens there. The token is sent with every request.
-    pub async fn connect(endpoint: Endpoint, token: Option<String>) -> Result<Client, ClientError> {
-        let door = Door::new(endpoint, token.as_deref())?;
+    pub async fn connect(endpoint: DaemonEndpoint, token: Option<String>) -> Result<Client, ClientError> {
+        let door = HttpConnector::new(endpoint, token.as_deref())?;
         door.probe().await?;
         Ok(Client { door: Arc::new(door), backoff: Backoff::default() })
     }
@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// Asks to speak another protocol at a path, and returns the connection once the daemon agrees.
-    pub async fn upgrade(&self, path: &str, protocol: &'static str) -> Result<Upgraded, ClientError> {
+    pub async fn upgrade(&self, path: &str, protocol: &'static str) -> Result<UpgradedStream, ClientError> {
         self.door.upgrade(path, protocol).await
     }
 
@@ -113,14 +113,15 @@ impl Client {
 
     /// Starts a turn on the messages that no turn has answered.
     pub async fn run(&self, id: SessionId) -> Result<TurnId, ClientError> {
-        let started: Started = self.ask(Method::POST, &format!("/v1/sessions/{id}/run"), &Nothing {}).await?;
+        let started: Started =
+            self.ask(Method::POST, &format!("/v1/sessions/{id}/run"), &EmptyBody {}).await?;
         Ok(started.turn_id)
     }
 
     /// Stops the running turn, and says whether there was one.
     pub async fn cancel(&self, id: SessionId) -> Result<bool, ClientError> {
         let canceled: Canceled =
-            self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &Nothing {}).await?;
+            self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &EmptyBody {}).await?;
         Ok(canceled.canceled)
     }
 
@@ -134,12 +135,12 @@ impl Client {
     /// Repeats a turn that failed or was canceled.
     pub async fn retry(&self, id: SessionId, turn: TurnId) -> Result<TurnId, ClientError> {
         let path = format!("/v1/sessions/{id}/turns/{turn}/retry");
-        let started: Started = self.ask(Method::POST, &path, &Nothing {}).await?;
+        let started: Started = self.ask(Method::POST, &path, &EmptyBody {}).await?;
         Ok(started.turn_id)
     }
 
     /// Answers an approval. The first answer wins; a later one is refused with 409.
-    pub async fn approve(&self, id: SessionId, answer: &Approve) -> Result<(), ClientError> {
+    pub async fn approve(&self, id: SessionId, answer: &ApprovalAnswerBody) -> Result<(), ClientError> {
         self.tell(Method::POST, &format!("/v1/sessions/{id}/approve"), answer).await
     }
 

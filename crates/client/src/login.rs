@@ -3,12 +3,12 @@
 use hyper::Method;
 use ostler_api_types::LoginCode;
 
-use crate::requests::Nothing;
+use crate::requests::EmptyBody;
 use crate::{Client, ClientError};
 
 impl Client {
     /// Makes a code that lets one browser in.
     pub async fn login_code(&self) -> Result<LoginCode, ClientError> {
-        self.ask(Method::POST, "/v1/login/code", &Nothing {}).await
+        self.ask(Method::POST, "/v1/login/code", &EmptyBody {}).await
     }
 }

@@ -46,7 +46,7 @@ impl SessionFilter {
 
 /// The body of a request that has nothing to say beyond its path.
 #[derive(Serialize)]
-pub(crate) struct Nothing {}
+pub(crate) struct EmptyBody {}
 
 /// A body as JSON.
 pub(crate) fn encode(body: &impl Serialize) -> Result<Bytes, ClientError> {

@@ -20,7 +20,7 @@ pub struct ToolServer {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ToolServerList {
     servers: Vec<ToolServer>,
 }
 
@@ -28,7 +28,7 @@ impl Client {
     /// How the tool servers are. With a workspace, those are started first that its sessions would get.
     pub async fn tool_servers(&self, workspace: Option<&str>) -> Result<Vec<ToolServer>, ClientError> {
         let query = requests::query(&[("workspace_path", workspace)]);
-        let Listed { servers } = self.get(&format!("/v1/tools{query}")).await?;
+        let ToolServerList { servers } = self.get(&format!("/v1/tools{query}")).await?;
         Ok(servers)
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hyper::Method;
-use ostler_api_types::{ChangeQueued, FoundFiles, SessionShown, UpdateSession};
+use ostler_api_types::{ChangeQueued, FoundFiles, SessionWithContext, UpdateSession};
 use ostler_types::{EventName, MessageId, SessionId, SessionView};
 
 use crate::events::{self, EventStream};
@@ -12,7 +12,7 @@ use crate::{Client, ClientError, requests};
 
 impl Client {
     /// Describes one session, how it stands, and how much room its model has left.
-    pub async fn shown(&self, id: SessionId) -> Result<SessionShown, ClientError> {
+    pub async fn shown(&self, id: SessionId) -> Result<SessionWithContext, ClientError> {
         self.get(&format!("/v1/sessions/{id}")).await
     }
 

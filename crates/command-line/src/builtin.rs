@@ -1,10 +1,10 @@
 //! Programs after which, or in which, the rest of a line no longer means what it says. Programs that merely
 //! start another one are left to `wrapper`.
 
-use crate::{Command, list};
+use crate::{SimpleCommand, list};
 
 /// Why nothing certain can be said about a line with this command, if so.
-pub(crate) fn doubt(command: &Command) -> Option<String> {
+pub(crate) fn doubt(command: &SimpleCommand) -> Option<String> {
     let first = command.argv.first()?;
     let Some(path) = first.literal() else {
         return Some("the name of a program is only known when it runs".to_owned());

@@ -2,11 +2,11 @@
 //! `safe` and `pattern`.
 
 use crate::environment::{assignments_are_harmless, redirects_only_read};
-use crate::{Command, Pattern, Reading, Reads, Word, is_safe, safe, wrapper};
+use crate::{CommandReads, ParsedLine, Pattern, ShellWord, SimpleCommand, is_safe, safe, wrapper};
 
 /// What must be known of a workspace to decide on a line.
 #[derive(Debug, Clone, Copy)]
-pub struct Circumstances<'a> {
+pub struct DecisionContext<'a> {
     /// Whether git counts as a program that only reads. Even `git status` starts what the repository's
     /// configuration names (a monitor, a filter, a driver for diffs, a transport for a missing object), and no
     /// option turns all of that off. So in a workspace that nobody has vouched for, a git command is allowed
@@ -19,8 +19,8 @@ pub struct Circumstances<'a> {
 
 /// What each command of a line reads. Nothing for a command that does more than read, or that is not
 /// understood.
-pub fn reads(reading: &Reading) -> Vec<Option<Reads>> {
-    let of_command = |command: &Command| {
+pub fn reads(reading: &ParsedLine) -> Vec<Option<CommandReads>> {
+    let of_command = |command: &SimpleCommand| {
         safe::reads(command).or_else(|| adds_nothing(command).then(|| safe::own_reads(command)))
     };
     reading.commands.iter().map(of_command).collect()
@@ -29,13 +29,13 @@ pub fn reads(reading: &Reading) -> Vec<Option<Reads>> {
 /// Whether a line may run without asking: nothing about it is unclear, and each of its commands either only
 /// reads or is remembered. For a workspace whose git configuration somebody has vouched for, wherever the
 /// places are that it reads.
-pub fn allowed(reading: &Reading, patterns: &[Pattern]) -> bool {
+pub fn allowed(reading: &ParsedLine, patterns: &[Pattern]) -> bool {
     let proven = vec![true; reading.commands.len()];
-    allowed_with(reading, patterns, Circumstances { git_is_safe: true, proven: &proven })
+    allowed_with(reading, patterns, DecisionContext { git_is_safe: true, proven: &proven })
 }
 
 /// The same where the circumstances are known. A remembered command is allowed whatever it reads.
-pub fn allowed_with(reading: &Reading, patterns: &[Pattern], circumstances: Circumstances<'_>) -> bool {
+pub fn allowed_with(reading: &ParsedLine, patterns: &[Pattern], circumstances: DecisionContext<'_>) -> bool {
     let harmless_anywhere = are_harmless_anywhere(reading);
     let moves = reading.commands.iter().any(goes_elsewhere);
     reading.unclear.is_none()
@@ -51,13 +51,13 @@ pub fn allowed_with(reading: &Reading, patterns: &[Pattern], circumstances: Circ
 /// when no pattern can, as for a command that writes into a file or has a word that nobody knows yet, or for one that
 /// runs in another directory: what is remembered of a command holds where it was seen, so that such a line can only be
 /// remembered as a whole.
-pub fn suggest(reading: &Reading) -> Option<Vec<Pattern>> {
+pub fn suggest(reading: &ParsedLine) -> Option<Vec<Pattern>> {
     let proven = vec![true; reading.commands.len()];
-    suggest_with(reading, Circumstances { git_is_safe: true, proven: &proven })
+    suggest_with(reading, DecisionContext { git_is_safe: true, proven: &proven })
 }
 
 /// The same for [`allowed_with`].
-pub fn suggest_with(reading: &Reading, circumstances: Circumstances<'_>) -> Option<Vec<Pattern>> {
+pub fn suggest_with(reading: &ParsedLine, circumstances: DecisionContext<'_>) -> Option<Vec<Pattern>> {
     let harmless_anywhere = are_harmless_anywhere(reading);
     let mut patterns = Vec::new();
     for (position, command) in reading.commands.iter().enumerate() {
@@ -73,9 +73,9 @@ pub fn suggest_with(reading: &Reading, circumstances: Circumstances<'_>) -> Opti
     allowed_with(reading, &patterns, circumstances).then_some(patterns)
 }
 
-impl Circumstances<'_> {
+impl DecisionContext<'_> {
     /// `cd` is harmless among commands that only read. Before any other command it decides what that one does.
-    fn passes_by_itself(&self, position: usize, command: &Command, harmless_anywhere: bool) -> bool {
+    fn passes_by_itself(&self, position: usize, command: &SimpleCommand, harmless_anywhere: bool) -> bool {
         if !self.proven.get(position).is_some_and(|is_proven| *is_proven) {
             return false;
         }
@@ -87,25 +87,29 @@ impl Circumstances<'_> {
     }
 }
 
-fn are_harmless_anywhere(reading: &Reading) -> bool {
+fn are_harmless_anywhere(reading: &ParsedLine) -> bool {
     reading.commands.iter().all(|command| is_move(command) || is_safe_anywhere(command))
 }
 
 /// Returns true where a command, or a command that it starts, runs in another directory.
-pub(crate) fn goes_elsewhere(command: &Command) -> bool {
+pub(crate) fn goes_elsewhere(command: &SimpleCommand) -> bool {
     is_move(command) || wrapper::inside(command).moves
 }
 
-fn is_move(command: &Command) -> bool {
-    command.argv.first().and_then(Word::literal).is_some_and(|name| matches!(name, "cd" | "pushd" | "popd"))
+fn is_move(command: &SimpleCommand) -> bool {
+    command
+        .argv
+        .first()
+        .and_then(ShellWord::literal)
+        .is_some_and(|name| matches!(name, "cd" | "pushd" | "popd"))
 }
 
 /// Git runs what the configuration of the directory says, so where it runs is part of the question.
-fn is_safe_anywhere(command: &Command) -> bool {
+fn is_safe_anywhere(command: &SimpleCommand) -> bool {
     (is_safe(command) || adds_nothing(command)) && command.program() != Some("git")
 }
 
 /// Whether the command is a wrapper that may run whenever what it starts may. That is in the same reading.
-fn adds_nothing(command: &Command) -> bool {
+fn adds_nothing(command: &SimpleCommand) -> bool {
     wrapper::inside(command).plain && assignments_are_harmless(command) && redirects_only_read(command)
 }

@@ -2,14 +2,14 @@
 //! to do about them is left to others.
 
 use crate::parser::is_hidden;
-use crate::{Command, Reading, RedirectKind, Word};
+use crate::{ParsedLine, RedirectKind, ShellWord, SimpleCommand};
 
 /// One line for each command, in the shell's own notation.
-pub fn describe(reading: &Reading) -> Vec<String> {
+pub fn describe(reading: &ParsedLine) -> Vec<String> {
     reading.commands.iter().map(line).collect()
 }
 
-fn line(command: &Command) -> String {
+fn line(command: &SimpleCommand) -> String {
     let assignments = command.env.iter().map(|(name, value)| format!("{}={}", shown(name), word(value)));
     let words = command.argv.iter().map(word);
     let redirects = command.redirects.iter().map(|redirect| {
@@ -28,10 +28,10 @@ fn line(command: &Command) -> String {
     assignments.chain(words).chain(redirects).chain(background).collect::<Vec<_>>().join(" ")
 }
 
-fn word(word: &Word) -> String {
+fn word(word: &ShellWord) -> String {
     match word {
-        Word::Literal(text) => quoted(text),
-        Word::Unknown { source, .. } => shown(source),
+        ShellWord::Literal(text) => quoted(text),
+        ShellWord::Unknown { source, .. } => shown(source),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Variables that may be set and redirects that may be made without changing what a command does. Everything
 //! else about a command is left to `safe` and `pattern`.
 
-use crate::{Becomes, Command, Redirect, RedirectKind, Word};
+use crate::{Redirect, RedirectKind, ShellWord, SimpleCommand, WordExpansion};
 
 /// Whether all variables that are set for a command are harmless. Most are not: a variable can name a
 /// library to load, a program to start or a place to look for programs.
-pub(crate) fn assignments_are_harmless(command: &Command) -> bool {
+pub(crate) fn assignments_are_harmless(command: &SimpleCommand) -> bool {
     command.env.iter().all(|(name, value)| value.literal().is_some_and(|value| is_harmless(name, value)))
 }
 
@@ -31,7 +31,7 @@ fn is_plain_locale(value: &str) -> bool {
 }
 
 /// Whether the redirects of a command write nothing but to the null device.
-pub(crate) fn redirects_only_read(command: &Command) -> bool {
+pub(crate) fn redirects_only_read(command: &SimpleCommand) -> bool {
     command.redirects.iter().all(|redirect| match redirect.kind {
         RedirectKind::Read => reads_a_file(redirect),
         RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => is_null(redirect),
@@ -41,7 +41,7 @@ pub(crate) fn redirects_only_read(command: &Command) -> bool {
 
 /// Whether the redirects of a command neither write nor feed it: what comes in may be a program, and a rule
 /// would not see it.
-pub(crate) fn redirects_do_nothing(command: &Command) -> bool {
+pub(crate) fn redirects_do_nothing(command: &SimpleCommand) -> bool {
     command.redirects.iter().all(|redirect| match redirect.kind {
         RedirectKind::Read | RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
             is_null(redirect)
@@ -58,9 +58,9 @@ fn is_null(redirect: &Redirect) -> bool {
 /// Bash makes connections when it is told to open files of certain names.
 fn reads_a_file(redirect: &Redirect) -> bool {
     let start = match &redirect.target {
-        Word::Literal(text) => text,
-        Word::Unknown { becomes: Becomes::Pipe, .. } => return true,
-        Word::Unknown { prefix, .. } => {
+        ShellWord::Literal(text) => text,
+        ShellWord::Unknown { becomes: WordExpansion::Pipe, .. } => return true,
+        ShellWord::Unknown { prefix, .. } => {
             return !prefix.is_empty() && !prefix.starts_with('/');
         }
     };

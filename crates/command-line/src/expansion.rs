@@ -1,15 +1,15 @@
 //! What begins with `$` or a backtick. The commands inside are read; the text that they become is not known.
 //! Forms that set variables or evaluate text a second time are noted as doubts.
 
-use crate::parser::{Outcome, Parser};
-use crate::word::Builder;
+use crate::parser::{ParseResult, Parser};
+use crate::word::WordBuilder;
 
 const UNKNOWN_CALCULATION: &str =
     "it calculates with a value that is only known when it runs, which can run commands";
 
 impl Parser<'_, '_> {
     /// Reads on after a `$`. Heredocs count as quoted.
-    pub(crate) fn dollar(&mut self, builder: &mut Builder, quoted: bool) -> Outcome<()> {
+    pub(crate) fn dollar(&mut self, builder: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         match self.peek() {
             Some('(') => {
                 let arithmetic = self.peek_second() == Some('(');
@@ -48,7 +48,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads the commands up to the `)` of `$(`, `<(` or `>(`.
-    pub(crate) fn substitution(&mut self) -> Outcome<()> {
+    pub(crate) fn substitution(&mut self) -> ParseResult<()> {
         self.enter()?;
         let pending = std::mem::take(&mut self.pending);
         let outside = self.pending_outside;
@@ -73,7 +73,7 @@ impl Parser<'_, '_> {
 
     /// Reads on after a backtick. Within, a backslash takes the meaning from a few characters, and only then
     /// is the text read.
-    pub(crate) fn backtick(&mut self, builder: &mut Builder, quoted: bool) -> Outcome<()> {
+    pub(crate) fn backtick(&mut self, builder: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         let mut text = String::new();
         loop {
             match self.bump() {
@@ -101,7 +101,7 @@ impl Parser<'_, '_> {
     /// Reads on after `$((`. Bash evaluates the *value* of a name as an expression too, subscripts and the
     /// substitutions in them included, and any command may have left that value in `$_`. So only numbers and
     /// operators are certain, and a few names whose values bash makes itself.
-    fn arithmetic(&mut self) -> Outcome<()> {
+    fn arithmetic(&mut self) -> ParseResult<()> {
         self.enter()?;
         let mut open = 0_usize;
         let mut before = ' ';
@@ -120,7 +120,7 @@ impl Parser<'_, '_> {
                 ')' if self.take(')') => break,
                 '$' => {
                     self.note(UNKNOWN_CALCULATION);
-                    self.dollar(&mut Builder::default(), true)?;
+                    self.dollar(&mut WordBuilder::default(), true)?;
                 }
                 '=' if matches!(before, '=' | '!' | '<' | '>') => {}
                 '=' if self.peek() == Some('=') => {}
@@ -141,7 +141,7 @@ impl Parser<'_, '_> {
 
     /// A name in a calculation. After a digit the letters belong to a number, in a notation that need not be
     /// understood here.
-    fn calculated_name(&mut self, before: char) -> Outcome<()> {
+    fn calculated_name(&mut self, before: char) -> ParseResult<()> {
         let mut name = String::new();
         while let Some(next) = self.peek().filter(|next| next.is_ascii_alphanumeric() || *next == '_') {
             self.bump();
@@ -157,7 +157,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads on after `${`; says whether it was no more than a name.
-    fn parameter(&mut self, quoted: bool) -> Outcome<bool> {
+    fn parameter(&mut self, quoted: bool) -> ParseResult<bool> {
         self.enter()?;
         let length = self.peek() == Some('#') && self.peek_second() != Some('}');
         if length {
@@ -187,7 +187,7 @@ impl Parser<'_, '_> {
         Ok(simple)
     }
 
-    fn after_colon(&mut self, quoted: bool) -> Outcome<bool> {
+    fn after_colon(&mut self, quoted: bool) -> ParseResult<bool> {
         match self.peek() {
             Some('=') => {
                 self.note("it sets a variable inside `${`");
@@ -211,8 +211,8 @@ impl Parser<'_, '_> {
 
     /// The text after the operator, up to the `}`. How quotes nest here depends on the operator, so few are
     /// taken.
-    fn parameter_text(&mut self, quoted: bool) -> Outcome<bool> {
-        let mut ignored = Builder::default();
+    fn parameter_text(&mut self, quoted: bool) -> ParseResult<bool> {
+        let mut ignored = WordBuilder::default();
         loop {
             if !quoted && self.at_process_substitution() {
                 self.process_substitution(&mut ignored)?;
@@ -243,7 +243,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads on after `$'`. What is not ASCII depends on the locale and is left unknown.
-    fn escaped_string(&mut self, builder: &mut Builder) -> Outcome<()> {
+    fn escaped_string(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
         loop {
             let decoded = match self.bump() {
                 None => return self.stop("a quote is not closed"),
@@ -262,7 +262,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn escape(&mut self) -> Outcome<Option<char>> {
+    fn escape(&mut self) -> ParseResult<Option<char>> {
         let decoded = match self.bump() {
             Some('a') => '\x07',
             Some('b') => '\x08',

@@ -1,17 +1,17 @@
 //! Lists, pipelines and compound commands. Simple commands are left to `simple`, words to `word`.
 
 use crate::heredoc::Heredoc;
-use crate::parser::{Outcome, Parser};
-use crate::{Command, Word};
+use crate::parser::{ParseResult, Parser};
+use crate::{ShellWord, SimpleCommand};
 
 /// Commands that were read, and what ended them. It has been taken.
-struct List {
+struct CommandList {
     is_empty: bool,
-    stop: Stop,
+    stop: ListEnd,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Stop {
+enum ListEnd {
     End,
     /// `)`
     Closed,
@@ -42,9 +42,9 @@ impl<'text> Parser<'text, '_> {
     /// Reads the text to its end.
     pub(crate) fn whole(&mut self) {
         match self.list().map(|list| list.stop) {
-            Ok(Stop::End) if self.pending.is_empty() => {}
-            Ok(Stop::End) => self.note("a heredoc has no body"),
-            Ok(Stop::Closed | Stop::CaseBreak | Stop::Keyword(_)) => {
+            Ok(ListEnd::End) if self.pending.is_empty() => {}
+            Ok(ListEnd::End) => self.note("a heredoc has no body"),
+            Ok(ListEnd::Closed | ListEnd::CaseBreak | ListEnd::Keyword(_)) => {
                 self.note("something is closed that was never opened")
             }
             Err(_) => {}
@@ -52,12 +52,12 @@ impl<'text> Parser<'text, '_> {
     }
 
     /// Commands until something ends them.
-    fn list(&mut self) -> Outcome<List> {
+    fn list(&mut self) -> ParseResult<CommandList> {
         let mut is_empty = true;
         loop {
             self.skip_lines()?;
             if let Some(stop) = self.list_end() {
-                return Ok(List { is_empty, stop });
+                return Ok(CommandList { is_empty, stop });
             }
             is_empty = false;
             let (first, heredocs) = (self.output.commands.len(), self.heredocs);
@@ -80,53 +80,53 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    fn list_end(&mut self) -> Option<Stop> {
+    fn list_end(&mut self) -> Option<ListEnd> {
         match self.peek() {
-            None => return Some(Stop::End),
+            None => return Some(ListEnd::End),
             Some(')') => {
                 self.bump();
-                return Some(Stop::Closed);
+                return Some(ListEnd::Closed);
             }
-            Some(';') if self.case_break() => return Some(Stop::CaseBreak),
+            Some(';') if self.case_break() => return Some(ListEnd::CaseBreak),
             Some(_) => {}
         }
         let keyword = self.closing_keyword()?;
         self.position += keyword.len();
-        Some(Stop::Keyword(keyword))
+        Some(ListEnd::Keyword(keyword))
     }
 
     /// Commands until the `)` that ends a substitution, which may have none.
-    pub(crate) fn list_until_closed(&mut self) -> Outcome<()> {
+    pub(crate) fn list_until_closed(&mut self) -> ParseResult<()> {
         self.closed_list().map(|_| ())
     }
 
-    fn subshell(&mut self) -> Outcome<()> {
+    fn subshell(&mut self) -> ParseResult<()> {
         if self.closed_list()?.is_empty {
             return self.stop("a command is missing");
         }
         Ok(())
     }
 
-    fn closed_list(&mut self) -> Outcome<List> {
+    fn closed_list(&mut self) -> ParseResult<CommandList> {
         let list = self.list()?;
         match list.stop {
-            Stop::Closed => Ok(list),
-            Stop::End | Stop::CaseBreak | Stop::Keyword(_) => self.stop("a `(` is not closed"),
+            ListEnd::Closed => Ok(list),
+            ListEnd::End | ListEnd::CaseBreak | ListEnd::Keyword(_) => self.stop("a `(` is not closed"),
         }
     }
 
-    fn list_until(&mut self, wanted: &[&str]) -> Outcome<&'static str> {
+    fn list_until(&mut self, wanted: &[&str]) -> ParseResult<&'static str> {
         let list = self.list()?;
         match list.stop {
-            Stop::Keyword(_) if list.is_empty => self.stop("a command is missing"),
-            Stop::Keyword(keyword) if wanted.contains(&keyword) => Ok(keyword),
-            Stop::End | Stop::Closed | Stop::CaseBreak | Stop::Keyword(_) => {
+            ListEnd::Keyword(_) if list.is_empty => self.stop("a command is missing"),
+            ListEnd::Keyword(keyword) if wanted.contains(&keyword) => Ok(keyword),
+            ListEnd::End | ListEnd::Closed | ListEnd::CaseBreak | ListEnd::Keyword(_) => {
                 self.stop(&format!("`{}` is missing", wanted.join("` or `")))
             }
         }
     }
 
-    fn and_or(&mut self) -> Outcome<()> {
+    fn and_or(&mut self) -> ParseResult<()> {
         loop {
             self.pipeline()?;
             self.skip_blanks();
@@ -140,7 +140,7 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    fn pipeline(&mut self) -> Outcome<()> {
+    fn pipeline(&mut self) -> ParseResult<()> {
         let mut is_piped = false;
         self.pipeline_prefix()?;
         loop {
@@ -169,7 +169,7 @@ impl<'text> Parser<'text, '_> {
 
     /// `!` and `time` change how a pipeline is reported, not what it runs. They do so before its first command only:
     /// after a `|` bash has no `!`, and starts a program for `time`.
-    fn pipeline_prefix(&mut self) -> Outcome<()> {
+    fn pipeline_prefix(&mut self) -> ParseResult<()> {
         loop {
             self.skip_blanks();
             let word = self.plain_word();
@@ -192,7 +192,7 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    fn command(&mut self) -> Outcome<()> {
+    fn command(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         if self.peek() == Some('(') {
             if self.peek_second() == Some('(') {
@@ -202,7 +202,7 @@ impl<'text> Parser<'text, '_> {
             return self.compound(Self::subshell);
         }
         let word = self.plain_word();
-        let body: fn(&mut Self) -> Outcome<()> = match word {
+        let body: fn(&mut Self) -> ParseResult<()> = match word {
             "{" => |parser| parser.list_until(&["}"]).map(|_| ()),
             "if" => Self::if_body,
             "while" | "until" => {
@@ -226,14 +226,14 @@ impl<'text> Parser<'text, '_> {
         Ok(())
     }
 
-    fn compound(&mut self, body: fn(&mut Self) -> Outcome<()>) -> Outcome<()> {
+    fn compound(&mut self, body: fn(&mut Self) -> ParseResult<()>) -> ParseResult<()> {
         self.enter()?;
         body(self)?;
         self.leave();
         self.compound_redirects()
     }
 
-    fn if_body(&mut self) -> Outcome<()> {
+    fn if_body(&mut self) -> ParseResult<()> {
         self.list_until(&["then"])?;
         loop {
             match self.list_until(&["elif", "else", "fi"])? {
@@ -244,7 +244,7 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    fn for_body(&mut self) -> Outcome<()> {
+    fn for_body(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         if self.peek() == Some('(') {
             return self.stop("`for ((` calculates, which can run commands");
@@ -262,8 +262,10 @@ impl<'text> Parser<'text, '_> {
         } else {
             self.take(';');
         }
-        let value = Word::anything(self.text[from..self.position].trim());
-        self.output.commands.insert(place, Command { env: vec![(name, value)], ..Command::default() });
+        let value = ShellWord::anything(self.text[from..self.position].trim());
+        self.output
+            .commands
+            .insert(place, SimpleCommand { env: vec![(name, value)], ..SimpleCommand::default() });
         self.skip_lines()?;
         match self.plain_word() {
             "do" => {
@@ -278,7 +280,7 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    fn loop_words(&mut self) -> Outcome<()> {
+    fn loop_words(&mut self) -> ParseResult<()> {
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -293,7 +295,7 @@ impl<'text> Parser<'text, '_> {
         }
     }
 
-    fn case_body(&mut self) -> Outcome<()> {
+    fn case_body(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         self.operand()?;
         self.skip_lines()?;
@@ -310,14 +312,16 @@ impl<'text> Parser<'text, '_> {
             self.take('(');
             self.case_patterns()?;
             match self.list()?.stop {
-                Stop::CaseBreak => {}
-                Stop::Keyword("esac") => return Ok(()),
-                Stop::End | Stop::Closed | Stop::Keyword(_) => return self.stop("`esac` is missing"),
+                ListEnd::CaseBreak => {}
+                ListEnd::Keyword("esac") => return Ok(()),
+                ListEnd::End | ListEnd::Closed | ListEnd::Keyword(_) => {
+                    return self.stop("`esac` is missing");
+                }
             }
         }
     }
 
-    fn case_patterns(&mut self) -> Outcome<()> {
+    fn case_patterns(&mut self) -> ParseResult<()> {
         loop {
             self.skip_blanks();
             self.operand()?;
@@ -332,7 +336,7 @@ impl<'text> Parser<'text, '_> {
 
     /// Functions are read, so that people see what they do, but never certain: they can take the place of
     /// any program and call themselves.
-    pub(crate) fn function_body(&mut self) -> Outcome<()> {
+    pub(crate) fn function_body(&mut self) -> ParseResult<()> {
         self.note("it defines a function, which can take the place of any program");
         self.skip_lines()?;
         let compound = self.peek() == Some('(')
@@ -340,7 +344,7 @@ impl<'text> Parser<'text, '_> {
         if compound { self.command() } else { self.stop("the body of a function cannot be read") }
     }
 
-    fn function_keyword(&mut self) -> Outcome<()> {
+    fn function_keyword(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         self.operand()?;
         self.skip_blanks();
@@ -354,7 +358,7 @@ impl<'text> Parser<'text, '_> {
     }
 
     /// A word where there has to be one.
-    fn operand(&mut self) -> Outcome<()> {
+    fn operand(&mut self) -> ParseResult<()> {
         match self.peek() {
             Some(character) if !is_meta(character) && character != '#' => self.word().map(|_| ()),
             _ => self.stop("a word is missing"),
@@ -418,7 +422,7 @@ impl<'text> Parser<'text, '_> {
     }
 
     /// Blanks, ends of lines and comments. The bodies of heredocs are read where their line ends.
-    pub(crate) fn skip_lines(&mut self) -> Outcome<()> {
+    pub(crate) fn skip_lines(&mut self) -> ParseResult<()> {
         loop {
             match self.peek() {
                 Some(' ' | '\t') => {

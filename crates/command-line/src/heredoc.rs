@@ -1,7 +1,7 @@
 //! The bodies of heredocs. Which commands they belong to is left to `simple`.
 
-use crate::parser::{Outcome, Parser};
-use crate::word::Builder;
+use crate::parser::{ParseResult, Parser};
+use crate::word::WordBuilder;
 
 /// A heredoc whose body has not been reached.
 pub(crate) struct Heredoc {
@@ -20,7 +20,7 @@ pub(crate) struct Heredoc {
 
 impl Parser<'_, '_> {
     /// Reads the bodies that begin here, at the start of a line.
-    pub(crate) fn heredoc_bodies(&mut self) -> Outcome<()> {
+    pub(crate) fn heredoc_bodies(&mut self) -> ParseResult<()> {
         if self.pending_outside {
             return self.stop("a line ends inside a substitution before the body of a heredoc");
         }
@@ -42,7 +42,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn heredoc_lines(&mut self, heredoc: &Heredoc) -> Outcome<String> {
+    fn heredoc_lines(&mut self, heredoc: &Heredoc) -> ParseResult<String> {
         let mut body = String::new();
         loop {
             if self.peek_raw().is_none() {
@@ -71,8 +71,8 @@ impl Parser<'_, '_> {
     }
 
     /// Looks for substitutions in a body; quotes mean nothing here.
-    fn heredoc_text(&mut self) -> Outcome<()> {
-        let mut ignored = Builder::default();
+    fn heredoc_text(&mut self) -> ParseResult<()> {
+        let mut ignored = WordBuilder::default();
         while let Some(character) = self.peek_raw() {
             self.bump();
             match character {

@@ -35,10 +35,10 @@ mod test_expression;
 mod word;
 mod wrapper;
 
-pub use decision::{Circumstances, allowed, allowed_with, reads, suggest, suggest_with};
+pub use decision::{DecisionContext, allowed, allowed_with, reads, suggest, suggest_with};
 pub use describe::describe;
 pub use parser::{LONGEST_LINE, parse};
 pub use pattern::Pattern;
-pub use place::{Extent, Place, Reads, Spelling};
-pub use reading::{Becomes, Command, Reading, Redirect, RedirectKind, Word};
+pub use place::{CommandReads, ReadExtent, ReadTarget, TargetSpelling};
+pub use reading::{ParsedLine, Redirect, RedirectKind, ShellWord, SimpleCommand, WordExpansion};
 pub use safe::is_safe;

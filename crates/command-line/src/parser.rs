@@ -3,7 +3,7 @@
 //! of its own over the same output.
 
 use crate::heredoc::Heredoc;
-use crate::{Command, Reading};
+use crate::{ParsedLine, SimpleCommand};
 
 /// The longest command line that is read.
 pub const LONGEST_LINE: usize = 64 * 1024;
@@ -13,12 +13,12 @@ const DEEPEST: usize = 24;
 const STEPS_PER_BYTE: usize = 2 * DEEPEST;
 
 /// Reads a command line the way that bash does when it is given one by `-c`.
-pub fn parse(line: &str) -> Reading {
+pub fn parse(line: &str) -> ParsedLine {
     read(line).into_reading()
 }
 
-fn read(line: &str) -> Output {
-    let mut output = Output { limit: STEPS_PER_BYTE * (line.len() + 64), ..Output::default() };
+fn read(line: &str) -> ParserOutput {
+    let mut output = ParserOutput { limit: STEPS_PER_BYTE * (line.len() + 64), ..ParserOutput::default() };
     if line.len() > LONGEST_LINE {
         output.note("the command line is longer than 64 KiB; split it, or put it into a file");
         return output;
@@ -35,8 +35,8 @@ fn read(line: &str) -> Output {
 
 /// What has been found so far, over all nested texts.
 #[derive(Default)]
-pub(crate) struct Output {
-    pub(crate) commands: Vec<Command>,
+pub(crate) struct ParserOutput {
+    pub(crate) commands: Vec<SimpleCommand>,
     unclear: Option<String>,
     /// How many loops the text that is being read stands in.
     pub(crate) loops: usize,
@@ -45,22 +45,22 @@ pub(crate) struct Output {
     limit: usize,
 }
 
-impl Output {
+impl ParserOutput {
     /// The first doubt is kept: later ones often follow from it.
     pub(crate) fn note(&mut self, why: &str) {
         self.unclear.get_or_insert_with(|| why.to_owned());
     }
 
-    fn into_reading(self) -> Reading {
-        Reading { commands: self.commands, unclear: self.unclear }
+    fn into_reading(self) -> ParsedLine {
+        ParsedLine { commands: self.commands, unclear: self.unclear }
     }
 }
 
 /// The rest of the text cannot be read. The reason is in the output already.
 #[derive(Debug)]
-pub(crate) struct Stopped;
+pub(crate) struct ParseStopped;
 
-pub(crate) type Outcome<T> = Result<T, Stopped>;
+pub(crate) type ParseResult<T> = Result<T, ParseStopped>;
 
 pub(crate) struct Parser<'text, 'output> {
     pub(crate) text: &'text str,
@@ -74,11 +74,11 @@ pub(crate) struct Parser<'text, 'output> {
     pub(crate) heredocs: usize,
     /// How many `$(` or `<(` are open in this text.
     pub(crate) nested: usize,
-    pub(crate) output: &'output mut Output,
+    pub(crate) output: &'output mut ParserOutput,
 }
 
 impl<'text, 'output> Parser<'text, 'output> {
-    pub(crate) fn new(text: &'text str, output: &'output mut Output) -> Self {
+    pub(crate) fn new(text: &'text str, output: &'output mut ParserOutput) -> Self {
         Self {
             text,
             position: 0,
@@ -96,13 +96,13 @@ impl<'text, 'output> Parser<'text, 'output> {
     }
 
     /// Notes a doubt after which nothing more can be said about the text.
-    pub(crate) fn stop<T>(&mut self, why: &str) -> Outcome<T> {
+    pub(crate) fn stop<T>(&mut self, why: &str) -> ParseResult<T> {
         self.note(why);
-        Err(Stopped)
+        Err(ParseStopped)
     }
 
     /// Goes one level deeper. `leave` comes back; after `Stopped` the level no longer matters.
-    pub(crate) fn enter(&mut self) -> Outcome<()> {
+    pub(crate) fn enter(&mut self) -> ParseResult<()> {
         self.output.depth += 1;
         if self.output.depth > DEEPEST {
             return self.stop("commands are nested too deep to be read");
@@ -118,7 +118,7 @@ impl<'text, 'output> Parser<'text, 'output> {
     }
 
     /// Reads a text within this one. Whatever makes it stop does not make this one stop.
-    pub(crate) fn inner_text(&mut self, text: &str) -> Outcome<()> {
+    pub(crate) fn inner_text(&mut self, text: &str) -> ParseResult<()> {
         self.enter()?;
         let depth = self.output.depth;
         Parser::new(text, self.output).whole();

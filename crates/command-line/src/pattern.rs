@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::builtin::is_interpreter;
 use crate::decision::goes_elsewhere;
 use crate::environment::{assignments_are_harmless, redirects_do_nothing};
-use crate::{Command, Word, is_safe, list};
+use crate::{ShellWord, SimpleCommand, is_safe, list};
 
 /// The words that a command must have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,14 +57,14 @@ impl Pattern {
 
     /// Returns true where the command, or a command that it starts, runs in another directory.
     pub fn goes_elsewhere(&self) -> bool {
-        let argv = self.argv.iter().map(|word| Word::Literal(word.clone())).collect();
-        goes_elsewhere(&Command { argv, ..Command::default() })
+        let argv = self.argv.iter().map(|word| ShellWord::Literal(word.clone())).collect();
+        goes_elsewhere(&SimpleCommand { argv, ..SimpleCommand::default() })
     }
 
     /// Whether this pattern lets the command through. What comes in by a pipe or a redirect or is set in the
     /// environment can change what a program does, so a command with any of that is matched by none.
-    pub fn matches(&self, command: &Command) -> bool {
-        let Some(words) = command.argv.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else {
+    pub fn matches(&self, command: &SimpleCommand) -> bool {
+        let Some(words) = command.argv.iter().map(ShellWord::literal).collect::<Option<Vec<&str>>>() else {
             return false;
         };
         let same = if self.open {

@@ -3,10 +3,10 @@
 
 /// All that a command line could do, as far as it can be known before it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ParsedLine {
     /// Every simple command that the line could run, also those inside substitutions, bodies and wrapper
     /// programs. A command stands before the ones it starts.
-    pub commands: Vec<Command>,
+    pub commands: Vec<SimpleCommand>,
     /// Why the commands may not be all there is, in words for people. Nothing may be allowed by rule while
     /// this is set.
     pub unclear: Option<String>,
@@ -15,11 +15,11 @@ pub struct Reading {
 /// One simple command. Without words it stands for assignments or redirects that come alone, as those of a
 /// loop or a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Command {
+pub struct SimpleCommand {
     /// The program and its arguments.
-    pub argv: Vec<Word>,
+    pub argv: Vec<ShellWord>,
     /// The variables that are set for it, by name. A loop sets its variable in a command of its own.
-    pub env: Vec<(String, Word)>,
+    pub env: Vec<(String, ShellWord)>,
     /// Where its files are opened.
     pub redirects: Vec<Redirect>,
     /// Whether the shell goes on without waiting for it.
@@ -32,7 +32,7 @@ pub struct Command {
 
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum ShellWord {
     /// The very text that the program gets.
     Literal(String),
     /// Not known before run time; it may also turn into several words, or none.
@@ -43,13 +43,13 @@ pub enum Word {
         /// word for an option by its beginning, so this decides whether the word could be one.
         prefix: String,
         /// What else is known of the words that it becomes.
-        becomes: Becomes,
+        becomes: WordExpansion,
     },
 }
 
 /// What a word becomes whose text is only known at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Becomes {
+pub enum WordExpansion {
     /// Any text, and any number of words. The shell may take them for globs, and so list any directory.
     Anything,
     /// Any text, which the shell does not take for a glob. Braces make several words of it.
@@ -68,7 +68,7 @@ pub struct Redirect {
     pub kind: RedirectKind,
     /// What stands after the operator: a file, a descriptor, the text of a here-string or the delimiter of a
     /// heredoc.
-    pub target: Word,
+    pub target: ShellWord,
 }
 
 /// What a redirect does with its target.
@@ -90,7 +90,7 @@ pub enum RedirectKind {
     HereString,
 }
 
-impl Command {
+impl SimpleCommand {
     /// The name of the program when it is found by name or in a system directory. A program of the same name
     /// elsewhere is another program.
     pub(crate) fn program(&self) -> Option<&str> {
@@ -100,25 +100,29 @@ impl Command {
     }
 }
 
-impl Word {
+impl ShellWord {
     /// The text, when it is known.
     pub fn literal(&self) -> Option<&str> {
         match self {
-            Word::Literal(text) => Some(text),
-            Word::Unknown { .. } => None,
+            ShellWord::Literal(text) => Some(text),
+            ShellWord::Unknown { .. } => None,
         }
     }
 
     /// Whether a program could take this word, or one that it becomes, for an option.
     pub(crate) fn could_be_option(&self) -> bool {
         match self {
-            Word::Literal(text) => text.len() > 1 && text.starts_with('-'),
-            Word::Unknown { prefix, .. } => prefix.is_empty() || prefix.starts_with(['-', '+']),
+            ShellWord::Literal(text) => text.len() > 1 && text.starts_with('-'),
+            ShellWord::Unknown { prefix, .. } => prefix.is_empty() || prefix.starts_with(['-', '+']),
         }
     }
 
     /// A word of which nothing is known.
     pub(crate) fn anything(source: &str) -> Self {
-        Word::Unknown { source: source.to_owned(), prefix: String::new(), becomes: Becomes::Anything }
+        ShellWord::Unknown {
+            source: source.to_owned(),
+            prefix: String::new(),
+            becomes: WordExpansion::Anything,
+        }
     }
 }

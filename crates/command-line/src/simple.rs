@@ -3,15 +3,15 @@
 
 use crate::grammar::{is_meta, is_reserved};
 use crate::heredoc::Heredoc;
-use crate::parser::{Outcome, Parser};
-use crate::word::Token;
-use crate::{Command, Redirect, RedirectKind, Word, builtin, wrapper};
+use crate::parser::{ParseResult, Parser};
+use crate::word::WordToken;
+use crate::{Redirect, RedirectKind, ShellWord, SimpleCommand, builtin, wrapper};
 
 impl Parser<'_, '_> {
     /// Assignments, words and redirects up to the end of the command.
-    pub(crate) fn simple_command(&mut self) -> Outcome<()> {
+    pub(crate) fn simple_command(&mut self) -> ParseResult<()> {
         let place = self.output.commands.len();
-        let mut command = Command::default();
+        let mut command = SimpleCommand::default();
         let mut named_plainly = false;
         let mut both = false;
         loop {
@@ -48,7 +48,7 @@ impl Parser<'_, '_> {
         self.add(place, command)
     }
 
-    fn add_word(&mut self, command: &mut Command, token: Token) -> Outcome<()> {
+    fn add_word(&mut self, command: &mut SimpleCommand, token: WordToken) -> ParseResult<()> {
         if !command.argv.is_empty() {
             command.argv.push(token.word);
             return Ok(());
@@ -71,7 +71,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn function_definition(&mut self) -> Outcome<()> {
+    fn function_definition(&mut self) -> ParseResult<()> {
         self.bump();
         self.skip_blanks();
         if !self.take(')') {
@@ -81,7 +81,7 @@ impl Parser<'_, '_> {
     }
 
     /// Keeps a command, and what it runs in turn.
-    fn add(&mut self, place: usize, mut command: Command) -> Outcome<()> {
+    fn add(&mut self, place: usize, mut command: SimpleCommand) -> ParseResult<()> {
         command.repeated = self.output.loops > 0;
         if let Some(why) = builtin::doubt(&command) {
             self.note(&why);
@@ -103,7 +103,7 @@ impl Parser<'_, '_> {
     }
 
     /// The redirects of a group or a loop stand in a command without words.
-    pub(crate) fn compound_redirects(&mut self) -> Outcome<()> {
+    pub(crate) fn compound_redirects(&mut self) -> ParseResult<()> {
         let mut redirects = Vec::new();
         loop {
             self.skip_blanks();
@@ -119,13 +119,13 @@ impl Parser<'_, '_> {
             redirects.push(self.redirect()?);
         }
         if !redirects.is_empty() {
-            self.output.commands.push(Command { redirects, ..Command::default() });
+            self.output.commands.push(SimpleCommand { redirects, ..SimpleCommand::default() });
         }
         Ok(())
     }
 
     /// Whether the word just read is the number before a redirect.
-    fn is_descriptor(&mut self, token: &Token) -> Outcome<bool> {
+    fn is_descriptor(&mut self, token: &WordToken) -> ParseResult<bool> {
         if !token.plain || !matches!(self.peek_raw(), Some('<' | '>')) {
             return Ok(false);
         }
@@ -148,7 +148,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn redirect(&mut self) -> Outcome<Redirect> {
+    fn redirect(&mut self) -> ParseResult<Redirect> {
         let mut operator = String::new();
         while let Some(character) =
             self.peek().filter(|character| matches!(character, '<' | '>' | '&' | '|' | '-'))
@@ -186,11 +186,11 @@ impl Parser<'_, '_> {
         Ok(Redirect { kind, target: token.word })
     }
 
-    fn heredoc_operator(&mut self, tabs: bool) -> Outcome<Redirect> {
+    fn heredoc_operator(&mut self, tabs: bool) -> ParseResult<Redirect> {
         let from = self.position;
         let token = self.word()?;
         let source = &self.text[from..self.position];
-        let Word::Literal(delimiter) = token.word else {
+        let ShellWord::Literal(delimiter) = token.word else {
             return self.stop("the delimiter of a heredoc cannot be read");
         };
         if source.contains(['$', '`', '\n']) || delimiter.is_empty() {
@@ -207,7 +207,7 @@ impl Parser<'_, '_> {
             piped: false,
             loops: self.output.loops,
         });
-        Ok(Redirect { kind: RedirectKind::Heredoc, target: Word::Literal(delimiter) })
+        Ok(Redirect { kind: RedirectKind::Heredoc, target: ShellWord::Literal(delimiter) })
     }
 }
 
@@ -227,7 +227,7 @@ const OPERATORS: &[(&str, RedirectKind)] = &[
 ];
 
 /// `1`, `1-` or `-`: anything else after `>&` is a file.
-fn is_descriptor_target(word: &Word) -> bool {
+fn is_descriptor_target(word: &ShellWord) -> bool {
     word.literal().is_some_and(|text| {
         let digits = text.strip_suffix('-').unwrap_or(text);
         !text.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

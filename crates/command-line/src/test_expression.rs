@@ -1,14 +1,14 @@
 //! What stands between `[[` and `]]`. The words are left to `word`; here they are put together to an expression as bash does
 //! it, because a line that bash cannot parse is not clear.
 
-use crate::parser::{Outcome, Parser};
-use crate::{Command, Word};
+use crate::parser::{ParseResult, Parser};
+use crate::{ShellWord, SimpleCommand};
 
 /// How deep parentheses and negations may be nested.
 const DEEPEST: usize = 24;
 
 /// One part of an expression.
-enum Part {
+enum TestPart {
     Operator(&'static str),
     /// A word, with its text when it has no quotes and nothing unknown: only then can it be an operator too.
     Word(Option<String>),
@@ -16,9 +16,9 @@ enum Part {
 
 impl Parser<'_, '_> {
     /// Reads on after `[[`, whose words are neither split nor matched against files.
-    pub(crate) fn test_body(&mut self) -> Outcome<()> {
+    pub(crate) fn test_body(&mut self) -> ParseResult<()> {
         let place = self.output.commands.len();
-        let mut argv = vec![Word::Literal("[[".to_owned())];
+        let mut argv = vec![ShellWord::Literal("[[".to_owned())];
         let mut parts = Vec::new();
         loop {
             self.skip_blanks();
@@ -39,7 +39,9 @@ impl Parser<'_, '_> {
                     if token.word.literal().is_some_and(|text| EVALUATING.contains(&text)) {
                         self.note("a `[[` calculates with its words, which can run commands");
                     }
-                    parts.push(Part::Word(token.word.literal().filter(|_| token.plain).map(str::to_owned)));
+                    parts.push(TestPart::Word(
+                        token.word.literal().filter(|_| token.plain).map(str::to_owned),
+                    ));
                     argv.push(token.word);
                     continue;
                 }
@@ -48,14 +50,14 @@ impl Parser<'_, '_> {
                 self.peek();
                 self.bump();
             }
-            parts.push(Part::Operator(operator));
-            argv.push(Word::Literal(operator.to_owned()));
+            parts.push(TestPart::Operator(operator));
+            argv.push(ShellWord::Literal(operator.to_owned()));
         }
-        if !alternatives(&parts, 0).is_some_and(<[Part]>::is_empty) {
+        if !alternatives(&parts, 0).is_some_and(<[TestPart]>::is_empty) {
             return self.stop("a `[[` cannot be read");
         }
-        argv.push(Word::Literal("]]".to_owned()));
-        self.output.commands.insert(place, Command { argv, ..Command::default() });
+        argv.push(ShellWord::Literal("]]".to_owned()));
+        self.output.commands.insert(place, SimpleCommand { argv, ..SimpleCommand::default() });
         Ok(())
     }
 }
@@ -68,36 +70,36 @@ const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 const BINARY: &[&str] = &["=", "==", "!=", "-ef", "-nt", "-ot", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 /// What is left after the terms between `||` and `&&`; nothing where the parts are no expression.
-fn alternatives(parts: &[Part], depth: usize) -> Option<&[Part]> {
+fn alternatives(parts: &[TestPart], depth: usize) -> Option<&[TestPart]> {
     let mut rest = term(parts, depth)?;
-    while let [Part::Operator("&&" | "||"), after @ ..] = rest {
+    while let [TestPart::Operator("&&" | "||"), after @ ..] = rest {
         rest = term(after, depth)?;
     }
     Some(rest)
 }
 
-fn term(parts: &[Part], depth: usize) -> Option<&[Part]> {
+fn term(parts: &[TestPart], depth: usize) -> Option<&[TestPart]> {
     if depth > DEEPEST {
         return None;
     }
     match parts {
-        [Part::Operator("("), rest @ ..] => match alternatives(rest, depth + 1)? {
-            [Part::Operator(")"), rest @ ..] => Some(rest),
+        [TestPart::Operator("("), rest @ ..] => match alternatives(rest, depth + 1)? {
+            [TestPart::Operator(")"), rest @ ..] => Some(rest),
             _ => None,
         },
-        [Part::Word(Some(text)), rest @ ..] if text == "!" => term(rest, depth + 1),
-        [Part::Word(Some(text)), rest @ ..] if is_unary(text) => match rest {
-            [Part::Word(_), rest @ ..] => Some(rest),
+        [TestPart::Word(Some(text)), rest @ ..] if text == "!" => term(rest, depth + 1),
+        [TestPart::Word(Some(text)), rest @ ..] if is_unary(text) => match rest {
+            [TestPart::Word(_), rest @ ..] => Some(rest),
             _ => None,
         },
-        [Part::Word(_), Part::Operator("<" | ">"), Part::Word(_), rest @ ..] => Some(rest),
-        [Part::Word(_), Part::Word(Some(text)), Part::Word(_), rest @ ..]
+        [TestPart::Word(_), TestPart::Operator("<" | ">"), TestPart::Word(_), rest @ ..] => Some(rest),
+        [TestPart::Word(_), TestPart::Word(Some(text)), TestPart::Word(_), rest @ ..]
             if BINARY.contains(&text.as_str()) =>
         {
             Some(rest)
         }
-        [Part::Word(_), rest @ ..] => Some(rest),
-        [] | [Part::Operator(_), ..] => None,
+        [TestPart::Word(_), rest @ ..] => Some(rest),
+        [] | [TestPart::Operator(_), ..] => None,
     }
 }
 

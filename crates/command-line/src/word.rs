@@ -1,19 +1,19 @@
 //! Words: quotes, patterns, braces, assignments. What begins with `$` or a backtick is left to `expansion`.
 
 use crate::grammar::is_meta;
-use crate::parser::{Outcome, Parser};
-use crate::{Becomes, Word};
+use crate::parser::{ParseResult, Parser};
+use crate::{ShellWord, WordExpansion};
 
 /// Where bash puts the pipes of process substitutions.
 const PIPE: &str = "/dev/fd/";
 
 /// A word with what the grammar has to know about how it was written.
-pub(crate) struct Token {
-    pub(crate) word: Word,
+pub(crate) struct WordToken {
+    pub(crate) word: ShellWord,
     /// Whether it has neither quotes nor anything unknown, as reserved words must.
     pub(crate) plain: bool,
     /// The word as an assignment, if it is written as one.
-    pub(crate) assignment: Option<(String, Word)>,
+    pub(crate) assignment: Option<(String, ShellWord)>,
     /// Whether it begins with a name and a `[`. Where an assignment may stand, bash reads on to the `]` whatever comes
     /// before it, blanks and comments included.
     pub(crate) has_subscript: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Token {
 
 /// A word that is being put together.
 #[derive(Default)]
-pub(crate) struct Builder {
+pub(crate) struct WordBuilder {
     text: String,
     /// The text as a glob: with a backslash before what has no meaning.
     glob: String,
@@ -48,7 +48,7 @@ pub(crate) struct Builder {
     value: Option<usize>,
 }
 
-impl Builder {
+impl WordBuilder {
     pub(crate) fn push_quoted(&mut self, character: char) {
         self.quoted = true;
         self.last = None;
@@ -122,26 +122,26 @@ impl Builder {
     }
 
     /// What is known beyond the beginning.
-    fn becomes(&self) -> Becomes {
+    fn becomes(&self) -> WordExpansion {
         if self.begins_with_pipe && self.unknowns == 1 && self.text == PIPE {
-            return Becomes::Pipe;
+            return WordExpansion::Pipe;
         }
         match (self.is_expanded, self.is_glob) {
-            (false, _) => Becomes::Files(self.glob.clone()),
-            (true, true) => Becomes::Anything,
-            (true, false) => Becomes::Text,
+            (false, _) => WordExpansion::Files(self.glob.clone()),
+            (true, true) => WordExpansion::Anything,
+            (true, false) => WordExpansion::Text,
         }
     }
 
-    fn finish(self, source: &str) -> Token {
+    fn finish(self, source: &str) -> WordToken {
         let plain = !self.quoted && self.known.is_none();
         let part = |from: usize, source: &str| match self.known {
-            None => Word::Literal(self.text[from..].to_owned()),
-            Some(_) if self.splits => Word::anything(source),
-            Some(known) => Word::Unknown {
+            None => ShellWord::Literal(self.text[from..].to_owned()),
+            Some(_) if self.splits => ShellWord::anything(source),
+            Some(known) => ShellWord::Unknown {
                 source: source.to_owned(),
                 prefix: self.text[from..known.max(from)].to_owned(),
-                becomes: if from == 0 { self.becomes() } else { Becomes::Text },
+                becomes: if from == 0 { self.becomes() } else { WordExpansion::Text },
             },
         };
         let assignment = self.value.map(|value| {
@@ -149,15 +149,15 @@ impl Builder {
             let source = source.split_once('=').map_or("", |(_, value)| value);
             (name, part(value, source))
         });
-        Token { word: part(0, source), plain, assignment, has_subscript: self.has_subscript }
+        WordToken { word: part(0, source), plain, assignment, has_subscript: self.has_subscript }
     }
 }
 
 impl Parser<'_, '_> {
     /// Reads one word. The caller has made sure that one begins here.
-    pub(crate) fn word(&mut self) -> Outcome<Token> {
+    pub(crate) fn word(&mut self) -> ParseResult<WordToken> {
         let from = self.position;
-        let mut builder = Builder::default();
+        let mut builder = WordBuilder::default();
         while let Some(character) = self.peek() {
             if is_meta(character) {
                 if !self.at_process_substitution() {
@@ -190,7 +190,7 @@ impl Parser<'_, '_> {
         matches!(self.peek(), Some('<' | '>')) && self.peek_second() == Some('(')
     }
 
-    pub(crate) fn process_substitution(&mut self, builder: &mut Builder) -> Outcome<()> {
+    pub(crate) fn process_substitution(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
         self.take_two();
         self.substitution()?;
         if builder.text.is_empty() && builder.known.is_none() && !builder.quoted {
@@ -201,7 +201,7 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    pub(crate) fn single_quoted(&mut self, builder: &mut Builder) -> Outcome<()> {
+    pub(crate) fn single_quoted(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
         builder.quoted = true;
         builder.last = None;
         loop {
@@ -213,7 +213,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    pub(crate) fn double_quoted(&mut self, builder: &mut Builder) -> Outcome<()> {
+    pub(crate) fn double_quoted(&mut self, builder: &mut WordBuilder) -> ParseResult<()> {
         builder.quoted = true;
         builder.last = None;
         loop {
@@ -235,7 +235,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn quoted_character(&mut self, builder: &mut Builder, character: char) -> Outcome<()> {
+    fn quoted_character(&mut self, builder: &mut WordBuilder, character: char) -> ParseResult<()> {
         if character == '\n' && (self.pending_outside || !self.pending.is_empty()) {
             return self.stop("a quoted line ends before the body of a heredoc");
         }

@@ -2,13 +2,13 @@
 
 mod options;
 
-use crate::{Command, Word};
-use options::{Options, after_options};
+use crate::{ShellWord, SimpleCommand};
+use options::{WrapperOptions, after_options};
 
 /// What a wrapper program starts.
 #[derive(Default)]
-pub(crate) struct Inside {
-    pub(crate) commands: Vec<Command>,
+pub(crate) struct WrappedCommands {
+    pub(crate) commands: Vec<SimpleCommand>,
     /// Texts that a shell will read.
     pub(crate) scripts: Vec<String>,
     /// Why it could not be found out.
@@ -20,8 +20,8 @@ pub(crate) struct Inside {
 }
 
 /// Looks one level into a command; nothing for programs that start no other.
-pub(crate) fn inside(command: &Command) -> Inside {
-    let Some(name) = command.program() else { return Inside::default() };
+pub(crate) fn inside(command: &SimpleCommand) -> WrappedCommands {
+    let Some(name) = command.program() else { return WrappedCommands::default() };
     let words = &command.argv[1..];
     let found = match name {
         "env" => env(words),
@@ -31,26 +31,26 @@ pub(crate) fn inside(command: &Command) -> Inside {
         "bash" | "rbash" => shell(words, |_| true),
         "sh" | "dash" | "ash" => shell(words, reads_like_bash),
         "zsh" | "ksh" | "fish" | "csh" | "tcsh" | "su" => other_shell(words),
-        "command" if first_is(words, &["-v", "-V"]) => Some(Inside::default()),
-        "exec" if words.is_empty() => Some(Inside::default()),
+        "command" if first_is(words, &["-v", "-V"]) => Some(WrappedCommands::default()),
+        "exec" if words.is_empty() => Some(WrappedCommands::default()),
         _ => match options::of(name) {
             Some(options) => plain_wrapper(name, words, &options),
-            None => return Inside::default(),
+            None => return WrappedCommands::default(),
         },
     };
-    found.unwrap_or_else(|| Inside {
+    found.unwrap_or_else(|| WrappedCommands {
         unclear: Some(format!("which program `{name}` starts cannot be read")),
-        ..Inside::default()
+        ..WrappedCommands::default()
     })
 }
 
 /// Wrappers whose command simply follows their options.
-fn plain_wrapper(name: &str, words: &[Word], options: &Options) -> Option<Inside> {
+fn plain_wrapper(name: &str, words: &[ShellWord], options: &WrapperOptions) -> Option<WrappedCommands> {
     let rest = after_options(words, options)?;
     let (operands, rest) = rest.split_at_checked(options.operands)?;
     let adds_nothing = options.adds_nothing && operands.iter().all(|word| word.literal().is_some());
     if rest.is_empty() {
-        return (name != "timeout").then(Inside::default);
+        return (name != "timeout").then(WrappedCommands::default);
     }
     let (env, rest) = match name {
         "sudo" | "doas" => split_assignments(rest)?,
@@ -58,45 +58,45 @@ fn plain_wrapper(name: &str, words: &[Word], options: &Options) -> Option<Inside
     };
     let moves = name == "sudo" && goes_to(words, rest, 'D');
     let commands = vec![inner(env, rest.to_vec())?];
-    Some(Inside { commands, plain: adds_nothing, moves, ..Inside::default() })
+    Some(WrappedCommands { commands, plain: adds_nothing, moves, ..WrappedCommands::default() })
 }
 
 /// Whether the options before the command choose the directory that it runs in: `--chdir`, or this letter.
-fn goes_to(words: &[Word], command: &[Word], letter: char) -> bool {
+fn goes_to(words: &[ShellWord], command: &[ShellWord], letter: char) -> bool {
     let options = &words[..words.len() - command.len()];
-    options.iter().filter_map(Word::literal).any(|option| match option.strip_prefix("--") {
+    options.iter().filter_map(ShellWord::literal).any(|option| match option.strip_prefix("--") {
         Some(long) => long.starts_with("chdir"),
         None => option.starts_with('-') && option.contains(letter),
     })
 }
 
-fn env(words: &[Word]) -> Option<Inside> {
+fn env(words: &[ShellWord]) -> Option<WrappedCommands> {
     let options = options::of("env")?;
     let rest = after_options(words, &options)?;
     let untouched = rest.len() == words.len();
     let (env, rest) = split_assignments(rest)?;
     if rest.is_empty() {
-        return Some(Inside::default());
+        return Some(WrappedCommands::default());
     }
     let (commands, moves) = (vec![inner(env, rest.to_vec())?], goes_to(words, rest, 'C'));
-    Some(Inside { commands, plain: untouched, moves, ..Inside::default() })
+    Some(WrappedCommands { commands, plain: untouched, moves, ..WrappedCommands::default() })
 }
 
 /// What comes in is added to the command, so its last words are never known.
-fn xargs(words: &[Word]) -> Option<Inside> {
+fn xargs(words: &[ShellWord]) -> Option<WrappedCommands> {
     let rest = after_options(words, &options::of("xargs")?)?;
     let own = &words[..words.len() - rest.len()];
     let replaced = options::replacement(own)?;
-    let mut argv: Vec<Word> = match rest {
-        [] => vec![Word::Literal("echo".to_owned())],
+    let mut argv: Vec<ShellWord> = match rest {
+        [] => vec![ShellWord::Literal("echo".to_owned())],
         rest => rest.iter().map(|word| with_replaced(word, replaced)).collect(),
     };
-    argv.push(Word::anything("…"));
-    Some(Inside { commands: vec![inner(Vec::new(), argv)?], ..Inside::default() })
+    argv.push(ShellWord::anything("…"));
+    Some(WrappedCommands { commands: vec![inner(Vec::new(), argv)?], ..WrappedCommands::default() })
 }
 
-fn find(words: &[Word]) -> Option<Inside> {
-    let mut inside = Inside::default();
+fn find(words: &[ShellWord]) -> Option<WrappedCommands> {
+    let mut inside = WrappedCommands::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if !matches!(word.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) {
@@ -109,7 +109,8 @@ fn find(words: &[Word]) -> Option<Inside> {
             match word.literal() {
                 Some(";") => break,
                 Some("+")
-                    if argv.last() == Some(&with_replaced(&Word::Literal("{}".to_owned()), Some("{}"))) =>
+                    if argv.last()
+                        == Some(&with_replaced(&ShellWord::Literal("{}".to_owned()), Some("{}"))) =>
                 {
                     break;
                 }
@@ -122,8 +123,8 @@ fn find(words: &[Word]) -> Option<Inside> {
 }
 
 /// An alias that is defined on the spot is a command like any other.
-fn git(words: &[Word]) -> Option<Inside> {
-    let mut inside = Inside::default();
+fn git(words: &[ShellWord]) -> Option<WrappedCommands> {
+    let mut inside = WrappedCommands::default();
     for pair in words.windows(2) {
         if pair[0].literal() != Some("-c") {
             continue;
@@ -145,16 +146,16 @@ fn git(words: &[Word]) -> Option<Inside> {
 ///
 /// Words after the script are its parameters, whose values it may evaluate; a login shell first runs files
 /// that can give any meaning to any name. Neither is plain.
-fn shell(words: &[Word], is_read_like_bash: fn(&str) -> bool) -> Option<Inside> {
+fn shell(words: &[ShellWord], is_read_like_bash: fn(&str) -> bool) -> Option<WrappedCommands> {
     let (mut takes_script, mut is_login) = (false, false);
     let mut words = words.iter();
     loop {
-        let Some(word) = words.next() else { return (!takes_script).then(Inside::default) };
+        let Some(word) = words.next() else { return (!takes_script).then(WrappedCommands::default) };
         let text = word.literal()?;
         match text.strip_prefix('-') {
             Some("-login") => is_login = true,
             Some("-norc" | "-noprofile") => {}
-            Some("-version" | "-help") => return Some(Inside::default()),
+            Some("-version" | "-help") => return Some(WrappedCommands::default()),
             Some("o") => {
                 matches!(words.next()?.literal()?, "pipefail" | "errexit" | "nounset" | "xtrace")
                     .then_some(())?;
@@ -169,9 +170,13 @@ fn shell(words: &[Word], is_read_like_bash: fn(&str) -> bool) -> Option<Inside> 
             None if text.starts_with('+') => return None,
             None if takes_script => {
                 let plain = !is_login && words.next().is_none() && is_read_like_bash(text);
-                return Some(Inside { scripts: vec![text.to_owned()], plain, ..Inside::default() });
+                return Some(WrappedCommands {
+                    scripts: vec![text.to_owned()],
+                    plain,
+                    ..WrappedCommands::default()
+                });
             }
-            None => return Some(Inside::default()),
+            None => return Some(WrappedCommands::default()),
         }
     }
 }
@@ -187,47 +192,50 @@ fn reads_like_bash(script: &str) -> bool {
 }
 
 /// Shells that read differently from bash: a script in the line is not certain.
-fn other_shell(words: &[Word]) -> Option<Inside> {
+fn other_shell(words: &[ShellWord]) -> Option<WrappedCommands> {
     words
         .iter()
         .all(|word| !word.could_be_option() || word.literal() == Some("--version"))
-        .then(Inside::default)
+        .then(WrappedCommands::default)
 }
 
-type Assignments = Vec<(String, Word)>;
+type Assignments = Vec<(String, ShellWord)>;
 
 /// `NAME=value` words before a command, as `env` takes them.
-fn split_assignments(words: &[Word]) -> Option<(Assignments, &[Word])> {
+fn split_assignments(words: &[ShellWord]) -> Option<(Assignments, &[ShellWord])> {
     let mut env = Vec::new();
     let mut rest = words;
     while let [first, after @ ..] = rest {
         let (text, unknown) = match first {
-            Word::Literal(text) => (text, None),
-            Word::Unknown { prefix, source, .. } => (prefix, Some(source)),
+            ShellWord::Literal(text) => (text, None),
+            ShellWord::Unknown { prefix, source, .. } => (prefix, Some(source)),
         };
         let Some((name, value)) = text.split_once('=') else {
             first.literal()?;
             break;
         };
-        let value = unknown.map_or_else(|| Word::Literal(value.to_owned()), |source| Word::anything(source));
+        let value = unknown
+            .map_or_else(|| ShellWord::Literal(value.to_owned()), |source| ShellWord::anything(source));
         env.push((name.to_owned(), value));
         rest = after;
     }
     Some((env, rest))
 }
 
-fn inner(env: Assignments, argv: Vec<Word>) -> Option<Command> {
+fn inner(env: Assignments, argv: Vec<ShellWord>) -> Option<SimpleCommand> {
     argv.first()?.literal()?;
-    Some(Command { argv, env, ..Command::default() })
+    Some(SimpleCommand { argv, env, ..SimpleCommand::default() })
 }
 
-fn with_replaced(word: &Word, placeholder: Option<&str>) -> Word {
+fn with_replaced(word: &ShellWord, placeholder: Option<&str>) -> ShellWord {
     match (word, placeholder) {
-        (Word::Literal(text), Some(placeholder)) if text.contains(placeholder) => Word::anything(text),
+        (ShellWord::Literal(text), Some(placeholder)) if text.contains(placeholder) => {
+            ShellWord::anything(text)
+        }
         _ => word.clone(),
     }
 }
 
-fn first_is(words: &[Word], wanted: &[&str]) -> bool {
-    words.first().and_then(Word::literal).is_some_and(|first| wanted.contains(&first))
+fn first_is(words: &[ShellWord], wanted: &[&str]) -> bool {
+    words.first().and_then(ShellWord::literal).is_some_and(|first| wanted.contains(&first))
 }

@@ -3,7 +3,7 @@
 mod agents;
 
 use super::explain::ConfigError;
-use super::{Auth, Loaded, McpServer, Provider, ProviderKind, Source};
+use super::{Auth, ConfigSource, LoadedConfig, McpSection, ProviderProtocol, ProviderSection};
 use crate::tool_server::server_config;
 
 pub(super) use agents::presets as agent_presets;
@@ -16,7 +16,7 @@ const MOST_BUNDLE_TOKENS: u32 = 200_000;
 const MOST_ROUNDS: u32 = 100;
 
 /// Passes a configuration on if it holds together.
-pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
+pub(crate) fn check(mut loaded: LoadedConfig) -> Result<LoadedConfig, ConfigError> {
     server(&mut loaded)?;
     within(&loaded, "loop.max_steps", loaded.config.turn_loop.max_steps, 1, MOST_STEPS)?;
     within(&loaded, "context.bundle_tokens", loaded.config.context.bundle_tokens, 0, MOST_BUNDLE_TOKENS)?;
@@ -43,7 +43,7 @@ pub(crate) fn check(mut loaded: Loaded) -> Result<Loaded, ConfigError> {
 }
 
 /// Says what is wrong with a server, and with which of its keys.
-pub fn check_server(name: &str, server: &McpServer) -> Result<(), (&'static str, String)> {
+pub fn check_server(name: &str, server: &McpSection) -> Result<(), (&'static str, String)> {
     if !is_name(name) {
         return Err(("command", NAME.to_owned()));
     }
@@ -70,10 +70,10 @@ fn is_any_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Where a value came from.
-    pub fn source(&self, key: &str) -> &Source {
-        self.sources.get(key).unwrap_or(&Source::Default)
+    pub fn source(&self, key: &str) -> &ConfigSource {
+        self.sources.get(key).unwrap_or(&ConfigSource::Default)
     }
 
     fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
@@ -81,7 +81,7 @@ impl Loaded {
     }
 }
 
-fn server(loaded: &mut Loaded) -> Result<(), ConfigError> {
+fn server(loaded: &mut LoadedConfig) -> Result<(), ConfigError> {
     let listen = loaded.config.server.listen;
     if listen.ip().is_loopback() {
         return Ok(());
@@ -104,7 +104,7 @@ fn server(loaded: &mut Loaded) -> Result<(), ConfigError> {
     }
 }
 
-fn gateway(loaded: &mut Loaded) -> Result<(), ConfigError> {
+fn gateway(loaded: &mut LoadedConfig) -> Result<(), ConfigError> {
     for (key, value, least, most) in loaded.config.gateway.ranges() {
         within(loaded, key, value, least, most)?;
     }
@@ -130,14 +130,14 @@ fn gateway(loaded: &mut Loaded) -> Result<(), ConfigError> {
     }
 }
 
-fn within(loaded: &Loaded, key: &str, value: u32, least: u32, most: u32) -> Result<(), ConfigError> {
+fn within(loaded: &LoadedConfig, key: &str, value: u32, least: u32, most: u32) -> Result<(), ConfigError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
     Err(loaded.error(key, format!("this is {value}, expected a number from {least} to {most}")))
 }
 
-fn models(loaded: &Loaded) -> Result<(), ConfigError> {
+fn models(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     let models = &loaded.config.models;
     let priced = |price: f64| price.is_finite() && price >= 0.0;
     for (key, price) in [
@@ -167,12 +167,12 @@ fn models(loaded: &Loaded) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn provider(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), ConfigError> {
+fn provider(loaded: &LoadedConfig, name: &str, provider: &ProviderSection) -> Result<(), ConfigError> {
     let key = |member: &str| format!("providers.{name}.{member}");
     named(loaded, &key("kind"), name)?;
     let kind = provider.kind(name);
     // `replay` is the word for what answers from recordings, and may be its name.
-    if name == "demo" || (name == "replay" && kind != Some(ProviderKind::Replay)) {
+    if name == "demo" || (name == "replay" && kind != Some(ProviderProtocol::Replay)) {
         let message = format!("the provider `{name}` is built in; give yours another name");
         return Err(loaded.error(&key("kind"), message));
     }
@@ -184,19 +184,19 @@ fn provider(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), Conf
         base_url(url).map_err(|message| loaded.error(&key("base_url"), message))?;
     }
     match (kind, &provider.file) {
-        (Some(ProviderKind::Replay), None) => {
+        (Some(ProviderProtocol::Replay), None) => {
             return Err(
                 loaded.error(&key("kind"), "a replay needs the key `file`, a `raw.jsonl` to answer from")
             );
         }
-        (Some(ProviderKind::Replay), Some(_)) | (_, None) => {}
+        (Some(ProviderProtocol::Replay), Some(_)) | (_, None) => {}
         (_, Some(_)) => return Err(loaded.error(&key("file"), "only a provider of kind `replay` has a file")),
     }
     key_source(loaded, name, provider)
 }
 
 /// What stands where a key is named may be the key itself, so it is never repeated.
-fn key_source(loaded: &Loaded, name: &str, provider: &Provider) -> Result<(), ConfigError> {
+fn key_source(loaded: &LoadedConfig, name: &str, provider: &ProviderSection) -> Result<(), ConfigError> {
     let key = |member: &str| format!("providers.{name}.{member}");
     if let [_, second, ..] = provider.key_sources()[..] {
         return Err(loaded.error(
@@ -235,7 +235,7 @@ pub(super) fn presets() -> String {
 }
 
 /// A name stands before the colon of a model's name, and in messages.
-fn named(loaded: &Loaded, key: &str, name: &str) -> Result<(), ConfigError> {
+fn named(loaded: &LoadedConfig, key: &str, name: &str) -> Result<(), ConfigError> {
     if is_name(name) { Ok(()) } else { Err(loaded.error(key, NAME)) }
 }
 

@@ -85,10 +85,14 @@ fn key_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
     found.map(|keys| keys.join("."))
 }
 
-type Span = std::ops::Range<usize>;
+type TextSpan = std::ops::Range<usize>;
 
 /// Calls back with every key, the place of its name and the place of its value.
-fn each_key(table: &DeTable<'_>, above: &mut Vec<String>, visit: &mut impl FnMut(&[String], Span, Span)) {
+fn each_key(
+    table: &DeTable<'_>,
+    above: &mut Vec<String>,
+    visit: &mut impl FnMut(&[String], TextSpan, TextSpan),
+) {
     for (name, value) in table {
         above.push(name.get_ref().to_string());
         visit(above, name.span(), value.span());

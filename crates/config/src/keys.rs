@@ -4,17 +4,17 @@
 
 /// A key, and how its value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
+pub struct ConfigKey {
     /// Section and name, with a dot.
     pub path: &'static str,
-    pub(crate) form: Form,
+    pub(crate) form: ConfigValueForm,
     /// Whether this build acts on it.
     pub works: bool,
 }
 
 /// How a value is written where everything is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ConfigValueForm {
     /// As it is.
     Text,
     /// In digits.
@@ -29,14 +29,18 @@ pub(crate) enum Form {
     FileOnly,
 }
 
-impl Key {
+impl ConfigKey {
     /// The environment variable that sets it, if one can.
     pub fn variable(&self) -> Option<String> {
         match self.form {
-            Form::Text | Form::Number | Form::Decimal | Form::Switch | Form::List => {
+            ConfigValueForm::Text
+            | ConfigValueForm::Number
+            | ConfigValueForm::Decimal
+            | ConfigValueForm::Switch
+            | ConfigValueForm::List => {
                 Some(format!("{PREFIX}{}", self.path.replace('.', "_").to_uppercase()))
             }
-            Form::FileOnly => None,
+            ConfigValueForm::FileOnly => None,
         }
     }
 }
@@ -49,48 +53,48 @@ pub(crate) const OTHER_VARIABLES: [&str; 5] =
     ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG", "OSTLER_THEME", "OSTLER_IMAGES"];
 
 /// Every key with a fixed name, in the order in which they are shown.
-pub const KEYS: [Key; 39] = [
-    key("server.listen", Form::Text),
-    key("server.auth", Form::Text),
-    key("models.default", Form::Text),
-    key("models.fallback", Form::List),
-    key("models.prefer", Form::List),
-    key("models.require", Form::List),
-    key("models.max_input_price", Form::Decimal),
-    key("models.max_output_price", Form::Decimal),
-    key("models.discover", Form::Switch),
-    key("models.info", Form::FileOnly),
-    key("approval.require_for_kinds", Form::List),
-    key("approval.require_for_tools", Form::List),
-    key("approval.rules", Form::FileOnly),
-    key("approval.safe_commands", Form::Switch),
-    key("verify.auto", Form::Switch),
-    key("verify.commands", Form::List),
-    key("verify.require_clean", Form::Switch),
-    key("verify.max_rounds", Form::Number),
-    key("patch_review.mode", Form::Text),
-    key("loop.max_steps", Form::Number),
-    key("context.bundle", Form::Switch),
-    key("context.bundle_tokens", Form::Number),
-    key("context.compact_at_percent", Form::Number),
-    key("context.skills", Form::List),
-    key("logging.streams", Form::List),
-    key("sandbox.mode", Form::Text),
-    key("sandbox.network", Form::Switch),
-    key("sandbox.writable", Form::List),
-    key("sandbox.home", Form::Text),
-    key("sandbox.readable", Form::List),
-    key("web.fetch", Form::Switch),
-    key("gateway.enabled", Form::Switch),
-    key("gateway.listen", Form::Text),
-    key("gateway.workspace", Form::Text),
-    key("gateway.max_frame_bytes", Form::Number),
-    key("gateway.max_sockets", Form::Number),
-    key("gateway.max_unauthenticated", Form::Number),
-    key("gateway.auth_timeout_seconds", Form::Number),
-    key("gateway.ping_seconds", Form::Number),
+pub const KEYS: [ConfigKey; 39] = [
+    key("server.listen", ConfigValueForm::Text),
+    key("server.auth", ConfigValueForm::Text),
+    key("models.default", ConfigValueForm::Text),
+    key("models.fallback", ConfigValueForm::List),
+    key("models.prefer", ConfigValueForm::List),
+    key("models.require", ConfigValueForm::List),
+    key("models.max_input_price", ConfigValueForm::Decimal),
+    key("models.max_output_price", ConfigValueForm::Decimal),
+    key("models.discover", ConfigValueForm::Switch),
+    key("models.info", ConfigValueForm::FileOnly),
+    key("approval.require_for_kinds", ConfigValueForm::List),
+    key("approval.require_for_tools", ConfigValueForm::List),
+    key("approval.rules", ConfigValueForm::FileOnly),
+    key("approval.safe_commands", ConfigValueForm::Switch),
+    key("verify.auto", ConfigValueForm::Switch),
+    key("verify.commands", ConfigValueForm::List),
+    key("verify.require_clean", ConfigValueForm::Switch),
+    key("verify.max_rounds", ConfigValueForm::Number),
+    key("patch_review.mode", ConfigValueForm::Text),
+    key("loop.max_steps", ConfigValueForm::Number),
+    key("context.bundle", ConfigValueForm::Switch),
+    key("context.bundle_tokens", ConfigValueForm::Number),
+    key("context.compact_at_percent", ConfigValueForm::Number),
+    key("context.skills", ConfigValueForm::List),
+    key("logging.streams", ConfigValueForm::List),
+    key("sandbox.mode", ConfigValueForm::Text),
+    key("sandbox.network", ConfigValueForm::Switch),
+    key("sandbox.writable", ConfigValueForm::List),
+    key("sandbox.home", ConfigValueForm::Text),
+    key("sandbox.readable", ConfigValueForm::List),
+    key("web.fetch", ConfigValueForm::Switch),
+    key("gateway.enabled", ConfigValueForm::Switch),
+    key("gateway.listen", ConfigValueForm::Text),
+    key("gateway.workspace", ConfigValueForm::Text),
+    key("gateway.max_frame_bytes", ConfigValueForm::Number),
+    key("gateway.max_sockets", ConfigValueForm::Number),
+    key("gateway.max_unauthenticated", ConfigValueForm::Number),
+    key("gateway.auth_timeout_seconds", ConfigValueForm::Number),
+    key("gateway.ping_seconds", ConfigValueForm::Number),
 ];
 
-const fn key(path: &'static str, form: Form) -> Key {
-    Key { path, form, works: true }
+const fn key(path: &'static str, form: ConfigValueForm) -> ConfigKey {
+    ConfigKey { path, form, works: true }
 }

@@ -18,29 +18,30 @@ mod tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use keys::Form;
+use keys::ConfigValueForm;
 
 pub use check::{check_server, is_base_url};
 pub use environment::Environment;
 pub use explain::ConfigError;
 pub use file::{keys_of, parse_alone};
-pub use keys::{KEYS, Key};
+pub use keys::{ConfigKey, KEYS};
 pub use settings::{
-    AgentCommand, AgentKind, Auth, Config, Confinement, Context, Gateway, HomeAccess, LogStream, Logging,
-    McpServer, ModelFacts, Models, Provider, ProviderKind, Sandbox, SandboxMode, Server, TurnLoop, Web,
+    AgentConfinement, AgentKind, AgentSection, Auth, Config, Context, GatewaySection, HomeAccess, LogStream,
+    LoggingSection, LoopSection, McpSection, ModelFacts, ModelsSection, ProviderProtocol, ProviderSection,
+    SandboxMode, SandboxSection, ServerSection, WebSection,
 };
-pub use show::Entry;
+pub use show::ConfigEntry;
 pub use tool_server::{server_config, with_variables};
 
 /// What the layers are read from.
 #[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
+pub struct ConfigInputs<'a> {
     /// The file, if there is one.
     pub file: Option<&'a FileText>,
     /// The environment.
     pub environment: &'a Environment,
     /// The flags that set a key.
-    pub flags: &'a [Flag],
+    pub flags: &'a [ConfigFlag],
 }
 
 /// A configuration file that somebody else has read.
@@ -54,7 +55,7 @@ pub struct FileText {
 
 /// A flag that sets a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
+pub struct ConfigFlag {
     /// The flag, with its dashes.
     pub name: &'static str,
     /// The key.
@@ -65,11 +66,11 @@ pub struct Flag {
 
 /// A configuration that is ready to be used.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The values.
     pub config: Config,
     /// Where each value that is not a default came from, by key.
-    pub sources: BTreeMap<String, Source>,
+    pub sources: BTreeMap<String, ConfigSource>,
     /// The file that was read, if there is one.
     pub file: Option<PathBuf>,
     /// What looks wrong and harms nothing.
@@ -78,7 +79,7 @@ pub struct Loaded {
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum ConfigSource {
     /// It is built in.
     Default,
     /// The file.
@@ -94,25 +95,25 @@ pub enum Source {
     Flag(&'static str),
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for ConfigSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Source::Default => f.write_str("default"),
-            Source::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Source::Variable(name) => write!(f, "${name}"),
-            Source::Flag(name) => f.write_str(name),
+            ConfigSource::Default => f.write_str("default"),
+            ConfigSource::File { path, line } => write!(f, "{}:{line}", path.display()),
+            ConfigSource::Variable(name) => write!(f, "${name}"),
+            ConfigSource::Flag(name) => f.write_str(name),
         }
     }
 }
 
 /// Reads all layers and checks what they come to.
-pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
-    let mut layers = Layers::default();
+pub fn load(inputs: ConfigInputs<'_>) -> Result<LoadedConfig, ConfigError> {
+    let mut layers = ConfigLayers::default();
     if let Some(FileText { path, text }) = inputs.file {
         let layer = file::parse(path, text)?;
         for (key, value) in layer.values {
             let line = layer.lines.get(&key).copied().unwrap_or(1);
-            layers.put(&key, value, Source::File { path: path.clone(), line });
+            layers.put(&key, value, ConfigSource::File { path: path.clone(), line });
         }
     }
     let path = inputs.file.map(|file| file.path.clone());
@@ -120,11 +121,11 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
         let Some(name) = key.variable() else { continue };
         let Some(value) = inputs.environment.get(&name) else { continue };
         let text = value.to_str().ok_or_else(|| ConfigError::new(&name, None, "the value is not UTF-8"))?;
-        layers.put(key.path, from_text(key, text, &name)?, Source::Variable(name));
+        layers.put(key.path, from_text(key, text, &name)?, ConfigSource::Variable(name));
     }
     for flag in inputs.flags {
         let key = KEYS.iter().find(|key| key.path == flag.key).expect("a flag names a key of the table");
-        layers.put(key.path, from_text(key, &flag.value, flag.name)?, Source::Flag(flag.name));
+        layers.put(key.path, from_text(key, &flag.value, flag.name)?, ConfigSource::Flag(flag.name));
     }
     let loaded = layers.finish(path, warnings(inputs.environment))?;
     check::check(loaded)
@@ -132,44 +133,44 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
 
 /// What has been read so far.
 #[derive(Debug, Default)]
-struct Layers {
+struct ConfigLayers {
     table: toml::Table,
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, ConfigSource>,
 }
 
-impl Layers {
-    fn put(&mut self, key: &str, value: toml::Value, source: Source) {
+impl ConfigLayers {
+    fn put(&mut self, key: &str, value: toml::Value, source: ConfigSource) {
         tree::set(&mut self.table, key, value);
         self.sources.insert(key.to_owned(), source);
     }
 
-    fn finish(self, file: Option<PathBuf>, warnings: Vec<String>) -> Result<Loaded, ConfigError> {
+    fn finish(self, file: Option<PathBuf>, warnings: Vec<String>) -> Result<LoadedConfig, ConfigError> {
         let config: Config = self.table.try_into().map_err(|error: toml::de::Error| {
             ConfigError::new("configuration", None, explain::explain(error.message()))
         })?;
         let config = Config { file: file.clone(), ..config };
-        Ok(Loaded { config, sources: self.sources, file, warnings })
+        Ok(LoadedConfig { config, sources: self.sources, file, warnings })
     }
 }
 
 /// Reads a value that came as text, and makes sure that the key can have it.
-fn from_text(key: &Key, text: &str, origin: &str) -> Result<toml::Value, ConfigError> {
+fn from_text(key: &ConfigKey, text: &str, origin: &str) -> Result<toml::Value, ConfigError> {
     let fail = |message: String| ConfigError::new(origin, Some(key.path.to_owned()), message);
     let value = match key.form {
-        Form::Text | Form::FileOnly => toml::Value::String(text.to_owned()),
-        Form::Number => {
+        ConfigValueForm::Text | ConfigValueForm::FileOnly => toml::Value::String(text.to_owned()),
+        ConfigValueForm::Number => {
             let number = text.trim().parse::<i64>();
             toml::Value::Integer(number.map_err(|_| fail(format!("`{text}` is not a whole number")))?)
         }
-        Form::Decimal => {
+        ConfigValueForm::Decimal => {
             let number = text.trim().parse::<f64>();
             toml::Value::Float(number.map_err(|_| fail(format!("`{text}` is not a number")))?)
         }
-        Form::Switch => {
+        ConfigValueForm::Switch => {
             let switch = text.trim().parse::<bool>();
             toml::Value::Boolean(switch.map_err(|_| fail(format!("`{text}` is neither `true` nor `false`")))?)
         }
-        Form::List => {
+        ConfigValueForm::List => {
             let elements = text.split(',').map(str::trim).filter(|element| !element.is_empty());
             toml::Value::Array(elements.map(|element| toml::Value::String(element.to_owned())).collect())
         }
@@ -185,7 +186,7 @@ fn from_text(key: &Key, text: &str, origin: &str) -> Result<toml::Value, ConfigE
 /// Variables that look like ours and mean nothing.
 fn warnings(environment: &Environment) -> Vec<String> {
     let known: Vec<String> =
-        KEYS.iter().filter_map(Key::variable).chain(keys::OTHER_VARIABLES.map(str::to_owned)).collect();
+        KEYS.iter().filter_map(ConfigKey::variable).chain(keys::OTHER_VARIABLES.map(str::to_owned)).collect();
     let unknown =
         environment.names_with(keys::PREFIX).filter(|name| !known.iter().any(|known| known == name));
     unknown

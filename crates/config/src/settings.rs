@@ -14,24 +14,24 @@ use std::path::PathBuf;
 use ostler_types::{ApprovalPolicy, PatchReview, Policy, ToolKind, VerifyPolicy};
 use serde::{Deserialize, Serialize};
 
-pub use agents::{AgentCommand, AgentKind, Confinement};
+pub use agents::{AgentConfinement, AgentKind, AgentSection};
 pub use context::Context;
-pub use gateway::Gateway;
-pub use models::{ModelFacts, Models};
-pub use providers::{Provider, ProviderKind};
+pub use gateway::GatewaySection;
+pub use models::{ModelFacts, ModelsSection};
+pub use providers::{ProviderProtocol, ProviderSection};
 
 /// Everything that can be configured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The daemon's own door.
-    pub server: Server,
+    pub server: ServerSection,
     /// Which model a session has that names none.
-    pub models: Models,
+    pub models: ModelsSection,
     /// Where models are found, by name.
-    pub providers: BTreeMap<String, Provider>,
+    pub providers: BTreeMap<String, ProviderSection>,
     /// Other people's agents, by name.
-    pub agents: BTreeMap<String, AgentCommand>,
+    pub agents: BTreeMap<String, AgentSection>,
     /// Which calls wait for an answer.
     pub approval: ApprovalPolicy,
     /// What is checked after a turn that changed the workspace.
@@ -39,20 +39,20 @@ pub struct Config {
     /// Whether a person reviews a turn's diff.
     pub patch_review: PatchReview,
     /// What is written beside each log.
-    pub logging: Logging,
+    pub logging: LoggingSection,
     /// The native agent's loop.
     #[serde(rename = "loop")]
-    pub turn_loop: TurnLoop,
+    pub turn_loop: LoopSection,
     /// What a model is told of a workspace, and when a conversation is made shorter.
     pub context: Context,
     /// How tools are confined.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxSection,
     /// What may be fetched from the web.
-    pub web: Web,
+    pub web: WebSection,
     /// Servers that offer tools, by name.
-    pub mcp: BTreeMap<String, McpServer>,
+    pub mcp: BTreeMap<String, McpSection>,
     /// The gateway door.
-    pub gateway: Gateway,
+    pub gateway: GatewaySection,
     /// The file that all this was read from, if there is one.
     #[serde(skip)]
     pub file: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl Config {
 /// The daemon's own door.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Server {
+pub struct ServerSection {
     /// Where it listens.
     #[serde(with = "address")]
     pub listen: SocketAddr,
@@ -81,9 +81,9 @@ pub struct Server {
     pub auth: Auth,
 }
 
-impl Default for Server {
-    fn default() -> Server {
-        Server { listen: loopback(8787), auth: Auth::On }
+impl Default for ServerSection {
+    fn default() -> ServerSection {
+        ServerSection { listen: loopback(8787), auth: Auth::On }
     }
 }
 
@@ -101,14 +101,14 @@ pub enum Auth {
 /// What is written beside each log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Logging {
+pub struct LoggingSection {
     /// Which streams.
     pub streams: Vec<LogStream>,
 }
 
-impl Default for Logging {
-    fn default() -> Logging {
-        Logging { streams: vec![LogStream::Context] }
+impl Default for LoggingSection {
+    fn default() -> LoggingSection {
+        LoggingSection { streams: vec![LogStream::Context] }
     }
 }
 
@@ -127,21 +127,21 @@ pub enum LogStream {
 /// The native agent's loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct TurnLoop {
+pub struct LoopSection {
     /// How many steps a turn may have.
     pub max_steps: u32,
 }
 
-impl Default for TurnLoop {
-    fn default() -> TurnLoop {
-        TurnLoop { max_steps: 10 }
+impl Default for LoopSection {
+    fn default() -> LoopSection {
+        LoopSection { max_steps: 10 }
     }
 }
 
 /// How tools are confined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Sandbox {
+pub struct SandboxSection {
     /// Whether they are.
     pub mode: SandboxMode,
     /// Whether they may use the network.
@@ -183,7 +183,7 @@ pub enum SandboxMode {
 /// What may be fetched from the web.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Web {
+pub struct WebSection {
     /// Whether there is a tool for it.
     pub fetch: bool,
 }
@@ -191,7 +191,7 @@ pub struct Web {
 /// A server that offers tools, by the Model Context Protocol.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct McpServer {
+pub struct McpSection {
     /// The program and its arguments, for a server that speaks on stdin and stdout.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,

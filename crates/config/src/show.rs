@@ -4,11 +4,11 @@
 
 use serde::Serialize;
 
-use super::{Environment, KEYS, Loaded, tree};
+use super::{Environment, KEYS, LoadedConfig, tree};
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct ConfigEntry {
     /// The key.
     pub key: String,
     /// The value; none when it is not set.
@@ -23,12 +23,12 @@ pub struct Entry {
     pub variable_set: Option<bool>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Every key with its value, the fixed ones first.
-    pub fn entries(&self, environment: &Environment) -> Vec<Entry> {
+    pub fn entries(&self, environment: &Environment) -> Vec<ConfigEntry> {
         let table =
             toml::Table::try_from(&self.config).expect("a configuration that was read can be written");
-        let fixed = KEYS.iter().map(|key| Entry {
+        let fixed = KEYS.iter().map(|key| ConfigEntry {
             key: key.path.to_owned(),
             value: tree::get(&table, key.path).cloned(),
             source: self.source(key.path).to_string(),
@@ -42,7 +42,7 @@ impl Loaded {
     /// The table as text.
     pub fn table(&self, environment: &Environment) -> String {
         let mut rows = vec![["KEY", "VALUE", "SOURCE"].map(str::to_owned)];
-        rows.extend(self.entries(environment).into_iter().map(Entry::row));
+        rows.extend(self.entries(environment).into_iter().map(ConfigEntry::row));
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let (first, second) = (width(0), width(1).min(VALUE_WIDTH));
         let mut text = String::new();
@@ -53,7 +53,7 @@ impl Loaded {
         text
     }
 
-    fn named_entry(&self, key: String, value: toml::Value, environment: &Environment) -> Entry {
+    fn named_entry(&self, key: String, value: toml::Value, environment: &Environment) -> ConfigEntry {
         let (section, rest) = key.split_once('.').unwrap_or((&key, ""));
         let (name, member) = rest.split_once('.').unwrap_or((rest, ""));
         let works = match section {
@@ -76,14 +76,14 @@ impl Loaded {
             }
             shown => shown,
         };
-        Entry { source: self.source(&key).to_string(), value: Some(value), works, variable_set, key }
+        ConfigEntry { source: self.source(&key).to_string(), value: Some(value), works, variable_set, key }
     }
 }
 
 /// Values longer than this push their source to the right instead of everybody's.
 const VALUE_WIDTH: usize = 44;
 
-impl Entry {
+impl ConfigEntry {
     fn row(self) -> [String; 3] {
         let mut source = self.source;
         match self.variable_set {

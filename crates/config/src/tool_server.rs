@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ostler_mcp::{ServerConfig, Transport};
 
-use crate::{Environment, McpServer};
+use crate::{Environment, McpSection};
 
 /// A server as the configuration describes it.
-pub fn server_config(name: &str, server: &McpServer) -> ServerConfig {
+pub fn server_config(name: &str, server: &McpSection) -> ServerConfig {
     let transport = match &server.url {
         Some(url) => Transport::Http { url: url.clone(), headers: server.headers.clone() },
         None => Transport::Stdio { command: server.command.clone(), env: server.env.clone() },
@@ -22,7 +22,7 @@ pub fn server_config(name: &str, server: &McpServer) -> ServerConfig {
 
 /// A section of the owner's configuration with what it wants of the daemon's environment. One of a workspace gets
 /// nothing from there.
-pub fn with_variables(mut server: McpServer, environment: &Environment) -> McpServer {
+pub fn with_variables(mut server: McpSection, environment: &Environment) -> McpSection {
     let value = |name: &String| environment.get(name)?.to_str().map(str::to_owned);
     let passed: Vec<(String, String)> =
         server.pass_env.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();

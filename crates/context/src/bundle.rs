@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ostler_runner::Shown;
+use ostler_runner::ShownContext;
 use ostler_types::{Message, Part, Role};
 
 use crate::tokens::text_tokens;
@@ -26,18 +26,18 @@ const SECTIONS: [&str; 6] = [
 
 /// What is gathered, in the order in which it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bundle {
+pub struct ContextMessage {
     /// The sections; none that is empty.
-    pub sections: Vec<Section>,
+    pub sections: Vec<GatheredSection>,
     /// What these sections show.
-    pub shown: Shown,
+    pub shown: ShownContext,
 }
 
 /// One piece of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct GatheredSection {
     /// What it is about.
-    pub kind: SectionKind,
+    pub kind: GatheredSectionKind,
     /// Its heading.
     pub name: String,
     /// The text beneath it.
@@ -48,7 +48,7 @@ pub struct Section {
 
 /// What a section is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SectionKind {
+pub enum GatheredSectionKind {
     /// What the workspace asks of whoever works in it.
     Instructions,
     /// What is where, and how the repository stands.
@@ -59,7 +59,7 @@ pub enum SectionKind {
     Skills,
 }
 
-impl Bundle {
+impl ContextMessage {
     /// The text of the message; none where there is nothing to show.
     pub fn text(&self) -> Option<String> {
         if self.sections.is_empty() {
@@ -79,19 +79,19 @@ impl Bundle {
     }
 
     /// Adds a section, if it has any text.
-    pub fn push(&mut self, kind: SectionKind, name: impl Into<String>, text: String) {
+    pub fn push(&mut self, kind: GatheredSectionKind, name: impl Into<String>, text: String) {
         if text.trim().is_empty() {
             return;
         }
         let name = name.into();
         let tokens = text_tokens(&name) + text_tokens(&text) + 2;
-        self.sections.push(Section { kind, name, text, tokens });
+        self.sections.push(GatheredSection { kind, name, text, tokens });
     }
 }
 
 /// What a conversation shows, by the bundles in it; the later ones count.
-pub fn shown_in(messages: &[Arc<Message>]) -> Shown {
-    let mut all = Shown::default();
+pub fn shown_in(messages: &[Arc<Message>]) -> ShownContext {
+    let mut all = ShownContext::default();
     let systems = messages.iter().filter(|message| message.role == Role::System);
     for shown in systems.flat_map(|message| &message.parts).filter_map(of_part) {
         all.instructions.extend(shown.instructions);
@@ -121,7 +121,7 @@ pub fn sections_of(message: &Message) -> Option<Vec<(String, u64)>> {
     Some(sections)
 }
 
-fn of_part(part: &Part) -> Option<Shown> {
+fn of_part(part: &Part) -> Option<ShownContext> {
     let Part::Text { text } = part else { return None };
     let rest = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
     serde_json::from_str(rest.lines().next()?.strip_prefix(SHOWN)?).ok()
@@ -131,14 +131,14 @@ fn of_part(part: &Part) -> Option<Shown> {
 mod tests {
     use ostler_types::{Message, MessageId, Part, Role};
 
-    use super::{Bundle, SectionKind, sections_of};
+    use super::{ContextMessage, GatheredSectionKind, sections_of};
 
     #[test]
     fn the_sections_of_a_message_are_those_of_its_bundle() {
-        let mut bundle = Bundle::default();
+        let mut bundle = ContextMessage::default();
         let file = "before\n\n# A heading of its own\n\nafter\n".to_owned();
-        bundle.push(SectionKind::Instructions, "Instructions of AGENTS.md (everywhere)", file);
-        bundle.push(SectionKind::Repository, "Files of the workspace", "src/\n".to_owned());
+        bundle.push(GatheredSectionKind::Instructions, "Instructions of AGENTS.md (everywhere)", file);
+        bundle.push(GatheredSectionKind::Repository, "Files of the workspace", "src/\n".to_owned());
         let message = |role, text: String| Message {
             id: MessageId::new(uuid::Uuid::nil()),
             role,

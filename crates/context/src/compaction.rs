@@ -8,7 +8,7 @@
 mod compose;
 mod transcript;
 
-pub use compose::{Composition, compose, is_summary, summary_of, user_messages};
+pub use compose::{ComposedSummary, compose, is_summary, summary_of, user_messages};
 pub use transcript::prompt_for_summary;
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use ostler_types::{Message, MessageId, Part, Role, ToolCallId, results};
 
-use crate::tokens::{Estimate, PER_PICTURE, text_tokens};
+use crate::tokens::{PER_PICTURE, TokenEstimate, text_tokens};
 
 /// The share of the window that a compaction aims at.
 const TARGET_PERCENT: u64 = 40;
@@ -31,7 +31,7 @@ const MIN_PRUNED_BYTES: usize = 1_024;
 
 /// What a compaction aims at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CompactionLimits {
     /// The tokens that the messages may have afterwards.
     pub target: u64,
     /// The newest tokens in which no output is left out.
@@ -40,29 +40,29 @@ pub struct Limits {
     pub summary: u64,
 }
 
-impl Limits {
+impl CompactionLimits {
     /// The limits for a model's window, of which `fixed` tokens are taken by the system prompt and the tools.
-    pub fn for_window(window: u64, fixed: u64) -> Limits {
-        Limits::for_target((window * TARGET_PERCENT / 100).saturating_sub(fixed).max(window / 10))
+    pub fn for_window(window: u64, fixed: u64) -> CompactionLimits {
+        CompactionLimits::for_target((window * TARGET_PERCENT / 100).saturating_sub(fixed).max(window / 10))
     }
 
     /// The limits for messages of so many tokens.
-    pub fn for_target(target: u64) -> Limits {
+    pub fn for_target(target: u64) -> CompactionLimits {
         let summary = (target * SUMMARY_PERCENT / 100).clamp(MIN_SUMMARY.min(target / 2), MAX_SUMMARY);
-        Limits { target, fresh: target * FRESH_PERCENT / 100, summary }
+        CompactionLimits { target, fresh: target * FRESH_PERCENT / 100, summary }
     }
 }
 
 /// Whether a request of so many tokens is due to be made shorter: it takes `percent` of the window or more, or
 /// leaves no room for an answer. A quarter of the window is room enough for any.
-pub fn is_due(request: Estimate, window: u64, max_output_tokens: Option<u64>, percent: u64) -> bool {
+pub fn is_due(request: TokenEstimate, window: u64, max_output_tokens: Option<u64>, percent: u64) -> bool {
     let answer = max_output_tokens.unwrap_or(0).min(window / 4);
     request.tokens() >= (window.saturating_mul(percent) / 100).min(window - answer)
 }
 
 /// How a conversation is to be made shorter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct CompactionPlan {
     /// The first message that it touches, and the last.
     pub from_message_id: MessageId,
     /// As above.
@@ -79,15 +79,15 @@ pub struct Plan {
     pub tokens_after: u64,
 }
 
-impl Plan {
+impl CompactionPlan {
     /// The plan for a conversation. None where there is nothing to gain: then the newest messages alone are
     /// too long, and the model's answer is to say so.
-    pub fn new(messages: &[Arc<Message>], limits: &Limits) -> Option<Plan> {
+    pub fn new(messages: &[Arc<Message>], limits: &CompactionLimits) -> Option<CompactionPlan> {
         let tokens: Vec<u64> =
-            messages.iter().map(|message| Estimate::of_message(message).tokens()).collect();
+            messages.iter().map(|message| TokenEstimate::of_message(message).tokens()).collect();
         let before: u64 = tokens.iter().sum();
         let groups = groups(messages);
-        let mut output = Output::find(messages, &tokens, &groups);
+        let mut output = PrunableOutput::find(messages, &tokens, &groups);
         output.prune_older_than(limits.fresh);
         if before - output.saved(0) <= limits.target {
             return output.plan(messages, before);
@@ -101,7 +101,7 @@ impl Plan {
         let kept: u64 = tokens[start..].iter().sum();
         output.drop_before(start);
         output.prune_until(kept.saturating_sub(keep));
-        Some(Plan {
+        Some(CompactionPlan {
             from_message_id: messages[0].id,
             to_message_id: messages[start - 1].id,
             tokens_after: kept - output.saved(start) + limits.summary,
@@ -126,7 +126,7 @@ fn groups(messages: &[Arc<Message>]) -> Vec<Range<usize>> {
 }
 
 /// The first message that is kept: the newest pieces that fit, and at least the newest of all.
-fn kept_from(groups: &[Range<usize>], tokens: &[u64], output: &Output, keep: u64) -> usize {
+fn kept_from(groups: &[Range<usize>], tokens: &[u64], output: &PrunableOutput, keep: u64) -> usize {
     let mut start = groups.last().map_or(0, |last| last.start);
     let mut kept = 0;
     for group in groups.iter().rev() {
@@ -140,7 +140,7 @@ fn kept_from(groups: &[Range<usize>], tokens: &[u64], output: &Output, keep: u64
 }
 
 /// The output that could be left out.
-struct Output {
+struct PrunableOutput {
     /// By message, the oldest first.
     results: Vec<OldResult>,
     /// The tokens saved in each message by what is chosen.
@@ -157,10 +157,10 @@ struct OldResult {
     is_chosen: bool,
 }
 
-impl Output {
+impl PrunableOutput {
     /// All results that are worth leaving out. Those of the newest piece are not: the model asked for them
     /// just now.
-    fn find(messages: &[Arc<Message>], tokens: &[u64], groups: &[Range<usize>]) -> Output {
+    fn find(messages: &[Arc<Message>], tokens: &[u64], groups: &[Range<usize>]) -> PrunableOutput {
         let newest = groups.last().map_or(0, |last| last.start);
         let stub = text_tokens(results::PRUNED);
         let mut newer: u64 = tokens.iter().sum();
@@ -182,7 +182,7 @@ impl Output {
                 }
             }
         }
-        Output { results: found, saved: vec![0; messages.len()] }
+        PrunableOutput { results: found, saved: vec![0; messages.len()] }
     }
 
     fn prune_older_than(&mut self, fresh: u64) {
@@ -227,11 +227,11 @@ impl Output {
     }
 
     /// The plan that only leaves out output; none where there is none.
-    fn plan(&self, messages: &[Arc<Message>], before: u64) -> Option<Plan> {
+    fn plan(&self, messages: &[Arc<Message>], before: u64) -> Option<CompactionPlan> {
         let mut chosen = self.results.iter().filter(|result| result.is_chosen).map(|result| result.index);
         let first = chosen.next()?;
         let last = chosen.next_back().unwrap_or(first);
-        Some(Plan {
+        Some(CompactionPlan {
             from_message_id: messages[first].id,
             to_message_id: messages[last].id,
             pruned: self.pruned(),

@@ -11,11 +11,12 @@ mod system;
 mod tokens;
 mod validate;
 
-pub use bundle::{Bundle, Section, SectionKind, sections_of, shown_in};
+pub use bundle::{ContextMessage, GatheredSection, GatheredSectionKind, sections_of, shown_in};
 pub use compaction::{
-    Composition, Limits, Plan, compose, is_due, is_summary, prompt_for_summary, summary_of, user_messages,
+    CompactionLimits, CompactionPlan, ComposedSummary, compose, is_due, is_summary, prompt_for_summary,
+    summary_of, user_messages,
 };
 pub use redact::redact;
 pub use system::{SystemPrompt, system};
-pub use tokens::{Estimate, bytes_of, text_tokens};
-pub use validate::{Violation, ViolationKind, validate};
+pub use tokens::{TokenEstimate, bytes_of, text_tokens};
+pub use validate::{ConversationViolation, ConversationViolationKind, validate};

@@ -22,41 +22,41 @@ const MAX_RATIO: f64 = 4.0;
 
 /// Roughly how many tokens something has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Estimate(u64);
+pub struct TokenEstimate(u64);
 
-impl Estimate {
+impl TokenEstimate {
     /// So many.
-    pub fn of_tokens(tokens: u64) -> Estimate {
-        Estimate(tokens)
+    pub fn of_tokens(tokens: u64) -> TokenEstimate {
+        TokenEstimate(tokens)
     }
 
     /// Those of one message.
-    pub fn of_message(message: &Message) -> Estimate {
-        Estimate(PER_MESSAGE + message.parts.iter().map(part_tokens).sum::<u64>())
+    pub fn of_message(message: &Message) -> TokenEstimate {
+        TokenEstimate(PER_MESSAGE + message.parts.iter().map(part_tokens).sum::<u64>())
     }
 
     /// Those of a conversation.
-    pub fn of_messages(messages: &[Arc<Message>]) -> Estimate {
-        Estimate(messages.iter().map(|message| Estimate::of_message(message).0).sum())
+    pub fn of_messages(messages: &[Arc<Message>]) -> TokenEstimate {
+        TokenEstimate(messages.iter().map(|message| TokenEstimate::of_message(message).0).sum())
     }
 
     /// Those of a whole request.
-    pub fn of_request(system: Option<&str>, messages: &[Arc<Message>], tools: &[ToolSpec]) -> Estimate {
+    pub fn of_request(system: Option<&str>, messages: &[Arc<Message>], tools: &[ToolSpec]) -> TokenEstimate {
         let system = system.map_or(0, |system| PER_MESSAGE + text_tokens(system));
         let tools: u64 = tools.iter().map(|tool| PER_PART + json_tokens(tool)).sum();
-        Estimate(system + tools + Estimate::of_messages(messages).0)
+        TokenEstimate(system + tools + TokenEstimate::of_messages(messages).0)
     }
 
     /// How many tokens a request has now, when the provider counted `last_request_tokens` in one that was
     /// estimated at `then` and is estimated at `now`. What has not changed counts as the provider counted it.
     #[must_use]
-    pub fn calibrated(last_request_tokens: u64, then: Estimate, now: Estimate) -> Estimate {
+    pub fn calibrated(last_request_tokens: u64, then: TokenEstimate, now: TokenEstimate) -> TokenEstimate {
         if last_request_tokens == 0 || then.0 == 0 {
             return now;
         }
         let ratio = (last_request_tokens as f64 / then.0 as f64).clamp(MIN_RATIO, MAX_RATIO);
         let known = (then.0 as f64 * ratio) as u64;
-        Estimate(if now.0 >= then.0 {
+        TokenEstimate(if now.0 >= then.0 {
             known + ((now.0 - then.0) as f64 * ratio) as u64
         } else {
             (now.0 as f64 * ratio) as u64
@@ -101,15 +101,15 @@ fn part_tokens(part: &Part) -> u64 {
 
 /// The tokens of a value's JSON, which is counted and not kept.
 fn json_tokens(value: &impl Serialize) -> u64 {
-    let mut counter = Counter(0);
+    let mut counter = ByteCounter(0);
     // A value that cannot be written is not sent either, and counting cannot fail.
     let _ = serde_json::to_writer(&mut counter, value);
     byte_tokens(counter.0)
 }
 
-struct Counter(usize);
+struct ByteCounter(usize);
 
-impl Write for Counter {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -122,7 +122,7 @@ impl Write for Counter {
 
 #[cfg(test)]
 mod tests {
-    use super::{Estimate, bytes_of, text_tokens};
+    use super::{TokenEstimate, bytes_of, text_tokens};
 
     #[test]
     fn bytes_and_tokens_agree() {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_the_provider_counted_corrects_the_estimate() {
-        let of = Estimate::of_tokens;
+        let of = TokenEstimate::of_tokens;
         for (last, then, now, expected) in [
             // Nothing is known yet.
             (0, of(100), of(150), 150),
@@ -148,7 +148,11 @@ mod tests {
             // It counted something else altogether.
             (100_000, of(100), of(100), 400),
         ] {
-            assert_eq!(Estimate::calibrated(last, then, now).tokens(), expected, "{last} {then:?} {now:?}");
+            assert_eq!(
+                TokenEstimate::calibrated(last, then, now).tokens(),
+                expected,
+                "{last} {then:?} {now:?}"
+            );
         }
     }
 }

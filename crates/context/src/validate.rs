@@ -9,16 +9,16 @@ use ostler_types::{Message, Part, Role, ToolCallId};
 /// Why a conversation may not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("message {index} of the conversation: {kind}")]
-pub struct Violation {
+pub struct ConversationViolation {
     /// Which message, counted from 0.
     pub index: usize,
     /// What is wrong with it.
-    pub kind: ViolationKind,
+    pub kind: ConversationViolationKind,
 }
 
 /// What can be wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ViolationKind {
+pub enum ConversationViolationKind {
     /// It holds nothing that a model could read.
     #[error("it is empty")]
     Empty,
@@ -47,18 +47,18 @@ pub enum ViolationKind {
 
 /// Checks a conversation as it would be sent: it begins with a user or system message, ids are used once,
 /// the results of a message's calls follow it before anything else does, and no message is empty.
-pub fn validate(messages: &[Arc<Message>]) -> Result<(), Violation> {
-    let mut check = Check::default();
+pub fn validate(messages: &[Arc<Message>]) -> Result<(), ConversationViolation> {
+    let mut check = ConversationCheck::default();
     for (index, message) in messages.iter().enumerate() {
-        check.message(index == 0, message).map_err(|kind| Violation { index, kind })?;
+        check.message(index == 0, message).map_err(|kind| ConversationViolation { index, kind })?;
     }
-    let unanswered = check.open.first().cloned().map(ViolationKind::MissingResult);
-    unanswered.map_or(Ok(()), |kind| Err(Violation { index: messages.len(), kind }))
+    let unanswered = check.open.first().cloned().map(ConversationViolationKind::MissingResult);
+    unanswered.map_or(Ok(()), |kind| Err(ConversationViolation { index: messages.len(), kind }))
 }
 
 /// What has been seen so far.
 #[derive(Default)]
-struct Check<'a> {
+struct ConversationCheck<'a> {
     message_ids: HashSet<ostler_types::MessageId>,
     call_ids: HashSet<&'a ToolCallId>,
     /// Calls of the last message that made any, which have no result yet.
@@ -67,28 +67,28 @@ struct Check<'a> {
     batch: HashSet<&'a ToolCallId>,
 }
 
-impl<'a> Check<'a> {
-    fn message(&mut self, is_first: bool, message: &'a Message) -> Result<(), ViolationKind> {
+impl<'a> ConversationCheck<'a> {
+    fn message(&mut self, is_first: bool, message: &'a Message) -> Result<(), ConversationViolationKind> {
         if is_first && matches!(message.role, Role::Assistant | Role::Tool) {
-            return Err(ViolationKind::BadBeginning);
+            return Err(ConversationViolationKind::BadBeginning);
         }
         if !self.message_ids.insert(message.id) {
-            return Err(ViolationKind::RepeatedMessageId);
+            return Err(ConversationViolationKind::RepeatedMessageId);
         }
         if message.parts.iter().all(is_blank) {
-            return Err(ViolationKind::Empty);
+            return Err(ConversationViolationKind::Empty);
         }
         if message.role != Role::Tool {
             if let Some(call) = self.open.first() {
-                return Err(ViolationKind::MissingResult(call.clone()));
+                return Err(ConversationViolationKind::MissingResult(call.clone()));
             }
             self.batch.clear();
         }
         message.parts.iter().try_for_each(|part| self.part(message.role, part))
     }
 
-    fn part(&mut self, role: Role, part: &'a Part) -> Result<(), ViolationKind> {
-        let misplaced = Err(ViolationKind::MisplacedPart(role.as_str()));
+    fn part(&mut self, role: Role, part: &'a Part) -> Result<(), ConversationViolationKind> {
+        let misplaced = Err(ConversationViolationKind::MisplacedPart(role.as_str()));
         match (part, role) {
             (Part::ToolCall { call }, Role::Assistant) => self.call(&call.id),
             (Part::ToolResult { tool_call_id, .. }, Role::Tool) => self.result(tool_call_id),
@@ -106,21 +106,21 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn call(&mut self, id: &'a ToolCallId) -> Result<(), ViolationKind> {
+    fn call(&mut self, id: &'a ToolCallId) -> Result<(), ConversationViolationKind> {
         if !self.call_ids.insert(id) {
-            return Err(ViolationKind::RepeatedCallId(id.clone()));
+            return Err(ConversationViolationKind::RepeatedCallId(id.clone()));
         }
         self.open.push(id.clone());
         self.batch.insert(id);
         Ok(())
     }
 
-    fn result(&mut self, id: &ToolCallId) -> Result<(), ViolationKind> {
+    fn result(&mut self, id: &ToolCallId) -> Result<(), ConversationViolationKind> {
         if !self.batch.contains(id) {
-            return Err(ViolationKind::StrayResult(id.clone()));
+            return Err(ConversationViolationKind::StrayResult(id.clone()));
         }
         let Some(at) = self.open.iter().position(|open| open == id) else {
-            return Err(ViolationKind::RepeatedResult(id.clone()));
+            return Err(ConversationViolationKind::RepeatedResult(id.clone()));
         };
         self.open.remove(at);
         Ok(())

@@ -7,34 +7,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::Agent;
-use ostler_agent_native::{ContextSettings, NativeAgent, loop_tools};
+use ostler_agent_native::{NativeAgent, TurnContextSettings, loop_tools};
 use ostler_config::{Auth, Config, Environment, LogStream};
 use ostler_documents::{Documents, FileDocuments};
 use ostler_door_kit::{
-    Access, DoorContext, DoorSettings, Listeners, Logins, ServeError, Token, TokenError, serve,
+    DaemonToken, DoorContext, DoorSettings, ListenerAccess, Listeners, Logins, ServeError, TokenError, serve,
 };
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::GatewayDoor;
 use ostler_doors::jsonl::JsonlDoor;
 use ostler_engine::{Engine, EngineConfig, EngineError, SystemClock};
 use ostler_eventlog::{Disk, FileLog, OpenError, RealDisk};
-use ostler_http_api::{Configured, HttpDoor, built_page};
+use ostler_http_api::{ConfigurationInfo, HttpDoor, built_page};
 use ostler_index::{IndexError, SqliteIndex};
-use ostler_models::Models;
+use ostler_models::ModelRegistry;
 use ostler_process::{Program, ProgramFinder};
 use ostler_runner::Runner;
 use ostler_turn_care::Baselines;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::editors::EditorGifts;
-use crate::gateway::{self, Gateway, GatewayPort};
-use crate::gauge::NativeGauge;
+use crate::editors::EditorBridge;
+use crate::gateway::{self, GatewayPort, RunningGateway};
+use crate::gauge::NativeContextMeter;
 use crate::local::LocalMachine;
-use crate::models::{Choices, described, models, providers};
+use crate::models::{ConfiguredModels, described, models, providers};
 use crate::previews::ToolPreviews;
 use crate::secrets;
-use crate::workspace_trust::WorkspaceTrust;
+use crate::workspace_trust::WorkspaceTrustService;
 
 /// How long an actor without turn and subscriber stays in memory.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ pub struct Daemon {
     pub address: Option<SocketAddr>,
     /// Where clients of the gateway find it.
     pub gateway_port: GatewayPort,
-    gateway: Option<Gateway>,
+    gateway: Option<RunningGateway>,
     engine: Engine,
     stop: CancellationToken,
     served: JoinHandle<()>,
@@ -132,7 +132,7 @@ impl Daemon {
         let machine = LocalMachine::open(&settings, &baselines);
         let listeners = Listeners::bind(settings.listen, &socket_path(data_dir))?;
         let (index, index_opened) = SqliteIndex::open(&data_dir.join("index.db"))?;
-        let token = Arc::new(Token::open(&token_path(data_dir))?);
+        let token = Arc::new(DaemonToken::open(&token_path(data_dir))?);
         let machine = machine.await;
         let runner: Arc<dyn Runner> = Arc::new(machine.runner.clone());
         let secrets = secrets::known(config, environment);
@@ -162,7 +162,7 @@ impl Daemon {
         })
         .await;
         let workspace = gateway::workspace(&settings, &*runner).await;
-        let trust = WorkspaceTrust { engine: engine.clone(), baselines };
+        let trust = WorkspaceTrustService { engine: engine.clone(), baselines };
         let shared = door_settings(config, workspace, models, (&runner, trust));
         let address = listeners.address();
         let logins = Arc::new(Logins::open(documents, token.clone(), Arc::new(SystemClock), address).await);
@@ -172,15 +172,15 @@ impl Daemon {
         let http = HttpDoor::new(context.clone())
             .with_page(built_page, logins.clone())
             .with_configured(configured(&settings, &machine.programs));
-        let editors = EditorGifts::new(Arc::clone(&machine.editors), Arc::clone(&machine.servers));
+        let editors = EditorBridge::new(Arc::clone(&machine.editors), Arc::clone(&machine.servers));
         let acp = AcpDoor::new(context.clone()).with_editors(Arc::new(editors));
-        let router = |access: Access| {
+        let router = |access: ListenerAccess| {
             let access = access.with_logins(logins.clone());
             let gateway = gateway.as_ref().map(|gateway| &gateway.door);
             http.routes().merge(ostler_doors::routes(&context, &acp, gateway, &access)).guarded(access)
         };
-        let unix = router(Access::unix(token.clone()));
-        let tcp = address.map_or_else(|| unix.clone(), |address| router(Access::tcp(address, token)));
+        let unix = router(ListenerAccess::unix(token.clone()));
+        let tcp = address.map_or_else(|| unix.clone(), |address| router(ListenerAccess::tcp(address, token)));
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let gateway_port = gateway.as_ref().map_or(GatewayPort::Off, |gateway| gateway.port.clone());
@@ -241,13 +241,13 @@ fn open_gateway(
     settings: &DaemonConfig,
     engine: &Engine,
     shared: &DoorSettings,
-    token: Option<Arc<Token>>,
-) -> Option<Gateway> {
+    token: Option<Arc<DaemonToken>>,
+) -> Option<RunningGateway> {
     let config = &settings.config;
     settings.listen.filter(|_| config.gateway.enabled)?;
     let of_sessions = gateway::settings(shared);
     let door = GatewayDoor::new(engine.clone(), of_sessions, gateway::limits(&config.gateway));
-    Some(Gateway::open(door, config.gateway.listen, |address| Access::tcp(address, token)))
+    Some(RunningGateway::open(door, config.gateway.listen, |address| ListenerAccess::tcp(address, token)))
 }
 
 /// Where the token of a data directory lies.
@@ -273,8 +273,8 @@ pub fn socket_path(data_dir: &Path) -> PathBuf {
 }
 
 /// What sessions are told of their workspaces, and when their conversations are made shorter.
-fn context_settings(config: &Config) -> ContextSettings {
-    ContextSettings {
+fn context_settings(config: &Config) -> TurnContextSettings {
+    TurnContextSettings {
         bundle: config.context.bundle,
         bundle_tokens: config.context.bundle_tokens.into(),
         compact_at_percent: config.context.compact_at_percent,
@@ -282,17 +282,17 @@ fn context_settings(config: &Config) -> ContextSettings {
 }
 
 /// What people are shown of the configuration.
-fn configured(settings: &DaemonConfig, programs: &ProgramFinder) -> Configured {
+fn configured(settings: &DaemonConfig, programs: &ProgramFinder) -> ConfigurationInfo {
     let providers = providers(&settings.config, &settings.environment, programs);
     let providers = move || providers.iter().map(described).collect();
-    Configured { providers: Box::new(providers), config_path: settings.config_path.clone() }
+    ConfigurationInfo { providers: Box::new(providers), config_path: settings.config_path.clone() }
 }
 
 fn door_settings(
     config: &Config,
     workspace: PathBuf,
-    models: Arc<Models>,
-    (runner, trust): (&Arc<dyn Runner>, WorkspaceTrust),
+    models: Arc<ModelRegistry>,
+    (runner, trust): (&Arc<dyn Runner>, WorkspaceTrustService),
 ) -> DoorSettings {
     let built_in = runner.toolbox().built_in();
     let described =
@@ -304,12 +304,12 @@ fn door_settings(
         raw_log: config.logging.streams.contains(&LogStream::Raw),
         verbose_log: config.logging.streams.contains(&LogStream::Verbose),
         workspace,
-        gauge: Arc::new(NativeGauge::new(
+        gauge: Arc::new(NativeContextMeter::new(
             tools.iter().map(|(spec, _)| spec.clone()).collect(),
             Arc::clone(runner),
         )),
         previews: Arc::new(ToolPreviews { runner: Arc::clone(runner) }),
-        models: Arc::new(Choices::new(models, config)),
+        models: Arc::new(ConfiguredModels::new(models, config)),
         tools,
         servers: Arc::new(trust),
     }

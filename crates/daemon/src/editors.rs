@@ -6,26 +6,26 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_acp::{McpDescription, McpTransport};
-use ostler_doors::acp::{EditorFiles, EditorLinks, NotUsed};
-use ostler_local_runner::{Servers, UnusedServer};
+use ostler_doors::acp::{EditorFiles, EditorLinks, UnusedEditorServer};
+use ostler_local_runner::{RunnerToolServers, UnusedServer};
 use ostler_mcp::{ServerConfig, Transport};
 use ostler_tools::{EditorBuffers, Editors, WriteBuffer};
 use ostler_types::SessionId;
 
 /// What sessions have of editors.
-pub(crate) struct EditorGifts {
+pub(crate) struct EditorBridge {
     files: Arc<Editors>,
-    servers: Arc<Servers>,
+    servers: Arc<RunnerToolServers>,
 }
 
-impl EditorGifts {
+impl EditorBridge {
     /// With the tools that look at files, and where servers are started.
-    pub(crate) fn new(files: Arc<Editors>, servers: Arc<Servers>) -> EditorGifts {
-        EditorGifts { files, servers }
+    pub(crate) fn new(files: Arc<Editors>, servers: Arc<RunnerToolServers>) -> EditorBridge {
+        EditorBridge { files, servers }
     }
 }
 
-impl EditorLinks for EditorGifts {
+impl EditorLinks for EditorBridge {
     fn show(&self, session: SessionId, files: EditorFiles) {
         let editor = files.editor();
         let writing = files.clone();
@@ -46,11 +46,11 @@ impl EditorLinks for EditorGifts {
         session: SessionId,
         editor: u64,
         servers: Vec<McpDescription>,
-    ) -> BoxFuture<'_, Vec<NotUsed>> {
+    ) -> BoxFuture<'_, Vec<UnusedEditorServer>> {
         let servers = servers.into_iter().map(config).collect();
         async move {
             let unused = self.servers.of_editors().take(session, editor, servers).await;
-            unused.into_iter().map(|UnusedServer { name, why }| NotUsed { name, why }).collect()
+            unused.into_iter().map(|UnusedServer { name, why }| UnusedEditorServer { name, why }).collect()
         }
         .boxed()
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ostler_door_kit::{Access, DoorSettings, listen_tcp, serve_tcp};
+use ostler_door_kit::{DoorSettings, ListenerAccess, listen_tcp, serve_tcp};
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
 use ostler_runner::Runner;
 use tokio::task::JoinHandle;
@@ -32,20 +32,20 @@ pub enum GatewayPort {
 }
 
 /// The gateway at work.
-pub(crate) struct Gateway {
+pub(crate) struct RunningGateway {
     pub(crate) door: GatewayDoor,
     pub(crate) port: GatewayPort,
     served: Option<JoinHandle<()>>,
     stop: CancellationToken,
 }
 
-impl Gateway {
+impl RunningGateway {
     /// Opens the port, if it can be had. `access` says who may come in at an address.
     pub(crate) fn open(
         door: GatewayDoor,
         address: SocketAddr,
-        access: impl FnOnce(SocketAddr) -> Access,
-    ) -> Gateway {
+        access: impl FnOnce(SocketAddr) -> ListenerAccess,
+    ) -> RunningGateway {
         let stop = CancellationToken::new();
         let bound =
             listen_tcp(address).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
@@ -61,7 +61,7 @@ impl Gateway {
                 (GatewayPort::Unavailable { address, reason }, None)
             }
         };
-        Gateway { door, port, served, stop }
+        RunningGateway { door, port, served, stop }
     }
 
     /// Tells the clients that it is over, and returns when they are gone.
@@ -99,7 +99,7 @@ pub(crate) async fn workspace(settings: &DaemonConfig, runner: &dyn Runner) -> P
 }
 
 /// The configured numbers as the door takes them.
-pub(crate) fn limits(config: &ostler_config::Gateway) -> GatewayLimits {
+pub(crate) fn limits(config: &ostler_config::GatewaySection) -> GatewayLimits {
     let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     GatewayLimits {
         max_frame_bytes: count(config.max_frame_bytes),

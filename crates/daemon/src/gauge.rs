@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ostler_context::{Estimate, SystemPrompt, is_summary, sections_of, system, text_tokens};
-use ostler_door_kit::ContextGauge;
+use ostler_context::{SystemPrompt, TokenEstimate, is_summary, sections_of, system, text_tokens};
+use ostler_door_kit::ContextMeter;
 use ostler_runner::Runner;
 use ostler_types::{ContextKind, ContextSection, Message, Role, Session, ToolSpec};
 
@@ -11,24 +11,24 @@ use ostler_types::{ContextKind, ContextSection, Message, Role, Session, ToolSpec
 const SKILL_TOOL: &str = "skill";
 
 /// Measures by estimates: no provider is asked.
-pub(crate) struct NativeGauge {
+pub(crate) struct NativeContextMeter {
     tools: Vec<ToolSpec>,
-    offered: Box<Offered>,
+    offered: Box<OfferedServerTools>,
 }
 
 /// The tools of servers that sessions of a workspace were offered last.
-type Offered = dyn Fn(&str) -> Arc<[ToolSpec]> + Send + Sync;
+type OfferedServerTools = dyn Fn(&str) -> Arc<[ToolSpec]> + Send + Sync;
 
-impl NativeGauge {
+impl NativeContextMeter {
     /// A gauge for sessions that have these tools, and those of the servers of their workspace: as many of them as
     /// the last turn there was offered, since nothing is started in order to be counted.
-    pub(crate) fn new(tools: Vec<ToolSpec>, runner: Arc<dyn Runner>) -> NativeGauge {
+    pub(crate) fn new(tools: Vec<ToolSpec>, runner: Arc<dyn Runner>) -> NativeContextMeter {
         let offered = move |workspace: &str| runner.toolbox().last_offered(workspace);
-        NativeGauge { tools, offered: Box::new(offered) }
+        NativeContextMeter { tools, offered: Box::new(offered) }
     }
 }
 
-impl ContextGauge for NativeGauge {
+impl ContextMeter for NativeContextMeter {
     fn measure(&self, session: &Session, messages: &[Arc<Message>]) -> Vec<ContextSection> {
         let prompt = SystemPrompt {
             workspace: &session.workspace_path,
@@ -38,10 +38,10 @@ impl ContextGauge for NativeGauge {
         };
         let mut sections = Sections::default();
         sections.add(ContextKind::SystemPrompt, "system prompt", 0, text_tokens(&system(&prompt)));
-        let tools = Estimate::of_request(None, &[], &self.tools).tokens();
+        let tools = TokenEstimate::of_request(None, &[], &self.tools).tokens();
         sections.add(ContextKind::Tools, "tools", 0, tools);
         let offered = (self.offered)(&session.workspace_path);
-        let offered = Estimate::of_request(None, &[], &offered).tokens();
+        let offered = TokenEstimate::of_request(None, &[], &offered).tokens();
         sections.add(ContextKind::Tools, "tools of MCP servers", 0, offered);
         for message in messages {
             match sections_of(message) {
@@ -52,7 +52,7 @@ impl ContextGauge for NativeGauge {
                 }
                 None => {
                     let (kind, name) = kind(message);
-                    sections.add(kind, name, 1, Estimate::of_message(message).tokens());
+                    sections.add(kind, name, 1, TokenEstimate::of_message(message).tokens());
                 }
             }
         }
@@ -93,7 +93,7 @@ impl Sections {
 mod tests {
     use std::sync::Arc;
 
-    use ostler_door_kit::ContextGauge;
+    use ostler_door_kit::ContextMeter;
 
     use ostler_engine::SystemClock;
     use ostler_types::ContextKind;
@@ -102,7 +102,7 @@ mod tests {
     };
     use serde_json::json;
 
-    use super::NativeGauge;
+    use super::NativeContextMeter;
 
     #[test]
     fn each_piece_is_counted_once() {
@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(workspace, "/w");
             Arc::clone(&of_servers)
         };
-        let gauge = NativeGauge { tools: vec![tool("read_file")], offered: Box::new(offered) };
+        let gauge = NativeContextMeter { tools: vec![tool("read_file")], offered: Box::new(offered) };
         let messages = [
             message(Role::User, "one"),
             message(Role::Assistant, "two"),

@@ -4,15 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_checkpoint::{Limits as CheckpointLimits, Store};
-use ostler_config::{Config, Environment, HomeAccess, McpServer, SandboxMode, server_config, with_variables};
+use ostler_checkpoint::{CheckpointStore, StoreLimits as CheckpointLimits};
+use ostler_config::{
+    Config, Environment, HomeAccess, McpSection, SandboxMode, server_config, with_variables,
+};
 use ostler_engine::SystemClock;
-use ostler_git::{Isolation, Worktrees};
+use ostler_git::{GitWorktrees, Isolation};
 use ostler_local_runner::{
-    AgentParts, Agents, ContextSettings, LocalRunner, Servers, spawn_confined, spawn_in_the_open,
+    AgentDependencies, ConfiguredAgents, ContextGatherSettings, LocalRunner, RunnerToolServers,
+    spawn_confined, spawn_in_the_open,
 };
 use ostler_process::{Program, ProgramFinder, child_environment};
-use ostler_sandbox::{Choice, GIT_REPOSITORY, Sandbox, Settings, protected_name};
+use ostler_sandbox::{BackendChoice, GIT_REPOSITORY, Sandbox, SandboxSettings, protected_name};
 use ostler_tools::{Editors, ToolSettings, Tools, WebSettings};
 use ostler_turn_care::Baselines;
 
@@ -22,9 +25,9 @@ use crate::programs;
 /// The runner of this machine, and what its owner ends with it.
 pub(crate) struct LocalMachine {
     pub(crate) runner: LocalRunner,
-    pub(crate) servers: Arc<Servers>,
+    pub(crate) servers: Arc<RunnerToolServers>,
     pub(crate) editors: Arc<Editors>,
-    agents: Arc<Agents>,
+    agents: Arc<ConfiguredAgents>,
     /// Finds programs that run with more rights than a sandboxed command.
     pub(crate) programs: ProgramFinder,
 }
@@ -47,11 +50,11 @@ impl LocalMachine {
             false => Tools::new(tool_settings(settings, sandbox.clone())),
         });
         let servers = Arc::new(match settings.at_rest {
-            true => Servers::new(Vec::new(), spawn_confined(None, Vec::new())),
+            true => RunnerToolServers::new(Vec::new(), spawn_confined(None, Vec::new())),
             false => servers(config, environment, sandbox.clone(), &programs),
         });
         let home = environment.path("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent"));
-        let worktrees = Worktrees::new(worktrees_path(data_dir), isolation(sandbox.as_ref()));
+        let worktrees = GitWorktrees::new(worktrees_path(data_dir), isolation(sandbox.as_ref()));
         let mut runner = LocalRunner::new(data_dir.clone())
             .with_worktrees(worktrees.with_home(home.clone()))
             .with_tools(Arc::clone(&tools))
@@ -61,7 +64,7 @@ impl LocalMachine {
         if let Some(store) = (!settings.at_rest).then(|| checkpoints(data_dir, &home)).flatten() {
             runner = runner.with_checkpoints(store);
         }
-        let parts = AgentParts {
+        let parts = AgentDependencies {
             environment: environment.clone(),
             sandbox,
             programs: programs.clone(),
@@ -69,8 +72,8 @@ impl LocalMachine {
             baselines: Some(Arc::clone(baselines)),
             clock: Arc::new(SystemClock),
         };
-        let agents = Arc::new(Agents::of(config, &parts, &settings.agents));
-        let runner = runner.with_agents(Arc::<Agents>::clone(&agents));
+        let agents = Arc::new(ConfiguredAgents::of(config, &parts, &settings.agents));
+        let runner = runner.with_agents(Arc::<ConfiguredAgents>::clone(&agents));
         LocalMachine { runner, servers, editors: Arc::clone(tools.editors()), agents, programs }
     }
 
@@ -92,13 +95,13 @@ pub async fn sandbox(
 ) -> Option<Sandbox> {
     let helper = helper?;
     let choice = match config.sandbox.mode {
-        SandboxMode::On => Choice::Best,
-        SandboxMode::Bubblewrap => Choice::Bubblewrap,
-        SandboxMode::Landlock => Choice::Landlock,
+        SandboxMode::On => BackendChoice::Best,
+        SandboxMode::Bubblewrap => BackendChoice::Bubblewrap,
+        SandboxMode::Landlock => BackendChoice::Landlock,
         SandboxMode::Off => return None,
     };
     let home = environment.get("HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
-    let settings = Settings {
+    let settings = SandboxSettings {
         home,
         data_dir: data_dir.to_owned(),
         scratch: data_dir.join("sandbox"),
@@ -145,13 +148,13 @@ fn tool_settings(settings: &DaemonConfig, sandbox: Option<Sandbox>) -> ToolSetti
 }
 
 /// What sessions are told of their workspaces.
-fn context_settings(settings: &DaemonConfig) -> ContextSettings {
+fn context_settings(settings: &DaemonConfig) -> ContextGatherSettings {
     let beside = settings.config_path.as_ref().map(|file| file.with_file_name("skills"));
     let named = settings.config.context.skills.iter().map(PathBuf::from);
-    ContextSettings {
+    ContextGatherSettings {
         skill_directories: beside.into_iter().chain(named).collect(),
         hidden: if settings.at_rest { Vec::new() } else { hidden_places(settings) },
-        ..ContextSettings::default()
+        ..ContextGatherSettings::default()
     }
 }
 
@@ -161,8 +164,8 @@ fn servers(
     environment: &Environment,
     sandbox: Option<Sandbox>,
     programs: &ProgramFinder,
-) -> Servers {
-    let of_section = |(name, server): (&String, &McpServer)| {
+) -> RunnerToolServers {
+    let of_section = |(name, server): (&String, &McpSection)| {
         server_config(name, &with_variables(server.clone(), environment))
     };
     let variables = child_environment(environment.variables());
@@ -170,7 +173,7 @@ fn servers(
         true => spawn_in_the_open(programs.clone(), variables),
         false => spawn_confined(sandbox.map(|sandbox| (sandbox, config.sandbox.network)), variables),
     };
-    Servers::new(config.mcp.iter().map(of_section).collect(), spawn)
+    RunnerToolServers::new(config.mcp.iter().map(of_section).collect(), spawn)
 }
 
 /// Where nothing confines git, those who want a worktree are asked first.
@@ -181,8 +184,8 @@ fn isolation(sandbox: Option<&Sandbox>) -> Isolation {
     }
 }
 
-fn checkpoints(data_dir: &Path, home: &Path) -> Option<Arc<Store>> {
-    let opened = Store::open_leaving_alone(&data_dir.join("checkpoints"), &[data_dir]);
+fn checkpoints(data_dir: &Path, home: &Path) -> Option<Arc<CheckpointStore>> {
+    let opened = CheckpointStore::open_leaving_alone(&data_dir.join("checkpoints"), &[data_dir]);
     let opened = opened.inspect_err(|error| tracing::warn!(%error, "turns cannot be undone")).ok()?;
     let opened = opened.with_placeholders(ostler_sandbox::is_placeholder);
     let home = home.to_owned();

@@ -11,13 +11,16 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_api_types::ConfiguredProvider;
-use ostler_config::{self as config, Config, Environment, Provider};
+use ostler_config::{self as config, Config, Environment, ProviderSection};
 use ostler_door_kit::ModelChoices;
-use ostler_models::{Key, ModelError, ModelSettings, Models, PRESETS, Preset, ProviderConfig, Readiness};
+use ostler_models::{
+    ModelError, ModelRegistry, ModelSettings, PRESETS, ProviderConfig, ProviderKey, ProviderPreset,
+    ProviderReadiness,
+};
 use ostler_process::ProgramFinder;
 use ostler_types::{ModelInfo, ModelPolicy, Refusal, Resolution, Secrets};
 
-use keys::Located;
+use keys::KeyLocation;
 
 /// The models that the configuration and the environment lead to. No key is looked up yet; each becomes one of the
 /// secrets when it is.
@@ -26,7 +29,7 @@ pub fn models(
     environment: &Environment,
     programs: &ProgramFinder,
     secrets: &Secrets,
-) -> Models {
+) -> ModelRegistry {
     let settings = ModelSettings {
         overrides: config.models.overrides(),
         discover: config.models.discover,
@@ -37,20 +40,20 @@ pub fn models(
         ProviderConfig { api_key, ..provider }
     };
     let providers = providers(config, environment, programs).into_iter().map(hidden).collect();
-    Models::with_settings(providers, settings)
+    ModelRegistry::with_settings(providers, settings)
 }
 
 /// A key that is masked wherever it turns up, from the moment that it is known.
-fn hidden_by(secrets: &Secrets, key: Key) -> Key {
+fn hidden_by(secrets: &Secrets, key: ProviderKey) -> ProviderKey {
     match key {
-        Key::None => Key::None,
-        Key::Fixed(secret) => {
+        ProviderKey::None => ProviderKey::None,
+        ProviderKey::Fixed(secret) => {
             secrets.add(secret.expose());
-            Key::Fixed(secret)
+            ProviderKey::Fixed(secret)
         }
-        Key::Found(source) => {
+        ProviderKey::Found(source) => {
             let secrets = secrets.clone();
-            Key::Found(Arc::new(move |fresh| {
+            ProviderKey::Found(Arc::new(move |fresh| {
                 let (found, secrets) = (source(fresh), secrets.clone());
                 async move { found.await.inspect(|secret| secrets.add(secret.expose())) }.boxed()
             }))
@@ -59,19 +62,19 @@ fn hidden_by(secrets: &Secrets, key: Key) -> Key {
 }
 
 /// The models as the doors see them.
-pub struct Choices {
-    models: Arc<Models>,
+pub struct ConfiguredModels {
+    models: Arc<ModelRegistry>,
     default: Option<String>,
 }
 
-impl Choices {
+impl ConfiguredModels {
     /// These models, with the default that the configuration names, if it names one.
-    pub fn new(models: Arc<Models>, config: &Config) -> Choices {
-        Choices { models, default: config.models.named_default().map(str::to_owned) }
+    pub fn new(models: Arc<ModelRegistry>, config: &Config) -> ConfiguredModels {
+        ConfiguredModels { models, default: config.models.named_default().map(str::to_owned) }
     }
 }
 
-impl ModelChoices for Choices {
+impl ModelChoices for ConfiguredModels {
     fn list(&self, refresh: bool) -> BoxFuture<'_, Vec<ModelInfo>> {
         self.models.list(refresh).boxed()
     }
@@ -96,14 +99,14 @@ pub fn providers(
     environment: &Environment,
     programs: &ProgramFinder,
 ) -> Vec<ProviderConfig> {
-    let mut written: Vec<(&String, &Provider)> = config.providers.iter().collect();
+    let mut written: Vec<(&String, &ProviderSection)> = config.providers.iter().collect();
     // Stable, so that providers that are like no preset stay in the order of their names, at the end.
     written.sort_by_key(|(name, provider)| {
         let preset = provider.preset(name).map(|preset| preset.name);
         PRESETS.iter().position(|known| Some(known.name) == preset).unwrap_or(PRESETS.len())
     });
     let unwritten = PRESETS.iter().filter(|preset| !config.providers.contains_key(preset.name));
-    let absent = Provider::default();
+    let absent = ProviderSection::default();
     let unwritten: Vec<ProviderConfig> = unwritten
         .map(|preset| ProviderConfig {
             configured: false,
@@ -119,16 +122,16 @@ pub(crate) fn described(provider: &ProviderConfig) -> ConfiguredProvider {
     let problem = provider.readiness.missing();
     ConfiguredProvider {
         name: provider.name.clone(),
-        kind: config::ProviderKind::from(provider.kind).as_str().to_owned(),
+        kind: config::ProviderProtocol::from(provider.kind).as_str().to_owned(),
         base_url: provider.base_url.clone(),
-        has_key: problem.is_none() && !matches!(provider.api_key, Key::None),
+        has_key: problem.is_none() && !matches!(provider.api_key, ProviderKey::None),
         problem,
     }
 }
 
 fn provider(
     name: &str,
-    provider: &Provider,
+    provider: &ProviderSection,
     environment: &Environment,
     programs: &ProgramFinder,
 ) -> ProviderConfig {
@@ -141,12 +144,12 @@ fn provider(
     };
     let host = |url: &str| url.split('/').nth(2).map(str::to_owned);
     let is_moved = preset.is_some_and(|preset| host(preset.base_url) != host(&base_url));
-    let Located { key, readiness, from } = match &provider.api_key_command {
+    let KeyLocation { key, readiness, from } = match &provider.api_key_command {
         Some(command) => keys::printed(name, command, programs),
         None => keys::find(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment),
     };
     let readiness = match misplaced {
-        Some(why) => Readiness::checked(move || Some(why.clone())),
+        Some(why) => ProviderReadiness::checked(move || Some(why.clone())),
         None => readiness,
     };
     ProviderConfig {
@@ -160,19 +163,19 @@ fn provider(
     }
 }
 
-fn kind_has_key(kind: config::ProviderKind) -> bool {
+fn kind_has_key(kind: config::ProviderProtocol) -> bool {
     match kind {
-        config::ProviderKind::OpenAiChat
-        | config::ProviderKind::OpenAiResponses
-        | config::ProviderKind::Anthropic => true,
-        config::ProviderKind::Replay => false,
+        config::ProviderProtocol::OpenAiChat
+        | config::ProviderProtocol::OpenAiResponses
+        | config::ProviderProtocol::Anthropic => true,
+        config::ProviderProtocol::Replay => false,
     }
 }
 
 /// Where the customary variable of a preset moves it, unless the configuration says where it is.
 fn moved(
-    provider: &Provider,
-    preset: Option<&Preset>,
+    provider: &ProviderSection,
+    preset: Option<&ProviderPreset>,
     environment: &Environment,
 ) -> Option<Result<String, String>> {
     let variable = preset.filter(|_| provider.base_url.is_none())?.base_url_variable?;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ostler_config::{AgentCommand, Config, Confinement, Environment};
+use ostler_config::{AgentConfinement, AgentSection, Config, Environment};
 use ostler_local_runner::expand;
 use ostler_process::ProgramFinder;
 use ostler_sandbox::{Sandbox, unfit};
@@ -35,9 +35,9 @@ pub fn finder(
 }
 
 /// Where a confined agent keeps its state, which it and its commands write.
-fn state(agent: &AgentCommand, environment: &Environment) -> Vec<PathBuf> {
+fn state(agent: &AgentSection, environment: &Environment) -> Vec<PathBuf> {
     let value = |name: &str| agent.env.get(name).map(PathBuf::from).or_else(|| environment.path(name));
-    let places = agent.preset().filter(|_| agent.sandbox == Confinement::On).into_iter();
+    let places = agent.preset().filter(|_| agent.sandbox == AgentConfinement::On).into_iter();
     places
         .flat_map(|preset| preset.state)
         .filter_map(|place| place.path(value("HOME").as_deref(), value))
@@ -48,19 +48,19 @@ fn state(agent: &AgentCommand, environment: &Environment) -> Vec<PathBuf> {
 mod tests {
     use std::path::PathBuf;
 
-    use ostler_config::{AgentCommand, Confinement, Environment};
+    use ostler_config::{AgentConfinement, AgentSection, Environment};
 
     use super::state;
 
     #[test]
     fn nothing_counts_that_a_confined_agent_can_write() {
         let environment = Environment::of(&[("HOME", "/h"), ("CODEX_HOME", "/c")]);
-        let codex = AgentCommand { preset: Some("codex".to_owned()), ..AgentCommand::default() };
+        let codex = AgentSection { preset: Some("codex".to_owned()), ..AgentSection::default() };
         assert_eq!(state(&codex, &environment), [PathBuf::from("/c")]);
         let mut moved = codex.clone();
         moved.env.insert("CODEX_HOME".to_owned(), "/d".to_owned());
         assert_eq!(state(&moved, &environment), [PathBuf::from("/d")]);
-        let open = AgentCommand { sandbox: Confinement::Off, ..codex };
+        let open = AgentSection { sandbox: AgentConfinement::Off, ..codex };
         assert!(state(&open, &environment).is_empty());
     }
 }

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_door_kit::ToolServers;
 use ostler_engine::Engine;
-use ostler_runner::{Asks, OfferTools, WorkspaceSettings};
+use ostler_runner::{AdditionalApprovals, OfferTools, WorkspaceSettings};
 use ostler_turn_care::{Baselines, changed_servers};
 use ostler_types::{Brought, BroughtRule, Refusal, Rule, ToolKind, ToolSpec};
 
@@ -15,13 +15,13 @@ use ostler_types::{Brought, BroughtRule, Refusal, Rule, ToolKind, ToolSpec};
 const SETTINGS: &str = ".ostler/config.toml";
 
 /// Trust in workspaces, and the tool servers that it lets start.
-pub(crate) struct WorkspaceTrust {
+pub(crate) struct WorkspaceTrustService {
     pub(crate) engine: Engine,
     /// What turns have written into files that decide what checks run.
     pub(crate) baselines: Arc<Baselines>,
 }
 
-impl WorkspaceTrust {
+impl WorkspaceTrustService {
     /// Accepts the workspace as it is now, or takes back what was accepted.
     async fn set(&self, workspace: PathBuf, trusted: bool) -> Result<(), String> {
         let path = workspace.display().to_string();
@@ -78,7 +78,7 @@ impl WorkspaceTrust {
     }
 }
 
-impl ToolServers for WorkspaceTrust {
+impl ToolServers for WorkspaceTrustService {
     fn tools(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Vec<(ToolSpec, ToolKind)>> {
         async move {
             let toolbox = self.engine.runner().toolbox();
@@ -114,7 +114,7 @@ impl ToolServers for WorkspaceTrust {
 }
 
 /// What a workspace wants to be asked about, for people.
-fn words(asks: &Asks) -> Vec<String> {
+fn words(asks: &AdditionalApprovals) -> Vec<String> {
     let kinds = asks.kinds.iter().map(|kind| format!("every call that can {}", touches(*kind)));
     let tools = asks.tools.iter().map(|tool| format!("every call of {tool}"));
     let commands = (!asks.safe_commands).then(|| "commands that only read, too".to_owned());

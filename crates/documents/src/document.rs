@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::documents::{DocumentError, Documents, Stored, Version};
+use crate::documents::{DocumentError, DocumentVersion, Documents, StoredDocument};
 
 /// Attempts at one change, of which each but the first follows a conflict with another writer.
 const TRIES: usize = 16;
@@ -15,19 +15,19 @@ pub struct Document<T> {
     documents: Arc<dyn Documents>,
     name: &'static str,
     /// None while it is there and cannot be read: it is not written over then.
-    known: Mutex<Option<Known<T>>>,
+    known: Mutex<Option<CachedValue<T>>>,
     /// Held by whoever changes it, so that changes of this process do not make each other try again.
     changing: tokio::sync::Mutex<()>,
 }
 
-struct Known<T> {
+struct CachedValue<T> {
     value: Arc<T>,
-    version: Option<Version>,
+    version: Option<DocumentVersion>,
 }
 
-impl<T> Clone for Known<T> {
-    fn clone(&self) -> Known<T> {
-        Known { value: Arc::clone(&self.value), version: self.version }
+impl<T> Clone for CachedValue<T> {
+    fn clone(&self) -> CachedValue<T> {
+        CachedValue { value: Arc::clone(&self.value), version: self.version }
     }
 }
 
@@ -60,7 +60,8 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
         let _changing = self.changing.lock().await;
         for _ in 0..TRIES {
             let known = self.known().clone();
-            let Known { value, version } = known.ok_or(DocumentError::Unreadable { name: self.name })?;
+            let CachedValue { value, version } =
+                known.ok_or(DocumentError::Unreadable { name: self.name })?;
             let mut next = T::clone(&value);
             let result = change(&mut next)?;
             if next == *value {
@@ -70,7 +71,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
                 .map_err(|error| DocumentError::Storage(format!("{}: {error}", self.name)))?;
             match self.documents.replace(self.name, version, content.into()).await {
                 Ok(version) => {
-                    *self.known() = Some(Known { value: Arc::new(next), version: Some(version) });
+                    *self.known() = Some(CachedValue { value: Arc::new(next), version: Some(version) });
                     return Ok(result);
                 }
                 Err(DocumentError::Changed) => self.reload().await?,
@@ -83,9 +84,9 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
     async fn reload(&self) -> Result<(), DocumentError> {
         let read = self.documents.read(self.name).await;
         let known = read.and_then(|stored| match stored {
-            None => Ok(Known { value: Arc::default(), version: None }),
-            Some(Stored { content, version }) => match serde_json::from_slice(&content) {
-                Ok(value) => Ok(Known { value: Arc::new(value), version: Some(version) }),
+            None => Ok(CachedValue { value: Arc::default(), version: None }),
+            Some(StoredDocument { content, version }) => match serde_json::from_slice(&content) {
+                Ok(value) => Ok(CachedValue { value: Arc::new(value), version: Some(version) }),
                 Err(error) => Err(DocumentError::Storage(error.to_string())),
             },
         });
@@ -93,7 +94,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
         known.map(drop)
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<Known<T>>> {
+    fn known(&self) -> MutexGuard<'_, Option<CachedValue<T>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,30 +6,30 @@ use futures_util::future::BoxFuture;
 /// Keeps small documents by their names. Each method may be called at any time, from any task.
 pub trait Documents: Send + Sync + 'static {
     /// The content of a document; none where it was never written.
-    fn read(&self, name: &'static str) -> BoxFuture<'_, Result<Option<Stored>, DocumentError>>;
+    fn read(&self, name: &'static str) -> BoxFuture<'_, Result<Option<StoredDocument>, DocumentError>>;
 
     /// Replaces a document that still has this version (none: that does not exist), and returns once it is on disk.
     /// Otherwise nothing changes, and the error is [`DocumentError::Changed`].
     fn replace(
         &self,
         name: &'static str,
-        expected: Option<Version>,
+        expected: Option<DocumentVersion>,
         content: Bytes,
-    ) -> BoxFuture<'_, Result<Version, DocumentError>>;
+    ) -> BoxFuture<'_, Result<DocumentVersion, DocumentError>>;
 }
 
 /// A document as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredDocument {
     /// The bytes of the document.
     pub content: Bytes,
     /// The version that these bytes have.
-    pub version: Version,
+    pub version: DocumentVersion,
 }
 
 /// Tells apart the contents that a document has had. The storage alone knows what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version(pub u64);
+pub struct DocumentVersion(pub u64);
 
 /// Errors of reading and replacing documents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use ostler_workspace_fs::{ReplaceOptions, open_regular, replace_file};
 use sha2::{Digest, Sha256};
 
-use crate::documents::{DocumentError, Documents, Stored, Version};
+use crate::documents::{DocumentError, DocumentVersion, Documents, StoredDocument};
 
 /// No document comes near this size.
 const MAX_BYTES: u64 = 64 << 20;
@@ -32,7 +32,7 @@ impl FileDocuments {
 }
 
 impl Documents for FileDocuments {
-    fn read(&self, name: &'static str) -> BoxFuture<'_, Result<Option<Stored>, DocumentError>> {
+    fn read(&self, name: &'static str) -> BoxFuture<'_, Result<Option<StoredDocument>, DocumentError>> {
         let path = self.directory.join(name);
         Box::pin(blocking(move || read(&path).map_err(|error| failed(name, &error))))
     }
@@ -40,9 +40,9 @@ impl Documents for FileDocuments {
     fn replace(
         &self,
         name: &'static str,
-        expected: Option<Version>,
+        expected: Option<DocumentVersion>,
         content: Bytes,
-    ) -> BoxFuture<'_, Result<Version, DocumentError>> {
+    ) -> BoxFuture<'_, Result<DocumentVersion, DocumentError>> {
         let (path, replacing) = (self.directory.join(name), Arc::clone(&self.replacing));
         Box::pin(blocking(move || {
             let _replacing = replacing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ impl Documents for FileDocuments {
     }
 }
 
-fn read(path: &Path) -> io::Result<Option<Stored>> {
+fn read(path: &Path) -> io::Result<Option<StoredDocument>> {
     let mut content = Vec::new();
     match open_regular(path) {
         Ok(file) => file.take(MAX_BYTES + 1).read_to_end(&mut content)?,
@@ -66,14 +66,14 @@ fn read(path: &Path) -> io::Result<Option<Stored>> {
     if content.len() as u64 > MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    Ok(Some(Stored { version: version(&content), content: content.into() }))
+    Ok(Some(StoredDocument { version: version(&content), content: content.into() }))
 }
 
-fn version(content: &[u8]) -> Version {
+fn version(content: &[u8]) -> DocumentVersion {
     let digest = Sha256::digest(content);
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
-    Version(u64::from_be_bytes(first))
+    DocumentVersion(u64::from_be_bytes(first))
 }
 
 fn failed(name: &str, error: &io::Error) -> DocumentError {

@@ -8,5 +8,5 @@ mod documents;
 mod file_documents;
 
 pub use document::Document;
-pub use documents::{DocumentError, Documents, Stored, Version};
+pub use documents::{DocumentError, DocumentVersion, Documents, StoredDocument};
 pub use file_documents::FileDocuments;

@@ -5,7 +5,9 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::OnUpgrade;
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, framing, handshake};
+use ostler_door_kit::websocket::{
+    WebSocketConnection, WebSocketEvent, WebSocketIncoming, framing, handshake,
+};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -30,18 +32,21 @@ async fn upgrade(State(tasks): State<TaskTracker>, mut request: Request) -> Resp
 
 async fn send_back(upgrading: OnUpgrade) {
     let Ok(upgraded) = upgrading.await else { return };
-    let mut connection = Connection::new(upgraded, LIMIT);
+    let mut connection = WebSocketConnection::new(upgraded, LIMIT);
     loop {
         let frame = match connection.happens(true).await {
-            Happened::Received(Incoming::Message(message)) => framing::message(&message),
-            Happened::Received(Incoming::Ping(content)) => framing::pong(&content),
-            Happened::Received(Incoming::Close) => {
+            WebSocketEvent::Received(WebSocketIncoming::WebSocketMessage(message)) => {
+                framing::message(&message)
+            }
+            WebSocketEvent::Received(WebSocketIncoming::Ping(content)) => framing::pong(&content),
+            WebSocketEvent::Received(WebSocketIncoming::Close) => {
                 connection.send(framing::close(1000, "")).await;
                 return;
             }
-            Happened::Received(Incoming::Pong | Incoming::TooLarge) | Happened::Flushed => continue,
-            Happened::Broken(violation) => return connection.fail(violation).await,
-            Happened::Gone => return,
+            WebSocketEvent::Received(WebSocketIncoming::Pong | WebSocketIncoming::TooLarge)
+            | WebSocketEvent::Flushed => continue,
+            WebSocketEvent::Broken(violation) => return connection.fail(violation).await,
+            WebSocketEvent::Gone => return,
         };
         connection.outgoing.push(frame);
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, Method, header};
 
 use crate::login::Logins;
-use crate::refusals::TooMany;
-use crate::token::{Digest, Token, digest};
+use crate::refusals::TooManyAuthFailures;
+use crate::token::{DaemonToken, SecretDigest, digest};
 use crate::websocket::handshake::offered_protocols;
 
 /// Comes before the token in the name of a WebSocket subprotocol, which is all that a page can set there.
@@ -18,17 +18,17 @@ const COOKIES: usize = 4;
 
 /// The rules of one listener.
 #[derive(Clone)]
-pub struct Access {
+pub struct ListenerAccess {
     hosts: Arc<[String]>,
     /// Any address of this machine with this port will do; a name will not, so that rebinding does not.
     any_address: Option<u16>,
-    token: Option<Arc<Token>>,
+    token: Option<Arc<DaemonToken>>,
     logins: Option<Arc<Logins>>,
 }
 
 /// Which pages may send a request to a door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pages {
+pub enum AllowedPages {
     /// The page of this listener only.
     Own,
     /// Any page of this machine, because the door asks for the token before anything else. The same as `Own` where
@@ -38,7 +38,7 @@ pub enum Pages {
 
 /// Why a request was turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
+pub enum AccessDenied {
     /// It was meant for another host, as in DNS rebinding.
     Host,
     /// A page of another origin sent it, or one that does not say of which it is.
@@ -49,26 +49,26 @@ pub enum Denied {
     Wrong,
 }
 
-impl Access {
+impl ListenerAccess {
     /// The rules of a TCP listener. Without a token everybody who passes the other checks comes in.
-    pub fn tcp(address: SocketAddr, token: Option<Arc<Token>>) -> Access {
+    pub fn tcp(address: SocketAddr, token: Option<Arc<DaemonToken>>) -> ListenerAccess {
         let port = address.port();
         let mut hosts = vec![address.to_string()];
         let unspecified = address.ip().is_unspecified();
         if address.ip().is_loopback() || unspecified {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
         }
-        Access { hosts: hosts.into(), any_address: unspecified.then_some(port), token, logins: None }
+        ListenerAccess { hosts: hosts.into(), any_address: unspecified.then_some(port), token, logins: None }
     }
 
     /// The rules of the Unix socket, which has no port.
-    pub fn unix(token: Option<Arc<Token>>) -> Access {
-        Access { hosts: vec!["localhost".to_owned()].into(), any_address: None, token, logins: None }
+    pub fn unix(token: Option<Arc<DaemonToken>>) -> ListenerAccess {
+        ListenerAccess { hosts: vec!["localhost".to_owned()].into(), any_address: None, token, logins: None }
     }
 
     /// The same rules, under which a cookie does in place of the token.
-    pub fn with_logins(self, logins: Arc<Logins>) -> Access {
-        Access { logins: Some(logins), ..self }
+    pub fn with_logins(self, logins: Arc<Logins>) -> ListenerAccess {
+        ListenerAccess { logins: Some(logins), ..self }
     }
 
     /// Checks where a request was meant for and where it comes from: the one decision for all doors.
@@ -79,47 +79,51 @@ impl Access {
         &self,
         headers: &HeaderMap,
         authority: Option<&str>,
-        pages: Pages,
-    ) -> Result<(), Denied> {
+        pages: AllowedPages,
+    ) -> Result<(), AccessDenied> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|host| self.knows(host));
-        let Some(host) = host.filter(|_| hosts.next().is_none()) else { return Err(Denied::Host) };
+        let Some(host) = host.filter(|_| hosts.next().is_none()) else { return Err(AccessDenied::Host) };
         if !authority.is_none_or(|authority| self.knows(authority)) {
-            return Err(Denied::Host);
+            return Err(AccessDenied::Host);
         }
-        let any_local = matches!(pages, Pages::AnyLocal) && self.token.is_some();
+        let any_local = matches!(pages, AllowedPages::AnyLocal) && self.token.is_some();
         let allowed = |origin: &str| self.is_own_origin(origin, host) || (any_local && is_local(origin));
         if !headers.get_all(header::ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(allowed)) {
-            return Err(Denied::Origin);
+            return Err(AccessDenied::Origin);
         }
         let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.as_bytes());
         let own_site = sites.all(|site| matches!(site, b"same-origin" | b"none"));
-        if any_local || own_site { Ok(()) } else { Err(Denied::Origin) }
+        if any_local || own_site { Ok(()) } else { Err(AccessDenied::Origin) }
     }
 
     /// The same for the files of the page, which are no secret. A link on another page may lead to them, but no
     /// page may hold them in a frame.
-    pub fn check_page(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
+    pub fn check_page(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), AccessDenied> {
         let is = |name: &str, value: &str| headers.get(name).is_some_and(|it| it == value);
         let followed = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
-        match self.check_source(headers, authority, Pages::Own) {
-            Err(Denied::Origin) if followed && !headers.contains_key(header::ORIGIN) => Ok(()),
+        match self.check_source(headers, authority, AllowedPages::Own) {
+            Err(AccessDenied::Origin) if followed && !headers.contains_key(header::ORIGIN) => Ok(()),
             checked => checked,
         }
     }
 
     /// The same for a WebSocket, for which a page cannot set headers: the token may be the name of a subprotocol.
     /// Whoever shows it so may be any page of this machine, since no browser does that by itself.
-    pub fn check_socket(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<Pass, Denied> {
+    pub fn check_socket(
+        &self,
+        headers: &HeaderMap,
+        authority: Option<&str>,
+    ) -> Result<AccessGrant, AccessDenied> {
         let offered = offered_protocols(headers);
         let mut shown = offered.iter().filter_map(|name| name.strip_prefix(TOKEN_PROTOCOL));
         match shown.next().filter(|_| self.token.is_some()) {
             Some(token) => {
-                self.check_source(headers, authority, Pages::AnyLocal)?;
-                self.pass_for(token).ok_or(Denied::Wrong)
+                self.check_source(headers, authority, AllowedPages::AnyLocal)?;
+                self.pass_for(token).ok_or(AccessDenied::Wrong)
             }
             None => {
-                self.check_source(headers, authority, Pages::Own)?;
+                self.check_source(headers, authority, AllowedPages::Own)?;
                 self.check_pass(&Method::GET, headers)
             }
         }
@@ -140,30 +144,31 @@ impl Access {
     }
 
     /// What a client is let in with that shows this token.
-    pub fn pass_for(&self, shown: &str) -> Option<Pass> {
+    pub fn pass_for(&self, shown: &str) -> Option<AccessGrant> {
         let pass = match &self.token {
-            Some(token) => Pass::Token(Arc::clone(token), digest(shown)),
-            None => Pass::Free,
+            Some(token) => AccessGrant::Token(Arc::clone(token), digest(shown)),
+            None => AccessGrant::Free,
         };
         pass.holds().then_some(pass)
     }
 
     /// Checks the token or, where none is shown, the cookie. A browser adds the cookie to whatever any page of this
     /// host sends, so with it a request that could change something must say that it comes from our own page.
-    pub fn check_pass(&self, method: &Method, headers: &HeaderMap) -> Result<Pass, Denied> {
+    pub fn check_pass(&self, method: &Method, headers: &HeaderMap) -> Result<AccessGrant, AccessDenied> {
         if self.token.is_none() || headers.contains_key(header::AUTHORIZATION) {
             let mut shown = headers.get_all(header::AUTHORIZATION).iter();
             let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
             let token = bearer.filter(|_| shown.next().is_none()).unwrap_or_default();
-            return self.pass_for(token).ok_or(Denied::Wrong);
+            return self.pass_for(token).ok_or(AccessDenied::Wrong);
         }
-        let pass = self.logins.as_ref().map_or(Err(Denied::Token), |logins| by_cookie(logins, headers))?;
+        let pass =
+            self.logins.as_ref().map_or(Err(AccessDenied::Token), |logins| by_cookie(logins, headers))?;
         let reads = matches!(*method, Method::GET | Method::HEAD) && !headers.contains_key(header::UPGRADE);
-        if reads || is_own_page(headers) { Ok(pass) } else { Err(Denied::Origin) }
+        if reads || is_own_page(headers) { Ok(pass) } else { Err(AccessDenied::Origin) }
     }
 
     /// Waits until a client may be told that what it showed is wrong.
-    pub async fn wait_to_refuse(&self) -> Result<(), TooMany> {
+    pub async fn wait_to_refuse(&self) -> Result<(), TooManyAuthFailures> {
         match &self.token {
             Some(token) => token.wait_to_refuse().await,
             None => Ok(()),
@@ -172,14 +177,14 @@ impl Access {
 }
 
 /// What a client is let in with by its cookie.
-fn by_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Result<Pass, Denied> {
+fn by_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Result<AccessGrant, AccessDenied> {
     let name = logins.cookie_name();
     let lists = headers.get_all(header::COOKIE).iter().filter_map(|list| list.to_str().ok());
     let cookies = lists.flat_map(|list| list.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
     let mut shown = cookies.filter(|(shown, _)| *shown == name).take(COOKIES).peekable();
-    let denied = if shown.peek().is_none() { Denied::Token } else { Denied::Wrong };
-    let mut passes = shown.map(|(_, cookie)| Pass::Login(Arc::clone(logins), digest(cookie)));
-    passes.find(Pass::holds).ok_or(denied)
+    let denied = if shown.peek().is_none() { AccessDenied::Token } else { AccessDenied::Wrong };
+    let mut passes = shown.map(|(_, cookie)| AccessGrant::Login(Arc::clone(logins), digest(cookie)));
+    passes.find(AccessGrant::holds).ok_or(denied)
 }
 
 /// Whether a request says that it comes from the very origin that it goes to.
@@ -208,22 +213,22 @@ fn is_local(origin: &str) -> bool {
 /// What a request was let in with. A stream asks now and then whether it still holds, so that a
 /// token that was replaced opens nothing any more, nor a cookie that was given back.
 #[derive(Clone)]
-pub enum Pass {
+pub enum AccessGrant {
     /// Nothing is asked for.
     Free,
     /// The token.
-    Token(Arc<Token>, Digest),
+    Token(Arc<DaemonToken>, SecretDigest),
     /// A cookie.
-    Login(Arc<Logins>, Digest),
+    Login(Arc<Logins>, SecretDigest),
 }
 
-impl Pass {
+impl AccessGrant {
     /// Whether it still lets in.
     pub fn holds(&self) -> bool {
         match self {
-            Pass::Free => true,
-            Pass::Token(token, digest) => token.has_digest(digest),
-            Pass::Login(logins, digest) => logins.knows(digest),
+            AccessGrant::Free => true,
+            AccessGrant::Token(token, digest) => token.has_digest(digest),
+            AccessGrant::Login(logins, digest) => logins.knows(digest),
         }
     }
 }
@@ -235,7 +240,7 @@ fn bearer(value: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Denied, Pages, is_local};
+    use super::{AccessDenied, AllowedPages, ListenerAccess, is_local};
 
     #[test]
     fn an_origin_is_local_by_its_whole_host() {
@@ -268,22 +273,22 @@ mod tests {
             headers.insert("origin", origin.parse().unwrap());
             headers
         };
-        let access = Access::tcp("0.0.0.0:8787".parse().unwrap(), None);
-        let check = |origin| access.check_source(&headers(origin), None, Pages::Own);
+        let access = ListenerAccess::tcp("0.0.0.0:8787".parse().unwrap(), None);
+        let check = |origin| access.check_source(&headers(origin), None, AllowedPages::Own);
         assert_eq!(check("http://192.0.2.7:8787"), Ok(()));
-        assert_eq!(check("http://198.51.100.1:8787"), Err(Denied::Origin));
+        assert_eq!(check("http://198.51.100.1:8787"), Err(AccessDenied::Origin));
     }
 
     #[test]
     fn a_listener_on_every_address_knows_addresses_and_no_names() {
-        let access = Access::tcp("0.0.0.0:8787".parse().unwrap(), None);
+        let access = ListenerAccess::tcp("0.0.0.0:8787".parse().unwrap(), None);
         for host in ["127.0.0.1:8787", "192.0.2.7:8787", "[::1]:8787", "localhost:8787"] {
             assert!(access.knows(host), "{host}");
         }
         for host in ["evil.example:8787", "192.0.2.7:80", "192.0.2.7", "127.0.0.1.evil.example:8787", ""] {
             assert!(!access.knows(host), "{host}");
         }
-        let local = Access::tcp("127.0.0.1:8787".parse().unwrap(), None);
+        let local = ListenerAccess::tcp("127.0.0.1:8787".parse().unwrap(), None);
         assert!(!local.knows("192.0.2.7:8787"));
     }
 }

@@ -57,7 +57,7 @@ pub trait ChangePreview: Send + Sync + 'static {
 }
 
 /// Measures what a model is shown of a session: how it is put together is the agent's business.
-pub trait ContextGauge: Send + Sync + 'static {
+pub trait ContextMeter: Send + Sync + 'static {
     /// The pieces, in the order in which the model is shown them. None is empty.
     fn measure(&self, session: &Session, messages: &[Arc<Message>]) -> Vec<ContextSection>;
 }

@@ -9,8 +9,8 @@ use ostler_runner::ThirdPartyAgents;
 use ostler_types::{Policy, ToolKind, ToolSpec};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::choices::{ChangePreview, ContextGauge, ModelChoices, ToolServers};
-use crate::upgraded::Upgraded;
+use crate::choices::{ChangePreview, ContextMeter, ModelChoices, ToolServers};
+use crate::upgraded::UpgradedConnections;
 
 /// What every door works with. Cheap to clone; clones share the room for upgraded connections.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct DoorContext {
     pub engine: Engine,
     /// What sessions get where a client does not say.
     pub settings: Arc<DoorSettings>,
-    upgraded: Upgraded,
+    upgraded: UpgradedConnections,
 }
 
 /// What sessions get when a client does not say.
@@ -35,7 +35,7 @@ pub struct DoorSettings {
     /// The directory of sessions that are made at a door where none has to be named.
     pub workspace: PathBuf,
     /// Measures what models are shown.
-    pub gauge: Arc<dyn ContextGauge>,
+    pub gauge: Arc<dyn ContextMeter>,
     /// Tells what calls would change.
     pub previews: Arc<dyn ChangePreview>,
     /// The models that can be chosen.
@@ -49,7 +49,7 @@ pub struct DoorSettings {
 impl DoorContext {
     /// The context of doors to this engine.
     pub fn new(engine: Engine, settings: DoorSettings) -> DoorContext {
-        DoorContext { engine, settings: Arc::new(settings), upgraded: Upgraded::new() }
+        DoorContext { engine, settings: Arc::new(settings), upgraded: UpgradedConnections::new() }
     }
 
     /// The third-party agents.

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use ostler_runner::PathError;
+use ostler_runner::WorkspacePathError;
 use ostler_types::{Refusal, RefusalCode};
 
 use crate::context::DoorContext;
@@ -14,9 +14,9 @@ pub async fn existing_directory(context: &DoorContext, field: &str, path: &str) 
     let resolved = context.engine.runner().workspaces().resolve(given.display().to_string()).await;
     let message = match resolved {
         Ok(resolved) => return Ok(resolved.path),
-        Err(PathError::Missing(_)) => format!("`{path}` cannot be used: there is no such directory"),
-        Err(PathError::NotADirectory) => format!("`{path}` is not a directory"),
-        Err(error @ (PathError::NotUtf8 | PathError::Unreadable(_))) => {
+        Err(WorkspacePathError::Missing(_)) => format!("`{path}` cannot be used: there is no such directory"),
+        Err(WorkspacePathError::NotADirectory) => format!("`{path}` is not a directory"),
+        Err(error @ (WorkspacePathError::NotUtf8 | WorkspacePathError::Unreadable(_))) => {
             format!("`{path}` cannot be used: {error}")
         }
     };

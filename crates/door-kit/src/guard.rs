@@ -9,21 +9,21 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
-use crate::access::{Access, Denied, Pages};
+use crate::access::{AccessDenied, AllowedPages, ListenerAccess};
 use crate::error::{DoorError, no_such_path};
-use crate::places::Occupied;
-use crate::refusals::TooMany;
+use crate::places::ConnectionSlot;
+use crate::refusals::TooManyAuthFailures;
 
 /// Answers requests for files that are no secret; none where a request asks for something else. Called before the
 /// source of a request is checked, so it may only read.
-pub type OpenFiles = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
+pub type PublicFiles = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
 
 /// Routes of one door or of several. Only [`Routes::guarded`] makes something of them that can be served.
 #[derive(Default)]
 pub struct Routes {
     router: Router,
     exceptions: Vec<(&'static str, Admission)>,
-    open_files: Option<OpenFiles>,
+    open_files: Option<PublicFiles>,
 }
 
 /// How requests to a path are let in that need not show a token or a cookie in a header. Host and Origin are checked
@@ -58,7 +58,7 @@ impl Routes {
 
     /// The same, and files that everybody may have.
     #[must_use]
-    pub fn with_open_files(self, files: OpenFiles) -> Routes {
+    pub fn with_open_files(self, files: PublicFiles) -> Routes {
         Routes { open_files: Some(files), ..self }
     }
 
@@ -72,7 +72,7 @@ impl Routes {
     }
 
     /// Puts the guard of one listener around all of them, and around paths that there are not.
-    pub fn guarded(self, access: Access) -> GuardedRouter {
+    pub fn guarded(self, access: ListenerAccess) -> GuardedRouter {
         let guard = Arc::new(Guard { access, exceptions: self.exceptions, open_files: self.open_files });
         let layer = middleware::from_fn(move |request: Request, next: Next| {
             let guard = Arc::clone(&guard);
@@ -83,9 +83,9 @@ impl Routes {
 }
 
 struct Guard {
-    access: Access,
+    access: ListenerAccess,
     exceptions: Vec<(&'static str, Admission)>,
-    open_files: Option<OpenFiles>,
+    open_files: Option<PublicFiles>,
 }
 
 impl Guard {
@@ -102,21 +102,21 @@ impl Guard {
         }
         let checked = match self.admission(request.uri().path()) {
             Some(Admission::FirstFrame) => {
-                access.check_source(request.headers(), authority, Pages::AnyLocal).map(|()| None)
+                access.check_source(request.headers(), authority, AllowedPages::AnyLocal).map(|()| None)
             }
             Some(Admission::Subprotocol) => access.check_socket(request.headers(), authority).map(Some),
             Some(Admission::Public) => {
-                access.check_source(request.headers(), authority, Pages::Own).map(|()| None)
+                access.check_source(request.headers(), authority, AllowedPages::Own).map(|()| None)
             }
             None => {
-                let source = access.check_source(request.headers(), authority, Pages::Own);
+                let source = access.check_source(request.headers(), authority, AllowedPages::Own);
                 source.and_then(|()| access.check_pass(request.method(), request.headers()).map(Some))
             }
         };
         let mut response = match checked {
             Ok(pass) => {
                 if let Some(pass) = pass {
-                    if let Some(occupied) = request.extensions().get::<Arc<Occupied>>() {
+                    if let Some(occupied) = request.extensions().get::<Arc<ConnectionSlot>>() {
                         occupied.keep();
                     }
                     request.extensions_mut().insert(pass);
@@ -153,10 +153,10 @@ fn protect(response: &mut Response) {
 }
 
 /// Turns a request away. One that guesses has to wait for its answer.
-async fn refuse(access: &Access, denied: Denied) -> Response {
+async fn refuse(access: &ListenerAccess, denied: AccessDenied) -> Response {
     match denied {
-        Denied::Host | Denied::Origin | Denied::Token => refusal(denied).into_response(),
-        Denied::Wrong => match access.wait_to_refuse().await {
+        AccessDenied::Host | AccessDenied::Origin | AccessDenied::Token => refusal(denied).into_response(),
+        AccessDenied::Wrong => match access.wait_to_refuse().await {
             Ok(()) => refusal(denied).into_response(),
             Err(many) => too_many_refusals(&many),
         },
@@ -165,7 +165,7 @@ async fn refuse(access: &Access, denied: Denied) -> Response {
 
 /// What is told when too many wait to hear that what they showed is wrong. The connection is closed, so that the next
 /// guess costs another one.
-pub fn too_many_refusals(many: &TooMany) -> Response {
+pub fn too_many_refusals(many: &TooManyAuthFailures) -> Response {
     let message = "too many wrong tokens, cookies or codes were shown";
     let seconds = many.retry_after.as_secs() + 1;
     let mut response = DoorError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_refusals", message)
@@ -179,21 +179,21 @@ pub fn too_many_refusals(many: &TooMany) -> Response {
     response
 }
 
-fn refusal(denied: Denied) -> DoorError {
+fn refusal(denied: AccessDenied) -> DoorError {
     match denied {
-        Denied::Host => DoorError::new(
+        AccessDenied::Host => DoorError::new(
             StatusCode::FORBIDDEN,
             "bad_host",
             "this request was meant for another host, or for none",
         )
         .hint("use the address that the daemon printed when it started"),
-        Denied::Origin => DoorError::new(
+        AccessDenied::Origin => DoorError::new(
             StatusCode::FORBIDDEN,
             "bad_origin",
             "pages of other origins may not talk to this daemon",
         )
         .hint("a program that is no page shows the token, and sends neither Origin nor a cookie"),
-        Denied::Token | Denied::Wrong => DoorError::new(
+        AccessDenied::Token | AccessDenied::Wrong => DoorError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "the token is missing or wrong",

@@ -1,6 +1,6 @@
 //! A session that was read from a file, as it will be here.
 
-use ostler_recorder::import::Imported;
+use ostler_recorder::import::ImportedSession;
 use ostler_types::{Event, NewRecord, Record, Session, SessionEvent};
 
 use crate::context::DoorContext;
@@ -10,7 +10,7 @@ use crate::error::DoorError;
 /// The records of a session that was read, and how it is described from now on.
 pub async fn imported_records(
     context: &DoorContext,
-    mut imported: Imported,
+    mut imported: ImportedSession,
     workspace: String,
 ) -> Result<Vec<NewRecord>, DoorError> {
     refuse_own_data(context, "workspace_path", &workspace)?;

@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Pass;
+use crate::access::AccessGrant;
 
-pub use outbox::{Closed, Outbox};
+pub use outbox::{Outbox, OutboxClosed};
 
 /// The byte that ends an upgraded connection in order; one that ends without it was cut.
 pub const END_OF_LINES: u8 = 0x04;
@@ -31,7 +31,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// The client said that it is done.
     Quit,
     /// The client closed its end.
@@ -46,18 +46,21 @@ pub enum Ended {
 
 /// Carries out what a client says. One line and one note at a time; a note is what a follower of one of its
 /// sessions has to tell.
-pub trait LineDesk: Send {
+pub trait LineHandler: Send {
     /// What followers tell.
     type Note: Send;
 
     /// Takes a line. `Break` when the client is done.
-    fn take(&mut self, framed: FramedLine) -> impl Future<Output = Result<ControlFlow<()>, Closed>> + Send;
+    fn take(
+        &mut self,
+        framed: FramedLine,
+    ) -> impl Future<Output = Result<ControlFlow<()>, OutboxClosed>> + Send;
 
     /// The next note. May be dropped while it waits, without loss.
     fn next_note(&mut self) -> impl Future<Output = Option<Self::Note>> + Send;
 
     /// Takes a note.
-    fn note(&mut self, note: Self::Note) -> impl Future<Output = Result<(), Closed>> + Send;
+    fn note(&mut self, note: Self::Note) -> impl Future<Output = Result<(), OutboxClosed>> + Send;
 }
 
 /// A line limit as a client asks for it, brought into the range that is allowed.
@@ -85,7 +88,7 @@ pub async fn first_line(lines: &mut LineReader<impl AsyncRead + Unpin + Send>) -
 }
 
 /// Has what is put into an outbox written; `marked` when the end is to be told from a cut.
-pub fn write_out(mut writer: impl AsyncWrite + Unpin + Send + 'static, marked: bool) -> (Outbox, Writing) {
+pub fn write_out(mut writer: impl AsyncWrite + Unpin + Send + 'static, marked: bool) -> (Outbox, WriterTask) {
     let (outbox, pending) = outbox::outbox();
     let task = tokio::spawn(async move {
         let whole = pending.write_to(&mut writer).await;
@@ -94,13 +97,13 @@ pub fn write_out(mut writer: impl AsyncWrite + Unpin + Send + 'static, marked: b
         }
         _ = writer.shutdown().await;
     });
-    (outbox, Writing(task))
+    (outbox, WriterTask(task))
 }
 
 /// Whoever writes.
-pub struct Writing(JoinHandle<()>);
+pub struct WriterTask(JoinHandle<()>);
 
-impl Writing {
+impl WriterTask {
     /// Waits until all is written. Every outbox must be gone by then.
     pub async fn finish(mut self) {
         if tokio::time::timeout(GRACE, &mut self.0).await.is_err() {
@@ -113,12 +116,12 @@ impl Writing {
 /// Takes lines and notes until something ends it.
 pub async fn listen(
     engine: &Engine,
-    desk: &mut impl LineDesk,
+    desk: &mut impl LineHandler,
     lines: &mut LineReader<impl AsyncRead + Unpin + Send>,
     outbox: &Outbox,
     stop: &CancellationToken,
-    pass: Option<&Pass>,
-) -> Ended {
+    pass: Option<&AccessGrant>,
+) -> ConnectionEnd {
     let mut stopping = engine.stopping();
     let mut check = tokio::time::interval(CHECK_EVERY);
     let mut closed = std::pin::pin!(outbox.closed());
@@ -126,23 +129,23 @@ pub async fn listen(
         let done = tokio::select! {
             framed = next_line(lines) => match framed {
                 Some(framed) => desk.take(framed).await,
-                None => return Ended::EndOfInput,
+                None => return ConnectionEnd::EndOfInput,
             },
             Some(note) = desk.next_note() => desk.note(note).await.map(ControlFlow::Continue),
-            () = stop.cancelled() => return Ended::Stopped,
-            () = until(&mut stopping) => return Ended::Stopped,
-            () = &mut closed => return Ended::ClientGone,
+            () = stop.cancelled() => return ConnectionEnd::Stopped,
+            () = until(&mut stopping) => return ConnectionEnd::Stopped,
+            () = &mut closed => return ConnectionEnd::ClientGone,
             _ = check.tick() => {
                 if pass.is_some_and(|pass| !pass.holds()) {
-                    return Ended::NotAllowed;
+                    return ConnectionEnd::NotAllowed;
                 }
                 Ok(ControlFlow::Continue(()))
             }
         };
         match done {
             Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return Ended::Quit,
-            Err(Closed) => return Ended::ClientGone,
+            Ok(ControlFlow::Break(())) => return ConnectionEnd::Quit,
+            Err(OutboxClosed) => return ConnectionEnd::ClientGone,
         }
     }
 }

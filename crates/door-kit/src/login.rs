@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::refusals::TooMany;
-use crate::token::{Digest, Token, digest, hex, random};
+use crate::refusals::TooManyAuthFailures;
+use crate::token::{DaemonToken, SecretDigest, digest, hex, random};
 
 /// How long a code can be used.
 const CODE_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
@@ -28,17 +28,17 @@ const LOGIN_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 const LOGINS: usize = 64;
 /// Knows the codes and the cookies that let in.
 pub struct Logins {
-    token: Arc<Token>,
+    token: Arc<DaemonToken>,
     clock: Arc<dyn Clock>,
     /// Where the page is, for those who come by TCP.
     address: Option<SocketAddr>,
     kept: Document<Vec<Login>>,
-    in_memory: Mutex<InMemory>,
+    in_memory: Mutex<UnsavedLogins>,
 }
 
 /// What ends with the daemon.
 #[derive(Default)]
-struct InMemory {
+struct UnsavedLogins {
     codes: Vec<Code>,
     /// Logins that could not be kept.
     logins: Vec<Login>,
@@ -47,7 +47,7 @@ struct InMemory {
 }
 
 struct Code {
-    digest: Digest,
+    digest: SecretDigest,
     until: Timestamp,
 }
 
@@ -60,7 +60,7 @@ struct Login {
 }
 
 /// The address of the page with a code, and how long it lets in.
-pub struct Invitation {
+pub struct LoginLink {
     /// What to open. The code is behind a `#`, so that a browser sends it to nobody.
     pub address: String,
     /// Until when.
@@ -71,7 +71,7 @@ impl Logins {
     /// Reads who is logged in. What cannot be read logs nobody in.
     pub async fn open(
         documents: Arc<dyn Documents>,
-        token: Arc<Token>,
+        token: Arc<DaemonToken>,
         clock: Arc<dyn Clock>,
         address: Option<SocketAddr>,
     ) -> Logins {
@@ -81,7 +81,7 @@ impl Logins {
     }
 
     /// A new code, as the address that uses it; none where the page has no address.
-    pub fn invite(&self) -> std::io::Result<Option<Invitation>> {
+    pub fn invite(&self) -> std::io::Result<Option<LoginLink>> {
         let Some(address) = self.page() else { return Ok(None) };
         let code = hex(&random::<16>()?);
         let (now, digest) = (self.clock.now(), digest(&code));
@@ -92,7 +92,7 @@ impl Logins {
             in_memory.codes.remove(0);
         }
         in_memory.codes.push(Code { digest, until });
-        Ok(Some(Invitation { address: format!("{address}#code={code}"), expires_at: until }))
+        Ok(Some(LoginLink { address: format!("{address}#code={code}"), expires_at: until }))
     }
 
     /// Trades a code for a cookie. A code is good for one.
@@ -129,12 +129,12 @@ impl Logins {
     }
 
     /// Waits until somebody may be told that its code is wrong.
-    pub async fn wait_to_refuse(&self) -> Result<(), TooMany> {
+    pub async fn wait_to_refuse(&self) -> Result<(), TooManyAuthFailures> {
         self.token.wait_to_refuse().await
     }
 
     /// Whether the cookie with this digest lets in.
-    pub fn knows(&self, cookie: &Digest) -> bool {
+    pub fn knows(&self, cookie: &SecretDigest) -> bool {
         let Some(digest) = self.digest_kept(cookie) else { return false };
         let (now, digest) = (self.clock.now(), hex(&digest));
         let (kept, in_memory) = (self.kept.get().unwrap_or_default(), self.lock());
@@ -146,7 +146,7 @@ impl Logins {
     }
 
     /// Forgets the cookie with this digest.
-    pub async fn log_out(&self, cookie: &Digest) {
+    pub async fn log_out(&self, cookie: &SecretDigest) {
         let Some(digest) = self.digest_kept(cookie) else { return };
         let digest = hex(&digest);
         self.lock().logins.retain(|login| login.digest != digest);
@@ -184,12 +184,12 @@ impl Logins {
     }
 
     /// What is kept of a cookie; none while there is no token.
-    fn digest_kept(&self, cookie: &Digest) -> Option<Digest> {
+    fn digest_kept(&self, cookie: &SecretDigest) -> Option<SecretDigest> {
         let token = self.token.digest()?;
         Some(Sha256::new().chain_update(cookie).chain_update(token).finalize().into())
     }
 
-    fn lock(&self) -> MutexGuard<'_, InMemory> {
+    fn lock(&self) -> MutexGuard<'_, UnsavedLogins> {
         self.in_memory.lock().expect("no code panics while it holds the logins")
     }
 }

@@ -10,7 +10,7 @@ use ostler_types::{
 use crate::context::DoorContext;
 use crate::directories::{existing_directory, log_directory, refuse_own_data};
 use crate::error::DoorError;
-use crate::third_party::{NATIVE, ThirdParty};
+use crate::third_party::{NATIVE, ThirdPartySession};
 
 /// What a new session is to be. Only the workspace has to be named.
 #[derive(Debug, Default)]
@@ -87,7 +87,8 @@ pub async fn make_session(
     request.name.as_deref().map_or(Ok(()), check_name)?;
     let settings = &context.settings;
     let agent = request.agent.unwrap_or_else(|| NATIVE.to_owned());
-    let third_party = ThirdParty::of(context, &agent, request.model.as_deref(), request.agent_settings)?;
+    let third_party =
+        ThirdPartySession::of(context, &agent, request.model.as_deref(), request.agent_settings)?;
     if third_party.is_none() && request.adopt.is_some() {
         let message = match agent.as_str() {
             NATIVE => {

@@ -9,47 +9,47 @@ use tokio_util::sync::CancellationToken;
 
 /// The room of one listener or door. Cheap to clone.
 #[derive(Clone)]
-pub struct Places {
+pub struct ConnectionSlots {
     free: Arc<Semaphore>,
-    unproven: Arc<Mutex<Unproven>>,
+    unproven: Arc<Mutex<UnauthenticatedSlots>>,
 }
 
 /// Connections that have shown no token, the oldest first.
 #[derive(Default)]
-struct Unproven {
+struct UnauthenticatedSlots {
     next: u64,
-    by_age: BTreeMap<u64, Waiting>,
+    by_age: BTreeMap<u64, UnauthenticatedSlot>,
 }
 
-struct Waiting {
+struct UnauthenticatedSlot {
     /// Taken along when the place is given away, so that the newcomer need not wait for the connection's task to end.
     permit: OwnedSemaphorePermit,
     given_away: CancellationToken,
 }
 
 /// The place of one connection, free again when this is dropped.
-pub struct Occupied {
+pub struct ConnectionSlot {
     number: u64,
-    unproven: Arc<Mutex<Unproven>>,
+    unproven: Arc<Mutex<UnauthenticatedSlots>>,
     given_away: CancellationToken,
     /// The place once the connection has shown a token.
     kept: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// Room for so many connections.
-    pub fn new(limit: usize) -> Places {
-        Places { free: Arc::new(Semaphore::new(limit)), unproven: Arc::default() }
+    pub fn new(limit: usize) -> ConnectionSlots {
+        ConnectionSlots { free: Arc::new(Semaphore::new(limit)), unproven: Arc::default() }
     }
 
     /// A place: a free one, or that of the oldest connection that has shown no token. None if all have shown one.
-    pub fn enter(&self) -> Option<Occupied> {
+    pub fn enter(&self) -> Option<ConnectionSlot> {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok().or_else(|| self.take_oldest())?;
         Some(self.occupy(permit))
     }
 
     /// The same, but waits for a connection to end where all have shown a token.
-    pub async fn wait(&self) -> Occupied {
+    pub async fn wait(&self) -> ConnectionSlot {
         if let Some(occupied) = self.enter() {
             return occupied;
         }
@@ -69,17 +69,17 @@ impl Places {
         Some(oldest.permit)
     }
 
-    fn occupy(&self, permit: OwnedSemaphorePermit) -> Occupied {
+    fn occupy(&self, permit: OwnedSemaphorePermit) -> ConnectionSlot {
         let given_away = CancellationToken::new();
         let mut unproven = self.unproven.lock().unwrap_or_else(PoisonError::into_inner);
         let number = unproven.next;
         unproven.next += 1;
-        unproven.by_age.insert(number, Waiting { permit, given_away: given_away.clone() });
-        Occupied { number, unproven: Arc::clone(&self.unproven), given_away, kept: Mutex::default() }
+        unproven.by_age.insert(number, UnauthenticatedSlot { permit, given_away: given_away.clone() });
+        ConnectionSlot { number, unproven: Arc::clone(&self.unproven), given_away, kept: Mutex::default() }
     }
 }
 
-impl Occupied {
+impl ConnectionSlot {
     /// The connection has shown a token: nobody takes its place any more.
     pub fn keep(&self) {
         let waiting = self.leave();
@@ -93,12 +93,12 @@ impl Occupied {
         self.given_away.cancelled().await;
     }
 
-    fn leave(&self) -> Option<Waiting> {
+    fn leave(&self) -> Option<UnauthenticatedSlot> {
         self.unproven.lock().unwrap_or_else(PoisonError::into_inner).by_age.remove(&self.number)
     }
 }
 
-impl Drop for Occupied {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.leave();
     }
@@ -108,11 +108,11 @@ impl Drop for Occupied {
 mod tests {
     use futures_util::FutureExt;
 
-    use super::Places;
+    use super::ConnectionSlots;
 
     #[test]
     fn the_oldest_without_a_token_gives_way_and_one_with_a_token_never() {
-        let places = Places::new(2);
+        let places = ConnectionSlots::new(2);
         let owner = places.enter().unwrap();
         owner.keep();
         let crowd: Vec<_> = (0..5).map(|_| places.enter().unwrap()).collect();

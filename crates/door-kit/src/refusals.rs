@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 /// How many refusals are given, and how fast.
 #[derive(Debug, Clone, Copy)]
-pub struct RefusalPace {
+pub struct AuthThrottleLimits {
     /// Those that are given at once.
     pub at_once: u32,
     /// The time between two of them after that.
@@ -20,48 +20,48 @@ pub struct RefusalPace {
     pub waiting: u32,
 }
 
-impl Default for RefusalPace {
-    fn default() -> RefusalPace {
-        RefusalPace { at_once: 20, every: Duration::from_millis(200), waiting: 32 }
+impl Default for AuthThrottleLimits {
+    fn default() -> AuthThrottleLimits {
+        AuthThrottleLimits { at_once: 20, every: Duration::from_millis(200), waiting: 32 }
     }
 }
 
 /// Lets refusals through one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
-    pace: RefusalPace,
+pub(crate) struct AuthThrottle {
+    pace: AuthThrottleLimits,
     /// When the last one was, or will be, let through.
     last: Mutex<Option<Instant>>,
 }
 
 /// So many wait for their refusal that one more is not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub struct TooMany {
+pub struct TooManyAuthFailures {
     /// When it can be tried again.
     pub retry_after: Duration,
 }
 
-impl Refusals {
-    pub(crate) fn new(pace: RefusalPace) -> Refusals {
-        Refusals { pace, last: Mutex::new(None) }
+impl AuthThrottle {
+    pub(crate) fn new(pace: AuthThrottleLimits) -> AuthThrottle {
+        AuthThrottle { pace, last: Mutex::new(None) }
     }
 
     /// Waits for the turn of one more, unless too many do.
-    pub(crate) async fn wait(&self) -> Result<(), TooMany> {
+    pub(crate) async fn wait(&self) -> Result<(), TooManyAuthFailures> {
         tokio::time::sleep_until(self.next(Instant::now())?).await;
         Ok(())
     }
 
     /// When one more is let through. A client that hangs up keeps its place: what is bounded is the time that all
     /// of them take, and with it how many there can be.
-    fn next(&self, now: Instant) -> Result<Instant, TooMany> {
-        let RefusalPace { at_once, every, waiting } = self.pace;
+    fn next(&self, now: Instant) -> Result<Instant, TooManyAuthFailures> {
+        let AuthThrottleLimits { at_once, every, waiting } = self.pace;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // As if those at once had been used up that long ago, at the earliest.
         let earliest = now.checked_sub(every * at_once).unwrap_or(now);
         let next = last.map_or(earliest, |last| last.max(earliest)) + every;
         if next > now + every * waiting {
-            return Err(TooMany { retry_after: next - now });
+            return Err(TooManyAuthFailures { retry_after: next - now });
         }
         *last = Some(next);
         Ok(next)
@@ -72,12 +72,12 @@ impl Refusals {
 mod tests {
     use tokio::time::Instant;
 
-    use super::{RefusalPace, Refusals, TooMany};
+    use super::{AuthThrottle, AuthThrottleLimits, TooManyAuthFailures};
 
     #[test]
     fn the_first_ones_are_let_through_the_next_in_time_and_the_others_are_told() {
-        let RefusalPace { at_once, every, waiting } = RefusalPace::default();
-        let (refusals, mut now) = (Refusals::default(), Instant::now() + every * at_once);
+        let AuthThrottleLimits { at_once, every, waiting } = AuthThrottleLimits::default();
+        let (refusals, mut now) = (AuthThrottle::default(), Instant::now() + every * at_once);
         for _ in 0..2 {
             for _ in 0..at_once {
                 assert!(refusals.next(now).unwrap() <= now);
@@ -87,7 +87,10 @@ mod tests {
             }
             for _ in 0..1000 {
                 // However many are told so, the wait grows no longer.
-                assert_eq!(refusals.next(now), Err(TooMany { retry_after: every * (waiting + 1) }));
+                assert_eq!(
+                    refusals.next(now),
+                    Err(TooManyAuthFailures { retry_after: every * (waiting + 1) })
+                );
             }
             assert_eq!(refusals.next(now + every), Ok(now + every * (waiting + 1)));
             // After a while there is room again, and no more than before.

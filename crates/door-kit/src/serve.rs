@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::guard::GuardedRouter;
 use crate::listen::{listen_tcp, listen_unix};
-use crate::places::{Occupied, Places};
+use crate::places::{ConnectionSlot, ConnectionSlots};
 
 /// Connections at the same time, on one listener. At the limit the oldest one that has shown no token gives way.
 const CONNECTIONS: usize = 8192;
@@ -111,7 +111,7 @@ pub async fn serve(
     GuardedRouter(unix): GuardedRouter,
     stop: CancellationToken,
 ) {
-    let places = Places::new(max_connections());
+    let places = ConnectionSlots::new(max_connections());
     let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
         let place = tokio::select! {
@@ -142,10 +142,15 @@ pub async fn serve(
 
 /// Serves a door on a TCP listener of its own, where it checks by itself who may come in, until `stop` fires.
 pub async fn serve_tcp(listener: TcpListener, router: Router, stop: CancellationToken) {
-    serve_tcp_in(Places::new(max_connections()), listener, router, stop).await;
+    serve_tcp_in(ConnectionSlots::new(max_connections()), listener, router, stop).await;
 }
 
-async fn serve_tcp_in(places: Places, listener: TcpListener, router: Router, stop: CancellationToken) {
+async fn serve_tcp_in(
+    places: ConnectionSlots,
+    listener: TcpListener,
+    router: Router,
+    stop: CancellationToken,
+) {
     let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
         let accepted = async {
@@ -178,7 +183,7 @@ async fn end(ending: &CancellationToken, connections: &TaskTracker) {
 }
 
 /// One connection, from its first byte to its last, or until it is no HTTP any more.
-async fn connection<S>(stream: S, router: Router, ending: CancellationToken, place: Occupied)
+async fn connection<S>(stream: S, router: Router, ending: CancellationToken, place: ConnectionSlot)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -210,7 +215,7 @@ where
 
 /// Out of file descriptors, most likely: wait for some to come back instead of spinning. A connection that has shown
 /// no token gives its descriptor up.
-async fn pause_after(error: &std::io::Error, places: &Places) {
+async fn pause_after(error: &std::io::Error, places: &ConnectionSlots) {
     places.give_one_away();
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -230,9 +235,9 @@ mod tests {
     async fn half_open_requests_give_way_to_newer_connections() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let answer = |Extension(place): Extension<Arc<Occupied>>| async move { place.keep() };
+        let answer = |Extension(place): Extension<Arc<ConnectionSlot>>| async move { place.keep() };
         let router = Router::new().route("/", get(answer));
-        let served = tokio::spawn(serve_tcp_in(Places::new(4), listener, router, stop.clone()));
+        let served = tokio::spawn(serve_tcp_in(ConnectionSlots::new(4), listener, router, stop.clone()));
         let ask = async |stream: &mut TcpStream| {
             stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
             let mut bytes = Vec::new();

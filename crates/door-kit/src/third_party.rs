@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ostler_engine::Engine;
-use ostler_runner::{AdoptSession, Adopted, BeginSession, ThirdPartyAgents};
+use ostler_runner::{AdoptSession, AdoptedAgentSession, BeginSession, ThirdPartyAgents};
 use ostler_types::{
     AgentSession, AgentState, Failure, NewRecord, NewSession, Refusal, Session, SessionView, create,
 };
@@ -33,18 +33,18 @@ pub async fn kept_sessions(
 }
 
 /// What a session of a third-party agent is made of, besides what all have.
-pub(crate) struct ThirdParty {
+pub(crate) struct ThirdPartySession {
     settings: BTreeMap<String, String>,
 }
 
-impl ThirdParty {
+impl ThirdPartySession {
     /// That of a new session; none for the daemon's own agent. A model that is named is one of the agent's.
     pub(crate) fn of(
         context: &DoorContext,
         agent: &str,
         model: Option<&str>,
         chosen: BTreeMap<String, String>,
-    ) -> Result<Option<ThirdParty>, DoorError> {
+    ) -> Result<Option<ThirdPartySession>, DoorError> {
         if agent == NATIVE {
             if !chosen.is_empty() {
                 return Err(no_settings().into());
@@ -56,7 +56,7 @@ impl ThirdParty {
         let mut settings = agents.settings(agent);
         settings.extend(chosen);
         settings.extend(model.map(|model| (MODEL.to_owned(), own_model(agent, model).to_owned())));
-        Ok(Some(ThirdParty { settings }))
+        Ok(Some(ThirdPartySession { settings }))
     }
 
     /// The session's model, as far as it is known.
@@ -104,7 +104,7 @@ async fn take_over(
     let (session_id, workspace) = (new.id, PathBuf::from(&new.workspace_path));
     let adopt = AdoptSession { session_id, workspace, agent_session_id: agent_session_id.clone() };
     let adopted = engine.runner().agents().adopt(&new.agent, adopt).await;
-    let Adopted { state, mut records, files } = adopted.map_err(not_there)?;
+    let AdoptedAgentSession { state, mut records, files } = adopted.map_err(not_there)?;
     new.model = model_in(&new.agent, &state).unwrap_or(new.model);
     new.agent_session_id = Some(agent_session_id);
     let ts = new.at;

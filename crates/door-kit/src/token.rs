@@ -10,26 +10,26 @@ use std::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::refusals::{RefusalPace, Refusals, TooMany};
+use crate::refusals::{AuthThrottle, AuthThrottleLimits, TooManyAuthFailures};
 
 /// A token is 64 hex digits; a file with much more is not one.
 const MAX_BYTES: u64 = 4096;
 
 /// The SHA-256 of a secret, which is all that is kept of it.
-pub type Digest = [u8; 32];
+pub type SecretDigest = [u8; 32];
 
 /// Knows whether a token is the right one.
-pub struct Token {
+pub struct DaemonToken {
     path: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<LoadedToken>,
     /// How fast those are answered who guess at it, or at what was given for it.
-    refusals: Refusals,
+    refusals: AuthThrottle,
 }
 
 /// The digest of the file's content, and which version of the file it was.
-struct Known {
+struct LoadedToken {
     version: (u64, i64, i64),
-    digest: Digest,
+    digest: SecretDigest,
 }
 
 /// Why the token cannot be used.
@@ -53,9 +53,9 @@ pub enum TokenError {
     },
 }
 
-impl Token {
+impl DaemonToken {
     /// Reads the token of a data directory, making one the first time.
-    pub fn open(path: &Path) -> Result<Token, TokenError> {
+    pub fn open(path: &Path) -> Result<DaemonToken, TokenError> {
         let io = |source| TokenError::Io { path: path.to_owned(), source };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
@@ -67,17 +67,17 @@ impl Token {
             Err(error) => return Err(io(error)),
         }
         let known = Mutex::new(read(path)?);
-        Ok(Token { path: path.to_owned(), known, refusals: Refusals::default() })
+        Ok(DaemonToken { path: path.to_owned(), known, refusals: AuthThrottle::default() })
     }
 
     /// The same token, at which one can guess at another pace.
     #[must_use]
-    pub fn with_pace(self, pace: RefusalPace) -> Token {
-        Token { refusals: Refusals::new(pace), ..self }
+    pub fn with_pace(self, pace: AuthThrottleLimits) -> DaemonToken {
+        DaemonToken { refusals: AuthThrottle::new(pace), ..self }
     }
 
     /// Waits until somebody may be told that what it showed is wrong.
-    pub async fn wait_to_refuse(&self) -> Result<(), TooMany> {
+    pub async fn wait_to_refuse(&self) -> Result<(), TooManyAuthFailures> {
         self.refusals.wait().await
     }
 
@@ -87,12 +87,12 @@ impl Token {
     }
 
     /// Whether this is the token's digest, still.
-    pub fn has_digest(&self, digest: &Digest) -> bool {
+    pub fn has_digest(&self, digest: &SecretDigest) -> bool {
         self.digest().is_some_and(|known| digest.ct_eq(&known).into())
     }
 
     /// The token's digest as it is now; none while the file cannot be used.
-    pub fn digest(&self) -> Option<Digest> {
+    pub fn digest(&self) -> Option<SecretDigest> {
         let mut known = self.known.lock().expect("no code panics while it holds the token");
         match std::fs::metadata(&self.path).map(|metadata| version(&metadata)) {
             Ok(version) if version == known.version => {}
@@ -110,11 +110,11 @@ impl Token {
 }
 
 /// What is kept of a secret that was shown.
-pub(crate) fn digest(shown: &str) -> Digest {
+pub(crate) fn digest(shown: &str) -> SecretDigest {
     Sha256::digest(shown.as_bytes()).into()
 }
 
-fn read(path: &Path) -> Result<Known, TokenError> {
+fn read(path: &Path) -> Result<LoadedToken, TokenError> {
     let io = |source| TokenError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
@@ -128,7 +128,7 @@ fn read(path: &Path) -> Result<Known, TokenError> {
     if content.len() < 32 {
         return Err(io(std::io::Error::other("it is empty or too short; remove it, and a new one is made")));
     }
-    Ok(Known { version: version(&metadata), digest: digest(content) })
+    Ok(LoadedToken { version: version(&metadata), digest: digest(content) })
 }
 
 fn version(metadata: &std::fs::Metadata) -> (u64, i64, i64) {

@@ -12,7 +12,7 @@ use crate::context::DoorContext;
 use crate::error::DoorError;
 
 /// A connection that speaks something else than HTTP from now on.
-pub type Switched = TokioIo<hyper::upgrade::Upgraded>;
+pub type SwitchedConnection = TokioIo<hyper::upgrade::Upgraded>;
 
 /// Switches a connection to lines of this protocol, if that is what the request asks for.
 pub fn switch<Served: Future<Output = ()> + Send>(
@@ -20,7 +20,7 @@ pub fn switch<Served: Future<Output = ()> + Send>(
     mut request: Request,
     protocol: &'static str,
     hint: &str,
-    serve: impl FnOnce(Switched) -> Served + Send + 'static,
+    serve: impl FnOnce(SwitchedConnection) -> Served + Send + 'static,
 ) -> Response {
     if !asks_for_upgrade(request.headers(), protocol) {
         let mut refused = DoorError::new(

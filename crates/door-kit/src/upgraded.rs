@@ -14,14 +14,14 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// The connections that were upgraded. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Upgraded {
+pub(crate) struct UpgradedConnections {
     places: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
-impl Upgraded {
-    pub(crate) fn new() -> Upgraded {
-        Upgraded { places: Arc::new(Semaphore::new(PLACES)), tasks: TaskTracker::new() }
+impl UpgradedConnections {
+    pub(crate) fn new() -> UpgradedConnections {
+        UpgradedConnections { places: Arc::new(Semaphore::new(PLACES)), tasks: TaskTracker::new() }
     }
 
     pub(crate) fn places(&self) -> Arc<Semaphore> {

@@ -6,6 +6,6 @@ pub mod framing;
 pub mod handshake;
 mod outgoing;
 
-pub use connection::{Connection, Happened};
-pub use framing::{Incoming, Message, Violation};
-pub use outgoing::Outgoing;
+pub use connection::{WebSocketConnection, WebSocketEvent};
+pub use framing::{Message, WebSocketIncoming, WebSocketViolation};
+pub use outgoing::OutgoingFrames;

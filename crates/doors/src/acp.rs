@@ -27,16 +27,16 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use ostler_door_kit::lines::{Ended, first_line, line_limit, listen, write_out};
-use ostler_door_kit::{DoorContext, Pass, Routes};
+use ostler_door_kit::lines::{ConnectionEnd, first_line, line_limit, listen, write_out};
+use ostler_door_kit::{AccessGrant, DoorContext, Routes};
 use ostler_line_framing::LineReader;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use desk::Desk;
+use desk::EditorConnection;
 
-pub use editor::{EditorFiles, EditorLinks, NotUsed};
+pub use editor::{EditorFiles, EditorLinks, UnusedEditorServer};
 
 /// What a connection asks for in order to become lines of this protocol.
 pub const UPGRADE: &str = "ostler-acp";
@@ -47,7 +47,7 @@ const BY: &str = "acp";
 /// How an editor wants to be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct AcpOptions {
     /// The directory from which a relative `cwd` is taken; absolute.
     pub cwd: String,
     /// The model of new sessions, as `provider:model`; one is found when absent.
@@ -58,9 +58,9 @@ pub struct Options {
     pub max_line_bytes: usize,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { cwd: String::new(), model: None, system_prompt: None, max_line_bytes: 40 << 20 }
+impl Default for AcpOptions {
+    fn default() -> AcpOptions {
+        AcpOptions { cwd: String::new(), model: None, system_prompt: None, max_line_bytes: 40 << 20 }
     }
 }
 
@@ -93,11 +93,11 @@ impl AcpDoor {
     /// turn runs that this editor had asked for, unless it waits for an answer that somebody else can give.
     pub async fn serve(
         &self,
-        options: Options,
+        options: AcpOptions,
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
-    ) -> Ended {
+    ) -> ConnectionEnd {
         let lines = LineReader::new(reader, line_limit(options.max_line_bytes));
         self.attend(options, lines, writer, stop, None).await
     }
@@ -107,11 +107,11 @@ impl AcpDoor {
         &self,
         reader: impl AsyncRead + Unpin + Send,
         mut writer: impl AsyncWrite + Unpin + Send + 'static,
-        pass: Pass,
+        pass: AccessGrant,
     ) {
-        let mut lines = LineReader::new(reader, Options::default().max_line_bytes);
+        let mut lines = LineReader::new(reader, AcpOptions::default().max_line_bytes);
         let line = first_line(&mut lines).await;
-        match line.and_then(|line| serde_json::from_slice::<Options>(&line).ok()) {
+        match line.and_then(|line| serde_json::from_slice::<AcpOptions>(&line).ok()) {
             Some(options) => {
                 lines.set_limit(line_limit(options.max_line_bytes));
                 self.attend(options, lines, writer, CancellationToken::new(), Some(pass)).await;
@@ -125,14 +125,14 @@ impl AcpDoor {
 
     async fn attend(
         &self,
-        options: Options,
+        options: AcpOptions,
         mut lines: LineReader<impl AsyncRead + Unpin + Send>,
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
-        pass: Option<Pass>,
-    ) -> Ended {
+        pass: Option<AccessGrant>,
+    ) -> ConnectionEnd {
         let (outbox, writing) = write_out(writer, pass.is_some());
-        let mut desk = Desk::new(self, options, outbox.clone());
+        let mut desk = EditorConnection::new(self, options, outbox.clone());
         let engine = &self.context.engine;
         let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
         desk.end(ended).await;

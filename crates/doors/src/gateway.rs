@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Request;
-use ostler_door_kit::{Access, ModelChoices, Places, Routes};
+use ostler_door_kit::{ConnectionSlots, ListenerAccess, ModelChoices, Routes};
 use ostler_engine::Engine;
 use ostler_types::Policy;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use dry_run::{Heard, dry_run};
+pub use dry_run::{DryRunOutcome, dry_run};
 
 /// Where the gateway is on the listeners that it shares with the other doors.
 pub(crate) const PATH: &str = "/gateway";
@@ -41,7 +41,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The gateway. Cheap to clone.
 #[derive(Clone)]
 pub struct GatewayDoor {
-    door: Arc<Door>,
+    door: Arc<GatewayState>,
 }
 
 /// What sessions made here get.
@@ -88,14 +88,14 @@ impl Default for GatewayLimits {
 }
 
 /// What every socket can reach.
-struct Door {
+struct GatewayState {
     engine: Engine,
     settings: GatewaySettings,
     limits: GatewayLimits,
     started: Instant,
     /// Room for sockets that have shown the token, and for those that have not.
     sockets: Arc<Semaphore>,
-    unauthenticated: Places,
+    unauthenticated: ConnectionSlots,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -104,13 +104,13 @@ impl GatewayDoor {
     /// A door to this engine.
     pub fn new(engine: Engine, settings: GatewaySettings, limits: GatewayLimits) -> GatewayDoor {
         let tasks = TaskTracker::new();
-        let door = Door {
+        let door = GatewayState {
             engine,
             settings,
             limits,
             started: Instant::now(),
             sockets: Arc::new(Semaphore::new(limits.max_sockets)),
-            unauthenticated: Places::new(limits.max_unauthenticated),
+            unauthenticated: ConnectionSlots::new(limits.max_unauthenticated),
             tasks,
             stop: CancellationToken::new(),
         };
@@ -118,7 +118,7 @@ impl GatewayDoor {
     }
 
     /// The whole door, for a listener of its own.
-    pub fn router(&self, access: Access) -> Router {
+    pub fn router(&self, access: ListenerAccess) -> Router {
         let door = Arc::clone(&self.door);
         Router::new().fallback(move |request: Request| {
             let (door, access) = (Arc::clone(&door), access.clone());
@@ -127,7 +127,7 @@ impl GatewayDoor {
     }
 
     /// The door on a listener that it shares, whose guard has looked at the Host and the Origin.
-    pub(crate) fn routes(&self, access: &Access) -> Routes {
+    pub(crate) fn routes(&self, access: &ListenerAccess) -> Routes {
         let (door, access) = (Arc::clone(&self.door), access.clone());
         let answer = move |request: Request| {
             let (door, access) = (Arc::clone(&door), access.clone());

@@ -18,13 +18,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use axum::{Extension, Router};
-use ostler_door_kit::websocket::{Connection, handshake};
-use ostler_door_kit::{Admission, DoorContext, DoorError, Pass, Routes, TOKEN_PROTOCOL};
+use ostler_door_kit::websocket::{WebSocketConnection, handshake};
+use ostler_door_kit::{AccessGrant, Admission, DoorContext, DoorError, Routes, TOKEN_PROTOCOL};
 use ostler_types::AgentLink;
 
-use frames::Status;
+use frames::IdeAgentStatus;
 use names::NATIVE;
-use socket::Socket;
+use socket::IdeSocket;
 
 /// Where the door is.
 const PATH: &str = "/ws";
@@ -44,7 +44,7 @@ pub(crate) fn routes(context: DoorContext) -> Routes {
 /// Makes a socket of a request.
 async fn upgrade(
     State(context): State<DoorContext>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
     mut request: Request,
 ) -> Response {
     let refused = |status, message: &str| DoorError::new(status, "bad_upgrade", message).into_response();
@@ -69,8 +69,8 @@ async fn upgrade(
         let _place = place;
         match upgrading.await {
             Ok(upgraded) => {
-                let connection = Connection::new(upgraded, MAX_MESSAGE);
-                Box::pin(Socket::new(served, connection, pass).run()).await;
+                let connection = WebSocketConnection::new(upgraded, MAX_MESSAGE);
+                Box::pin(IdeSocket::new(served, connection, pass).run()).await;
             }
             Err(error) => tracing::debug!(%error, "a connection did not become a socket"),
         }
@@ -87,15 +87,15 @@ fn spoken(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// How an agent stands.
-fn status(context: &DoorContext, agent: &str) -> Status {
+fn status(context: &DoorContext, agent: &str) -> IdeAgentStatus {
     if agent == NATIVE {
-        return Status::Connected;
+        return IdeAgentStatus::Connected;
     }
     let links = context.agents().statuses();
     match links.iter().find(|(name, _)| name == agent).map(|(_, link)| link) {
-        Some(AgentLink::Starting) => Status::Starting,
-        Some(AgentLink::Connected) => Status::Connected,
-        Some(AgentLink::Reconnecting) => Status::Reconnecting,
-        Some(AgentLink::Disconnected) | None => Status::Disconnected,
+        Some(AgentLink::Starting) => IdeAgentStatus::Starting,
+        Some(AgentLink::Connected) => IdeAgentStatus::Connected,
+        Some(AgentLink::Reconnecting) => IdeAgentStatus::Reconnecting,
+        Some(AgentLink::Disconnected) | None => IdeAgentStatus::Disconnected,
     }
 }

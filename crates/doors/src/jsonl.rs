@@ -24,17 +24,17 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use ostler_door_kit::lines::{Closed, Ended, first_line, line_limit, listen, write_out};
-use ostler_door_kit::{DoorContext, Pass, Routes};
+use ostler_door_kit::lines::{ConnectionEnd, OutboxClosed, first_line, line_limit, listen, write_out};
+use ostler_door_kit::{AccessGrant, DoorContext, Routes};
 use ostler_line_framing::LineReader;
 use ostler_types::Refusal;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use desk::Desk;
+use desk::JsonlConnection;
 
-pub use commands::{BadLine, ClientFrame, OfSession, StartSession, UiResponse, read_command};
+pub use commands::{ClientFrame, JsonlCommandError, OfSession, StartSession, UiResponse, read_command};
 pub use schema::schema;
 
 /// What a connection asks for in order to become lines of JSON.
@@ -46,7 +46,7 @@ const BY: &str = "jsonl";
 /// How a client wants to be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct JsonlOptions {
     /// The directory that sessions work in unless they say otherwise; absolute.
     pub cwd: String,
     /// The model of the primary session, as `provider:model`; one is found when absent.
@@ -68,9 +68,9 @@ pub struct Options {
     pub argv: Vec<String>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for JsonlOptions {
+    fn default() -> JsonlOptions {
+        JsonlOptions {
             cwd: String::new(),
             model: None,
             system_prompt: None,
@@ -122,11 +122,11 @@ impl JsonlDoor {
     /// started; the client has been told.
     pub async fn serve(
         &self,
-        options: Options,
+        options: JsonlOptions,
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
-    ) -> Result<Ended, Refusal> {
+    ) -> Result<ConnectionEnd, Refusal> {
         let lines = LineReader::new(reader, line_limit(options.max_line_bytes));
         self.attend(options, lines, writer, stop, None).await
     }
@@ -136,9 +136,9 @@ impl JsonlDoor {
         &self,
         reader: impl AsyncRead + Unpin + Send,
         mut writer: impl AsyncWrite + Unpin + Send + 'static,
-        pass: Pass,
+        pass: AccessGrant,
     ) {
-        let mut lines = LineReader::new(reader, Options::default().max_line_bytes);
+        let mut lines = LineReader::new(reader, JsonlOptions::default().max_line_bytes);
         let options = match first_line(&mut lines).await {
             Some(line) => read_options(&line),
             None => Err("the options did not come in the first line".to_owned()),
@@ -159,15 +159,15 @@ impl JsonlDoor {
 
     async fn attend(
         &self,
-        mut options: Options,
+        mut options: JsonlOptions,
         mut lines: LineReader<impl AsyncRead + Unpin + Send>,
         writer: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
-        pass: Option<Pass>,
-    ) -> Result<Ended, Refusal> {
+        pass: Option<AccessGrant>,
+    ) -> Result<ConnectionEnd, Refusal> {
         options.max_line_bytes = lines.limit();
         let (outbox, writing) = write_out(writer, pass.is_some());
-        let mut desk = Desk::new(self.context.clone(), options, outbox.clone());
+        let mut desk = JsonlConnection::new(self.context.clone(), options, outbox.clone());
         let ended = match desk.begin().await {
             Ok(Ok(())) => {
                 let engine = &self.context.engine;
@@ -178,7 +178,7 @@ impl JsonlDoor {
                 drop(desk);
                 Err(refusal)
             }
-            Err(Closed) => Ok(Ended::ClientGone),
+            Err(OutboxClosed) => Ok(ConnectionEnd::ClientGone),
         };
         drop(outbox);
         writing.finish().await;
@@ -187,6 +187,6 @@ impl JsonlDoor {
 }
 
 /// Reads the first line of an upgraded connection.
-fn read_options(line: &[u8]) -> Result<Options, String> {
+fn read_options(line: &[u8]) -> Result<JsonlOptions, String> {
     serde_json::from_slice(line).map_err(|error| format!("the options cannot be read: {error}"))
 }

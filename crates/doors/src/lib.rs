@@ -9,7 +9,7 @@ mod ide;
 pub mod jsonl;
 mod pool;
 
-use ostler_door_kit::{Access, Admission, DoorContext, Routes};
+use ostler_door_kit::{Admission, DoorContext, ListenerAccess, Routes};
 
 use acp::AcpDoor;
 use gateway::GatewayDoor;
@@ -20,7 +20,7 @@ pub fn routes(
     context: &DoorContext,
     acp: &AcpDoor,
     gateway: Option<&GatewayDoor>,
-    access: &Access,
+    access: &ListenerAccess,
 ) -> Routes {
     // Without a gateway as well: then its clients, which cannot show their token yet, hear that there is none rather
     // than that their token is wrong.

@@ -18,12 +18,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
-use ostler_door_kit::{DoorContext, Pass, Routes, is_json, read_body, requester, wrong_method};
+use ostler_door_kit::{AccessGrant, DoorContext, Routes, is_json, read_body, requester, wrong_method};
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 
-use envelope::{Call, RpcError, answer, refusal};
-use send::Waiting;
+use envelope::{PoolCall, PoolRpcError, answer, refusal};
+use send::PendingSend;
 
 /// The routes of this door.
 pub(crate) fn routes(context: DoorContext) -> Routes {
@@ -46,7 +46,7 @@ async fn pool(State(context): State<DoorContext>, request: Request) -> Response 
         "create_agent" => agents::create(&context, &call).await,
         "destroy_agent" => agents::destroy(&context, &call, by).await,
         "list_agents" => agents::list(&context, &call).await,
-        other => Err(RpcError::unknown_method(other)),
+        other => Err(PoolRpcError::unknown_method(other)),
     };
     answer(call.id.as_ref(), result)
 }
@@ -55,7 +55,7 @@ async fn pool(State(context): State<DoorContext>, request: Request) -> Response 
 async fn agent(
     State(context): State<DoorContext>,
     Path(name): Path<String>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
     request: Request,
 ) -> Response {
     let (by, streams) = (origin(request.headers()), wants_stream(request.headers()));
@@ -72,7 +72,7 @@ async fn agent(
         return match (send::submit(&context, id, &call, by).await, &call.id) {
             (Ok(_), None) => answer(None, Ok(Value::Null)),
             (Ok(waiting), Some(_)) if streams => stream::respond(waiting, call, pass),
-            (Ok(waiting), Some(_)) => answer(call.id.as_ref(), Waiting::outcome(waiting).await),
+            (Ok(waiting), Some(_)) => answer(call.id.as_ref(), PendingSend::outcome(waiting).await),
             (Err(error), _) => answer(call.id.as_ref(), Err(error)),
         };
     }
@@ -84,9 +84,9 @@ async fn call_agent(
     context: &DoorContext,
     id: SessionId,
     name: &str,
-    call: &Call,
+    call: &PoolCall,
     by: String,
-) -> Result<Value, RpcError> {
+) -> Result<Value, PoolRpcError> {
     match call.method.as_str() {
         "cancel" => calls::cancel(context, id, call, &by).await,
         "get_tokens" => calls::get_tokens(context, id, call).await,
@@ -94,21 +94,22 @@ async fn call_agent(
         "get_messages" => calls::get_messages(context, id, name, call).await,
         "compact" => calls::compact(context, id, call).await,
         "shutdown" => calls::shutdown(context, id, call, by).await,
-        other => Err(RpcError::unknown_method(other)),
+        other => Err(PoolRpcError::unknown_method(other)),
     }
 }
 
 /// Reads a call out of a request. A page of another origin can send a form or plain text without being asked, so
 /// what is not called JSON is not looked at.
-async fn take(request: Request) -> Result<Call, Response> {
+async fn take(request: Request) -> Result<PoolCall, Response> {
     if !is_json(request.headers()) {
-        let error = RpcError::invalid_request("the body must be sent as `content-type: application/json`");
+        let error =
+            PoolRpcError::invalid_request("the body must be sent as `content-type: application/json`");
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, error));
     }
     let body = read_body(request).await.map_err(|error| {
-        refusal(error.status, &Value::Null, RpcError::invalid_request(error.body.error.message))
+        refusal(error.status, &Value::Null, PoolRpcError::invalid_request(error.body.error.message))
     })?;
-    Call::parse(&body).map_err(|refused| {
+    PoolCall::parse(&body).map_err(|refused| {
         let (id, error) = *refused;
         refusal(StatusCode::BAD_REQUEST, &id, error)
     })

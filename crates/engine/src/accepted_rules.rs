@@ -11,10 +11,10 @@ use ostler_types::Rule;
 use crate::engine::Engine;
 
 /// By what workspaces are known by.
-type Rules = BTreeMap<String, Vec<Rule>>;
+type RulesByWorkspace = BTreeMap<String, Vec<Rule>>;
 
 /// The rules that were accepted. While the document cannot be read, none holds.
-pub(crate) struct AcceptedRules(Document<Rules>);
+pub(crate) struct AcceptedRules(Document<RulesByWorkspace>);
 
 impl AcceptedRules {
     /// Reads what was accepted.
@@ -34,7 +34,7 @@ impl AcceptedRules {
 
     /// Accepts these rules for a workspace, in place of those that were. It holds once it is on disk.
     pub(crate) async fn set(&self, workspace: &str, rules: Vec<Rule>) -> Result<(), DocumentError> {
-        let set = |known: &mut Rules| {
+        let set = |known: &mut RulesByWorkspace| {
             if rules.is_empty() {
                 known.remove(workspace);
             } else {

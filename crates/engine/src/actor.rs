@@ -10,21 +10,21 @@ use std::time::Duration;
 use ostler_agent::{ReportError, TurnRequest};
 use ostler_eventlog::LogError;
 use ostler_types::{
-    Accepted, AnswerApproval, Command, Decision, Delivery, Facts, Message, ProposedCall, Refusal,
-    RefusalCode, Report, Scope, SessionView, SubmitMessage, TurnId, Verdict, decide,
+    Accepted, AnswerApproval, Command, Decision, DecisionFacts, Delivery, Message, ProposedCall, Refusal,
+    RefusalCode, Scope, SessionView, SubmitMessage, TurnId, TurnReport, Verdict, decide,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::children::Children;
+use crate::children::ChildWatchers;
 use crate::error::EngineError;
 use crate::files;
-use crate::follow::Loss;
-use crate::queue::Queue;
-use crate::session::Session;
-use crate::shown::Submitted;
+use crate::follow::OwnershipLoss;
+use crate::queue::SubscriberQueue;
+use crate::session::LoadedSession;
+use crate::shown::SubmittedMessage;
 use crate::subscription::Subscription;
-use crate::turn::{Returned, Running};
+use crate::turn::{AgentReturn, RunningTurn};
 
 /// How often the text that streams goes into a draft, at the latest.
 const DRAFT_EVERY: Duration = Duration::from_millis(500);
@@ -34,7 +34,7 @@ const DESCRIBE_AFTER: Duration = Duration::from_secs(1);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// All that can happen to a session.
-pub(crate) enum Input {
+pub(crate) enum ActorInput {
     /// A client asks for something.
     Command { command: Box<Command>, reply: oneshot::Sender<Result<Accepted, EngineError>> },
     /// A client wants to see how it stands.
@@ -42,13 +42,17 @@ pub(crate) enum Input {
     /// A client wants to see what the model is shown.
     Context { reply: oneshot::Sender<Result<Vec<Arc<Message>>, EngineError>> },
     /// A client wants to know what became of a message that it has sent under this key.
-    Submitted { key: String, reply: oneshot::Sender<Option<Submitted>> },
+    Submitted { key: String, reply: oneshot::Sender<Option<SubmittedMessage>> },
     /// A client wants to follow it.
-    Subscribe { after: u64, queue: Arc<Queue>, reply: oneshot::Sender<Result<Subscription, EngineError>> },
+    Subscribe {
+        after: u64,
+        queue: Arc<SubscriberQueue>,
+        reply: oneshot::Sender<Result<Subscription, EngineError>>,
+    },
     /// Its agent reports.
     Turn { turn_id: TurnId, request: Box<TurnRequest> },
     /// Its agent has returned.
-    Returned(Returned),
+    Returned(AgentReturn),
     /// Some time has passed.
     Tick,
     /// Its files are to be removed.
@@ -62,26 +66,26 @@ pub(crate) enum ActorEnd {
     /// The session sleeps or was removed, or the daemon stops.
     Over,
     /// Another owner has the session, or may have it.
-    Lost(Loss),
+    Lost(OwnershipLoss),
 }
 
 /// Runs one session.
 pub(crate) struct Actor {
-    pub(crate) session: Session,
-    pub(crate) running: Option<Running>,
-    pub(crate) children: Children,
-    inputs: mpsc::Receiver<Input>,
+    pub(crate) session: LoadedSession,
+    pub(crate) running: Option<RunningTurn>,
+    pub(crate) children: ChildWatchers,
+    inputs: mpsc::Receiver<ActorInput>,
     /// A turn's end that the disk would not take yet.
-    unrecorded: Option<(Command, Facts)>,
+    unrecorded: Option<(Command, DecisionFacts)>,
     idle_since: Instant,
     tick_at: Option<Instant>,
     /// Came while the session was about to sleep.
-    early: Option<Input>,
+    early: Option<ActorInput>,
 }
 
 impl Actor {
-    pub(crate) fn new(session: Session, inputs: mpsc::Receiver<Input>) -> Actor {
-        let children = Children::default();
+    pub(crate) fn new(session: LoadedSession, inputs: mpsc::Receiver<ActorInput>) -> Actor {
+        let children = ChildWatchers::default();
         Actor {
             session,
             running: None,
@@ -113,7 +117,7 @@ impl Actor {
         ActorEnd::Lost(loss)
     }
 
-    async fn next_input(&mut self) -> Input {
+    async fn next_input(&mut self) -> ActorInput {
         if let Some(early) = self.early.take() {
             return early;
         }
@@ -128,30 +132,32 @@ impl Actor {
         let tick = self.tick_at.map_or(due, |tick| tick.min(due));
         self.tick_at = Some(tick);
         tokio::select! {
-            input = self.inputs.recv() => input.unwrap_or(Input::Stop),
-            input = Running::next(&mut self.running) => input,
+            input = self.inputs.recv() => input.unwrap_or(ActorInput::Stop),
+            input = RunningTurn::next(&mut self.running) => input,
             () = tokio::time::sleep_until(tick) => {
                 self.tick_at = None;
-                Input::Tick
+                ActorInput::Tick
             }
         }
     }
 
-    async fn handle(&mut self, input: Input) -> ControlFlow<()> {
+    async fn handle(&mut self, input: ActorInput) -> ControlFlow<()> {
         match input {
-            Input::Command { command, reply } => Box::pin(self.command(*command, reply)).await,
-            Input::View { reply } => _ = reply.send(self.session.state.view()),
-            Input::Context { reply } => _ = reply.send(self.context().await),
-            Input::Submitted { key, reply } => _ = reply.send(Submitted::of(&self.session.state, &key)),
-            Input::Subscribe { after, queue, reply } => _ = reply.send(self.subscribe(after, queue)),
-            Input::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
-            Input::Returned(returned) => Box::pin(self.returned(returned)).await,
-            Input::Tick => return Box::pin(self.tick()).await,
-            Input::Purge { reply } => {
+            ActorInput::Command { command, reply } => Box::pin(self.command(*command, reply)).await,
+            ActorInput::View { reply } => _ = reply.send(self.session.state.view()),
+            ActorInput::Context { reply } => _ = reply.send(self.context().await),
+            ActorInput::Submitted { key, reply } => {
+                _ = reply.send(SubmittedMessage::of(&self.session.state, &key))
+            }
+            ActorInput::Subscribe { after, queue, reply } => _ = reply.send(self.subscribe(after, queue)),
+            ActorInput::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
+            ActorInput::Returned(returned) => Box::pin(self.returned(returned)).await,
+            ActorInput::Tick => return Box::pin(self.tick()).await,
+            ActorInput::Purge { reply } => {
                 _ = reply.send(Box::pin(self.purge()).await);
                 return ControlFlow::Break(());
             }
-            Input::Stop => {
+            ActorInput::Stop => {
                 Box::pin(self.stop()).await;
                 return ControlFlow::Break(());
             }
@@ -163,7 +169,7 @@ impl Actor {
     /// Decides, records and answers a client's command. Starting a turn reads the conversation, so it comes after the
     /// answer.
     async fn command(&mut self, command: Command, reply: oneshot::Sender<Result<Accepted, EngineError>>) {
-        let mut consequences = Consequences::of(&command);
+        let mut consequences = CommandEffects::of(&command);
         let accepted = self.accept(command).await;
         // A command that names a finished turn does not cancel the children of the running one.
         consequences.cancels_children &= accepted
@@ -180,7 +186,7 @@ impl Actor {
         }
         self.follow_turn().await;
         if consequences.changes_policy {
-            self.running.iter_mut().for_each(Running::judge_again);
+            self.running.iter_mut().for_each(RunningTurn::judge_again);
             self.tighten_children();
         }
     }
@@ -192,7 +198,7 @@ impl Actor {
             self.force_agent(cancel.turn_id);
         }
         let partial = if ends_turn(&command) { self.session.hub.hold() } else { None };
-        let facts = Facts { partial, ..Facts::default() };
+        let facts = DecisionFacts { partial, ..DecisionFacts::default() };
         let accepted = self.decide_and_record(command, &facts).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
         self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
@@ -211,7 +217,7 @@ impl Actor {
     pub(crate) async fn decide_and_record(
         &mut self,
         command: Command,
-        facts: &Facts,
+        facts: &DecisionFacts,
     ) -> Result<Accepted, EngineError> {
         let Decision { events, accepted } = decide(&self.session.state, command, facts)?;
         self.session.record(events).await?;
@@ -222,7 +228,7 @@ impl Actor {
         Ok(self.session.conversation().await?)
     }
 
-    fn subscribe(&self, after: u64, queue: Arc<Queue>) -> Result<Subscription, EngineError> {
+    fn subscribe(&self, after: u64, queue: Arc<SubscriberQueue>) -> Result<Subscription, EngineError> {
         let last_seq = self.session.state.last_seq;
         if after > last_seq {
             let message =
@@ -241,16 +247,16 @@ impl Actor {
             TurnRequest::Report { mut report, reply } => {
                 let facts = self.facts_for(&report).await;
                 // The same before and after an approval, so that what was agreed to is what starts.
-                if let Report::CallProposed(ProposedCall { tool_call, .. })
-                | Report::CallStarted { tool_call, .. } = &mut report
+                if let TurnReport::CallProposed(ProposedCall { tool_call, .. })
+                | TurnReport::CallStarted { tool_call, .. } = &mut report
                 {
                     self.session.shared.secrets.mask_value(&mut tool_call.input);
                 }
-                if let Report::CallProposed(ProposedCall { subject, .. }) = &mut report {
+                if let TurnReport::CallProposed(ProposedCall { subject, .. }) = &mut report {
                     subject.mask(&self.session.shared.secrets);
                 }
-                let reviews = matches!(report, Report::ReviewRequested { .. });
-                let proposed = if let Report::CallProposed(proposed) = &report {
+                let reviews = matches!(report, TurnReport::ReviewRequested { .. });
+                let proposed = if let TurnReport::CallProposed(proposed) = &report {
                     Some(proposed.tool_call.clone())
                 } else {
                     None
@@ -291,40 +297,40 @@ impl Actor {
     }
 
     /// The facts that the engine adds to an agent's report.
-    async fn facts_for(&mut self, report: &Report) -> Facts {
-        let mut facts = Facts::default();
-        if let Report::CallProposed(ProposedCall { tool_call, trusted, .. }) = report {
+    async fn facts_for(&mut self, report: &TurnReport) -> DecisionFacts {
+        let mut facts = DecisionFacts::default();
+        if let TurnReport::CallProposed(ProposedCall { tool_call, trusted, .. }) = report {
             let (shared, session) = (&self.session.shared, &self.session.state.session);
             let trusted = *trusted && shared.trust.is_trusted(&session.workspace_key());
             let workspaces = shared.runner.workspaces();
             facts.standing = shared.rules.standing(workspaces, session, &tool_call.name, trusted).await;
         }
-        if let (Report::CallStarted { tool_call, .. }, Some(running)) = (report, &mut self.running) {
+        if let (TurnReport::CallStarted { tool_call, .. }, Some(running)) = (report, &mut self.running) {
             facts.let_through = running.take_let_through(&tool_call.id);
         }
-        if let Report::Compacted(compaction) = report {
+        if let TurnReport::Compacted(compaction) = report {
             facts.first_kept_seq = self.session.seq_after(compaction.to_message_id);
         }
         facts
     }
 
     /// The agent has returned: the turn ends, unless somebody ended it before.
-    async fn returned(&mut self, returned: Returned) {
+    async fn returned(&mut self, returned: AgentReturn) {
         self.running = None;
         let open = self.session.state.turn.as_ref().map(|turn| turn.id);
         if open == Some(returned.turn_id) {
-            let facts = Facts { partial: self.session.hub.partial(), ..Facts::default() };
+            let facts = DecisionFacts { partial: self.session.hub.partial(), ..DecisionFacts::default() };
             self.end_turn(returned.into_command(), facts).await;
         }
         self.follow_turn().await;
     }
 
     /// Records a turn's end. When the disk refuses, it is kept and tried again.
-    async fn end_turn(&mut self, command: Command, facts: Facts) {
+    async fn end_turn(&mut self, command: Command, facts: DecisionFacts) {
         match self.decide_and_record(command.clone(), &facts).await {
             Ok(_) => {}
             Err(EngineError::Refused(refusal)) => {
-                self.record_or_keep(Returned::refused(&command, &refusal), Facts::default()).await;
+                self.record_or_keep(AgentReturn::refused(&command, &refusal), DecisionFacts::default()).await;
             }
             Err(error) => self.keep_unrecorded(command, facts, &error),
         }
@@ -336,13 +342,13 @@ impl Actor {
     }
 
     /// Records a turn's end, or keeps it until the disk takes it.
-    pub(crate) async fn record_or_keep(&mut self, command: Command, facts: Facts) {
+    pub(crate) async fn record_or_keep(&mut self, command: Command, facts: DecisionFacts) {
         if let Err(error) = self.decide_and_record(command.clone(), &facts).await {
             self.keep_unrecorded(command, facts, &error);
         }
     }
 
-    fn keep_unrecorded(&mut self, command: Command, facts: Facts, error: &EngineError) {
+    fn keep_unrecorded(&mut self, command: Command, facts: DecisionFacts, error: &EngineError) {
         if self.session.is_lost() {
             return;
         }
@@ -400,7 +406,7 @@ impl Actor {
         else {
             return Ok(());
         };
-        decide(&self.session.state, command.clone(), &Facts::default())?;
+        decide(&self.session.state, command.clone(), &DecisionFacts::default())?;
         let mut pending = self.session.state.own_approvals();
         let asked = pending.find(|a| a.turn_id == *turn_id && a.tool_call_id == *tool_call_id);
         // A review is of one change; there is nothing to remember for others.
@@ -412,15 +418,15 @@ impl Actor {
 }
 
 /// Side effects of an accepted command, besides its records.
-struct Consequences {
+struct CommandEffects {
     cancels_children: bool,
     names_turn: bool,
     changes_policy: bool,
 }
 
-impl Consequences {
-    fn of(command: &Command) -> Consequences {
-        Consequences {
+impl CommandEffects {
+    fn of(command: &Command) -> CommandEffects {
+        CommandEffects {
             cancels_children: matches!(command, Command::Cancel(_)),
             names_turn: matches!(command, Command::Cancel(cancel) if cancel.turn_id.is_some()),
             changes_policy: matches!(command, Command::Update(change) if change.policy.is_some()),

@@ -5,23 +5,23 @@
 use std::sync::Arc;
 
 use ostler_eventlog::LogError;
-use ostler_index::{Text, Update, Used};
+use ostler_index::{IndexUpdate, IndexedText, ModelUse};
 use ostler_types::{
     ApprovalEvent, Event, MessageEvent, Record, Role, SessionEvent, SessionId, State, StepEvent,
     WorkspaceEvent,
 };
 
-use crate::engine::Shared;
+use crate::engine::EngineShared;
 use crate::history;
-use crate::wake::Woken;
+use crate::wake::WokenState;
 
 /// Tells the views of records that have just been written. `told` is the newest record that the
 /// index was told of; it moves on unless nothing in the records shows in a list.
-pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], told: &mut u64) {
+pub(crate) async fn follow(shared: &EngineShared, state: &State, records: &[Record], told: &mut u64) {
     if !records.iter().any(shows) {
         return;
     }
-    let mut news = News::default();
+    let mut news = IndexAdditions::default();
     for record in records {
         news.add(record);
     }
@@ -30,7 +30,7 @@ pub(crate) async fn follow(shared: &Shared, state: &State, records: &[Record], t
 }
 
 /// Brings the index up to the log, for a session that was left in a hurry.
-pub(crate) async fn catch_up(shared: &Shared, state: &State) -> Result<(), LogError> {
+pub(crate) async fn catch_up(shared: &EngineShared, state: &State) -> Result<(), LogError> {
     let id = state.session.id;
     let position = match shared.index.position(id).await {
         Ok(position) => position,
@@ -52,25 +52,25 @@ pub(crate) async fn catch_up(shared: &Shared, state: &State) -> Result<(), LogEr
 }
 
 /// Whether the index holds all of the session.
-pub(crate) async fn is_caught_up(shared: &Shared, state: &State) -> bool {
+pub(crate) async fn is_caught_up(shared: &EngineShared, state: &State) -> bool {
     let flushed = shared.index.flushed().await.is_ok();
     flushed && shared.index.position(state.session.id).await.is_ok_and(|position| position >= state.last_seq)
 }
 
 /// Replaces `session.json`, and says whether that went well.
-pub(crate) async fn write_session(shared: &Shared, state: &State) -> bool {
+pub(crate) async fn write_session(shared: &EngineShared, state: &State) -> bool {
     let (folder, view) = (shared.folders.of(state.session.id), state.view());
     blocking(move || ostler_recorder::write_session(&folder, &view)).await
 }
 
 /// What the index takes from records, beside the session itself.
 #[derive(Default)]
-struct News {
-    texts: Vec<Text>,
-    uses: Vec<Used>,
+struct IndexAdditions {
+    texts: Vec<IndexedText>,
+    uses: Vec<ModelUse>,
 }
 
-impl News {
+impl IndexAdditions {
     fn add(&mut self, record: &Record) {
         self.texts.extend(text(record));
         self.uses.extend(used(record));
@@ -78,22 +78,26 @@ impl News {
 }
 
 async fn update(
-    shared: &Shared,
+    shared: &EngineShared,
     state: &State,
     (after_seq, last_seq): (u64, u64),
-    News { texts, uses }: News,
+    IndexAdditions { texts, uses }: IndexAdditions,
 ) {
     let session = state.session.clone();
     let running_turn_id = state.turn.as_ref().map(|turn| turn.id);
-    let update = Update { session, running_turn_id, after_seq, last_seq, texts, uses };
+    let update = IndexUpdate { session, running_turn_id, after_seq, last_seq, texts, uses };
     if let Err(error) = shared.index.update(update).await {
         tracing::warn!(id = %state.session.id, %error, "the index was not updated");
     }
 }
 
 /// A page of news, and the last record of it.
-async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<(News, u64), LogError> {
-    let mut news = News::default();
+async fn read_news(
+    shared: &EngineShared,
+    id: SessionId,
+    from: u64,
+) -> Result<(IndexAdditions, u64), LogError> {
+    let mut news = IndexAdditions::default();
     let lines = shared.log.read(id, from, history::PAGE_BYTES).await?;
     for line in &lines {
         news.add(&line.record().map_err(|error| LogError::Io(error.to_string()))?);
@@ -102,7 +106,7 @@ async fn read_news(shared: &Shared, id: SessionId, from: u64) -> Result<(News, u
 }
 
 /// What can be searched for: what people and the model said.
-fn text(record: &Record) -> Option<Text> {
+fn text(record: &Record) -> Option<IndexedText> {
     let (Event::Message(MessageEvent::Added { message, .. })
     | Event::Message(MessageEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {
@@ -110,13 +114,13 @@ fn text(record: &Record) -> Option<Text> {
     };
     let (message_id, role, text) = (message.id, message.role, message.text());
     let said = matches!(role, Role::User | Role::Assistant) && !text.is_empty();
-    said.then_some(Text { seq: record.seq, message_id, role, text })
+    said.then_some(IndexedText { seq: record.seq, message_id, role, text })
 }
 
 /// What a model took for an answer.
-fn used(record: &Record) -> Option<Used> {
+fn used(record: &Record) -> Option<ModelUse> {
     let Event::Step(StepEvent::UsageRecorded { model, usage, .. }) = &record.event else { return None };
-    Some(Used { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
+    Some(ModelUse { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
 /// Whether a list of sessions, or a sum of what they used, looks different after this record.
@@ -153,10 +157,10 @@ async fn blocking<E: std::fmt::Display + Send + 'static>(
 }
 
 /// Makes the whole index again from the logs.
-pub(crate) async fn rebuild(shared: &Arc<Shared>) -> Result<(), LogError> {
+pub(crate) async fn rebuild(shared: &Arc<EngineShared>) -> Result<(), LogError> {
     for id in history::all_sessions(&*shared.log).await? {
         match crate::wake::read_state(shared, id).await {
-            Ok(Woken { state, .. }) => {
+            Ok(WokenState { state, .. }) => {
                 catch_up(shared, &state).await?;
                 // A session that is awake writes its own, and knows better.
                 if shared.hub(id).is_none() {

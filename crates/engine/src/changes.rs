@@ -1,7 +1,7 @@
 //! What a turn changed in its workspace: the difference between how it found the files and how it left them, told from checkpoints
 //! and not from what tools say. It changes nothing, and keeps no turn from working meanwhile.
 
-use ostler_runner::{ChangedFile, CheckpointError, CheckpointId, Compare};
+use ostler_runner::{ChangedFile, CheckpointError, CheckpointId, CompareCheckpoints};
 use ostler_types::{Refusal, SessionId, SessionView, TurnId, TurnStatus};
 
 use crate::engine::Engine;
@@ -27,7 +27,7 @@ impl Engine {
     /// What a turn changed in the session's workspace. A turn that changed nothing has no files.
     pub async fn changes(&self, id: SessionId, turn_id: TurnId) -> Result<TurnChanges, EngineError> {
         let view = self.view(id).await?;
-        let span = Span::of(&view, turn_id)?;
+        let span = CheckpointSpan::of(&view, turn_id)?;
         let (running, note) = (span.running, span.note());
         let Some(before) = span.before.clone() else {
             return Ok(TurnChanges { files: Vec::new(), more: 0, running, note });
@@ -36,7 +36,8 @@ impl Engine {
             Refusal::conflict("no_checkpoints", "this daemon keeps no checkpoints, so changes are not known")
         })?;
         let workspace = view.session.workspace_path.clone();
-        let compare = Compare { workspace, from: CheckpointId(before), to: span.after.map(CheckpointId) };
+        let compare =
+            CompareCheckpoints { workspace, from: CheckpointId(before), to: span.after.map(CheckpointId) };
         let files = checkpoints.compare(compare).await.map_err(|error| match error {
             CheckpointError::Gone(_) => failed("it was removed to make room for newer ones"),
             CheckpointError::Failed(why) => failed(&why),
@@ -46,7 +47,7 @@ impl Engine {
 }
 
 /// Between which checkpoints a turn did its work.
-struct Span {
+struct CheckpointSpan {
     before: Option<String>,
     /// None for the workspace as it is now.
     after: Option<String>,
@@ -55,8 +56,8 @@ struct Span {
     guessed: bool,
 }
 
-impl Span {
-    fn of(view: &SessionView, turn_id: TurnId) -> Result<Span, Refusal> {
+impl CheckpointSpan {
+    fn of(view: &SessionView, turn_id: TurnId) -> Result<CheckpointSpan, Refusal> {
         let place = view.turns.iter().position(|turn| turn.id == turn_id).ok_or_else(|| {
             let message = format!("turn {turn_id} is not among the newest of this session");
             Refusal::not_found("turn_not_found", message)
@@ -70,7 +71,7 @@ impl Span {
         let guessed = !running && turn.checkpoint_before.is_some() && turn.checkpoint_after.is_none();
         let next = || view.turns[place + 1..].iter().find_map(|turn| turn.checkpoint_before.clone());
         let after = turn.checkpoint_after.clone().or_else(next);
-        Ok(Span { before: turn.checkpoint_before.clone(), after, running, guessed })
+        Ok(CheckpointSpan { before: turn.checkpoint_before.clone(), after, running, guessed })
     }
 
     fn note(&self) -> Option<String> {

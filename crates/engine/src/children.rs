@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use ostler_agent::{ChildRequest, NewChild, ReportError};
 use ostler_types::{
-    Child, ChildOutcome, Command, Facts, Refusal, Report, SessionId, SessionStatus, State, TurnId, TurnStatus,
+    Child, ChildOutcome, Command, DecisionFacts, Refusal, SessionId, SessionStatus, State, TurnId,
+    TurnReport, TurnStatus,
 };
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{self, JoinSet};
@@ -22,31 +23,31 @@ use tokio_util::sync::CancellationToken;
 use crate::actor::{Actor, report_error};
 use crate::engine::Engine;
 
-use attend::Attendant;
+use attend::ChildWatcher;
 
 /// What an actor keeps of the sessions that its own has started. Dropping it ends the attendants, not the
 /// sessions; those are looked after again when the actor is back.
 #[derive(Default)]
-pub(crate) struct Children {
+pub(crate) struct ChildWatchers {
     /// The attendants, and how each is told that its child is to stop.
-    attended: HashMap<SessionId, Attended>,
+    attended: HashMap<SessionId, WatchedChild>,
     /// Attendants, and what else is done for children.
     tasks: JoinSet<()>,
     /// Fires when the actor ends.
     leaving: CancellationToken,
     /// Agents that wait for a child's end.
-    waiters: Vec<(SessionId, Reply<ChildOutcome>)>,
+    waiters: Vec<(SessionId, ChildReply<ChildOutcome>)>,
 }
 
 /// An attendant at work.
-struct Attended {
+struct WatchedChild {
     stop: CancellationToken,
     /// Wakes it when the parent's policy has changed.
     policy_changed: Arc<Notify>,
     task: task::Id,
 }
 
-type Reply<T> = oneshot::Sender<Result<T, ReportError>>;
+type ChildReply<T> = oneshot::Sender<Result<T, ReportError>>;
 
 impl Actor {
     /// What the agent asks about the sessions that it starts.
@@ -83,20 +84,20 @@ impl Actor {
 
     /// Records that a session is about to be started, then has an attendant start it. One that the same call
     /// or subtask has started before is found again.
-    async fn start_child(&mut self, turn_id: TurnId, child: NewChild, reply: Reply<SessionId>) {
+    async fn start_child(&mut self, turn_id: TurnId, child: NewChild, reply: ChildReply<SessionId>) {
         if let Some(known) = started_before(&self.session.state, turn_id, &child) {
             _ = reply.send(Ok(known));
             return;
         }
         let session_id = SessionId::new(self.session.shared.clock.uuid());
-        let report = Report::SubagentStarted {
+        let report = TurnReport::SubagentStarted {
             session_id,
             tool_call_id: child.tool_call_id.clone(),
             subtask: child.subtask.clone(),
             description: child.description.clone(),
             background: child.background,
         };
-        match self.decide_and_record(Command::Report { turn_id, report }, &Facts::default()).await {
+        match self.decide_and_record(Command::Report { turn_id, report }, &DecisionFacts::default()).await {
             Ok(_) => {
                 let parent = self.session.state.session.clone();
                 self.attend(session_id, |attendant| attendant.start(parent, child, reply));
@@ -118,7 +119,7 @@ impl Actor {
             open.map(|child| (child.session_id, wants(state, child))).collect();
         for (session_id, is_wanted) in open {
             if !self.children.attended.contains_key(&session_id) {
-                self.attend(session_id, Attendant::resume);
+                self.attend(session_id, ChildWatcher::resume);
             }
             if !is_wanted {
                 self.stop_child(session_id);
@@ -154,7 +155,7 @@ impl Actor {
     }
 
     /// Has somebody look after a child from now on.
-    fn attend<F>(&mut self, session_id: SessionId, work: impl FnOnce(Attendant) -> F)
+    fn attend<F>(&mut self, session_id: SessionId, work: impl FnOnce(ChildWatcher) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -162,10 +163,10 @@ impl Actor {
         let child = find(&self.session.state, session_id);
         let heard = child.map(|child| child.approvals.as_slice()).unwrap_or_default();
         let ids = (self.session.id, session_id);
-        let attendant = Attendant::new(self.engine(), ids, heard, (stop.clone(), leaving));
+        let attendant = ChildWatcher::new(self.engine(), ids, heard, (stop.clone(), leaving));
         let policy_changed = attendant.policy_changed();
         let task = self.children.tasks.spawn(work(attendant)).id();
-        self.children.attended.insert(session_id, Attended { stop, policy_changed, task });
+        self.children.attended.insert(session_id, WatchedChild { stop, policy_changed, task });
     }
 
     fn stop_child(&self, session_id: SessionId) {

@@ -10,7 +10,7 @@ use jiff::{Timestamp, TimestampRound, Unit};
 use ostler_agent::Agent;
 use ostler_documents::Documents;
 use ostler_eventlog::Log;
-use ostler_index::{Index, Opened};
+use ostler_index::{Index, OpenedIndex};
 use ostler_runner::Runner;
 use ostler_types::{Clock, Rule, Secrets};
 use uuid::Uuid;
@@ -22,7 +22,7 @@ pub struct EngineConfig {
     /// The view for listing and searching.
     pub index: Arc<dyn Index>,
     /// Whether that view was found, or has to be made from the logs.
-    pub index_opened: Opened,
+    pub index_opened: OpenedIndex,
     /// The remembered rules, the workspaces that are trusted, the projects.
     pub documents: Arc<dyn Documents>,
     /// Where the views beside each log go.

@@ -17,10 +17,10 @@ const ENVELOPE: usize = 256;
 
 /// A delta that is shown. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct DeltaLine(Arc<Shown>);
+pub struct DeltaLine(Arc<SharedDelta>);
 
 #[derive(Debug)]
-struct Shown {
+struct SharedDelta {
     session_id: SessionId,
     turn_id: TurnId,
     ts: Timestamp,
@@ -32,7 +32,7 @@ struct Shown {
 impl DeltaLine {
     pub(crate) fn new(session_id: SessionId, turn_id: TurnId, ts: Timestamp, delta: Delta) -> DeltaLine {
         let (bytes, slot) = (OnceLock::new(), EncodingSlot::default());
-        DeltaLine(Arc::new(Shown { session_id, turn_id, ts, delta, bytes, slot }))
+        DeltaLine(Arc::new(SharedDelta { session_id, turn_id, ts, delta, bytes, slot }))
     }
 
     /// The event's name.
@@ -73,23 +73,25 @@ impl DeltaLine {
     }
 }
 
-impl Shown {
+impl SharedDelta {
     fn encode(&self) -> Bytes {
         let Delta { kind, offset, text } = &self.delta;
         let data = match kind {
-            DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => DeltaData {
-                message_id: Some(*message_id),
-                part: Some(*part),
-                offset: *offset,
-                text,
-                ..DeltaData::none()
-            },
+            DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => {
+                DeltaEnvelopeData {
+                    message_id: Some(*message_id),
+                    part: Some(*part),
+                    offset: *offset,
+                    text,
+                    ..DeltaEnvelopeData::none()
+                }
+            }
             DeltaKind::ToolOutput { tool_call_id, stream } => {
                 let (tool_call_id, stream) = (Some(tool_call_id.0.as_str()), Some(stream.as_str()));
-                DeltaData { tool_call_id, stream, offset: *offset, text, ..DeltaData::none() }
+                DeltaEnvelopeData { tool_call_id, stream, offset: *offset, text, ..DeltaEnvelopeData::none() }
             }
         };
-        let Shown { ts, session_id, turn_id, .. } = *self;
+        let SharedDelta { ts, session_id, turn_id, .. } = *self;
         let envelope = DeltaEnvelope { ts, session_id, turn_id, name: self.delta.name(), data };
         let mut bytes = Vec::with_capacity(ENVELOPE + text.len());
         serde_json::to_writer(&mut bytes, &envelope).expect("a delta is plain strings and numbers");
@@ -104,11 +106,11 @@ struct DeltaEnvelope<'a> {
     turn_id: TurnId,
     #[serde(rename = "type")]
     name: &'static str,
-    data: DeltaData<'a>,
+    data: DeltaEnvelopeData<'a>,
 }
 
 #[derive(Serialize)]
-struct DeltaData<'a> {
+struct DeltaEnvelopeData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,8 +123,15 @@ struct DeltaData<'a> {
     text: &'a str,
 }
 
-impl DeltaData<'_> {
+impl DeltaEnvelopeData<'_> {
     fn none() -> Self {
-        DeltaData { message_id: None, part: None, tool_call_id: None, stream: None, offset: 0, text: "" }
+        DeltaEnvelopeData {
+            message_id: None,
+            part: None,
+            tool_call_id: None,
+            stream: None,
+            offset: 0,
+            text: "",
+        }
     }
 }

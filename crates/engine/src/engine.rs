@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ostler_agent::Agent;
 use ostler_eventlog::{FeedPosition, Log, LogError};
-use ostler_index::{Filter, Index, Listing};
+use ostler_index::{Index, ListFilter, SessionListing};
 use ostler_runner::Runner;
 use ostler_types::{
     Accepted, AnswerApproval, Clock, Command, PendingApproval, Refusal, RunnerName, Secrets, Session,
@@ -17,21 +17,21 @@ use ostler_types::{
 };
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use crate::actor::Input;
+use crate::actor::ActorInput;
 use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::feed::{Deltas, FeedSubscription};
 use crate::files::Uploads;
-use crate::history::{self, MessagePage};
+use crate::history::{self, HistoryPage};
 use crate::hub::Hub;
-use crate::names::Names;
-use crate::projects::Projects;
-use crate::queue::Queue;
-use crate::recovery::{self, Origin};
-use crate::rules::Rules;
+use crate::names::SessionNames;
+use crate::projects::ProjectStore;
+use crate::queue::SubscriberQueue;
+use crate::recovery::{self, ActorOrigin};
+use crate::rules::RuleStore;
 use crate::session_folder::SessionFolders;
 use crate::subscription::Subscription;
-use crate::trust::Trust;
+use crate::trust::TrustStore;
 use crate::views::ViewFiles;
 
 /// Inputs that may wait for one actor.
@@ -50,20 +50,20 @@ const TRIES: u32 = 10;
 /// Keeps sessions going. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineShared>,
 }
 
 /// What every actor can reach.
-pub(crate) struct Shared {
+pub(crate) struct EngineShared {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) views: ViewFiles,
     pub(crate) folders: SessionFolders,
     pub(crate) index: Arc<dyn Index>,
     pub(crate) agents: HashMap<String, Arc<dyn Agent>>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) rules: Rules,
-    pub(crate) trust: Trust,
-    pub(crate) projects: Projects,
+    pub(crate) rules: RuleStore,
+    pub(crate) trust: TrustStore,
+    pub(crate) projects: ProjectStore,
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) secrets: Secrets,
     idle_after: Duration,
@@ -72,7 +72,7 @@ pub(crate) struct Shared {
     pub(crate) settling: tokio::sync::Semaphore,
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
-    awake: Mutex<HashMap<SessionId, Handle>>,
+    awake: Mutex<HashMap<SessionId, ActorHandle>>,
     /// Hubs of sessions that were lost to another owner while they had subscribers.
     kept_hubs: Mutex<HashMap<SessionId, Weak<Hub>>>,
     stopping: watch::Sender<bool>,
@@ -82,15 +82,15 @@ pub(crate) struct Shared {
     pub(crate) recovered: watch::Sender<bool>,
     /// Taken while a session is made under an idempotency key or a name, so that two requests make one.
     pub(crate) creating: tokio::sync::Mutex<()>,
-    pub(crate) names: Names,
+    pub(crate) names: SessionNames,
     /// The attachments that are on their way to disk.
     pub(crate) uploads: Uploads,
 }
 
 /// The way to an actor.
 #[derive(Clone)]
-pub(crate) struct Handle {
-    pub(crate) inputs: mpsc::Sender<Input>,
+pub(crate) struct ActorHandle {
+    pub(crate) inputs: mpsc::Sender<ActorInput>,
     pub(crate) hub: Arc<Hub>,
     /// Set when the actor has panicked.
     pub(crate) panicked: Arc<AtomicBool>,
@@ -101,12 +101,12 @@ impl Engine {
     /// that starting costs the same however many there are.
     pub async fn start(config: EngineConfig) -> Engine {
         let (documents, feed_end) = (&config.documents, config.log.feed_end());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EngineShared {
             views: ViewFiles::start(config.log.clone(), SessionFolders::new(&config.data_dir)),
             folders: SessionFolders::new(&config.data_dir),
-            rules: Rules::load(documents, config.rules).await,
-            trust: Trust::load(documents).await,
-            projects: Projects::load(documents).await,
+            rules: RuleStore::load(documents, config.rules).await,
+            trust: TrustStore::load(documents).await,
+            projects: ProjectStore::load(documents).await,
             runner: config.runner,
             secrets: config.secrets,
             log: config.log,
@@ -124,7 +124,7 @@ impl Engine {
             revived: watch::Sender::new(false),
             recovered: watch::Sender::new(false),
             creating: tokio::sync::Mutex::default(),
-            names: Names::default(),
+            names: SessionNames::default(),
             uploads: Uploads::default(),
         });
         tokio::spawn(recovery::recover(Arc::clone(&shared), config.index_opened));
@@ -135,19 +135,19 @@ impl Engine {
     /// that it has started goes on to that one.
     pub async fn submit(&self, id: SessionId, command: Command) -> Result<Accepted, EngineError> {
         self.refuse_if_stopping()?;
-        let input = |reply| Input::Command { command: Box::new(command.clone()), reply };
+        let input = |reply| ActorInput::Command { command: Box::new(command.clone()), reply };
         let accepted = self.ask(id, input).await??;
         let Accepted::Forward { session_id, turn_id: asked } = accepted else { return Ok(accepted) };
         let mut answer = command;
         if let Command::Answer(AnswerApproval { turn_id, .. }) = &mut answer {
             *turn_id = asked;
         }
-        self.ask(session_id, |reply| Input::Command { command: Box::new(answer.clone()), reply }).await?
+        self.ask(session_id, |reply| ActorInput::Command { command: Box::new(answer.clone()), reply }).await?
     }
 
     /// How a session stands.
     pub async fn view(&self, id: SessionId) -> Result<SessionView, EngineError> {
-        self.ask(id, |reply| Input::View { reply }).await
+        self.ask(id, |reply| ActorInput::View { reply }).await
     }
 
     /// A page of its messages: the newest, or those before a record.
@@ -156,7 +156,7 @@ impl Engine {
         id: SessionId,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<MessagePage, EngineError> {
+    ) -> Result<HistoryPage, EngineError> {
         let end = self.view(id).await?.last_seq + 1;
         let before = before.unwrap_or(end).min(end);
         Ok(history::page(&*self.shared.log, id, before, limit).await?)
@@ -164,7 +164,7 @@ impl Engine {
 
     /// Follows a session from the record after `after`.
     pub async fn subscribe(&self, id: SessionId, after: u64) -> Result<Subscription, EngineError> {
-        self.ask(id, |reply| Input::Subscribe { after, queue: Arc::default(), reply }).await?
+        self.ask(id, |reply| ActorInput::Subscribe { after, queue: Arc::default(), reply }).await?
     }
 
     /// The same for a task that waits for several subscriptions at once: `changed` is notified when [`Subscription::ready`]
@@ -175,8 +175,8 @@ impl Engine {
         after: u64,
         changed: &Arc<Notify>,
     ) -> Result<Subscription, EngineError> {
-        let queue = || Arc::new(Queue::notifying(Arc::clone(changed)));
-        self.ask(id, |reply| Input::Subscribe { after, queue: queue(), reply }).await?
+        let queue = || Arc::new(SubscriberQueue::notifying(Arc::clone(changed)));
+        self.ask(id, |reply| ActorInput::Subscribe { after, queue: queue(), reply }).await?
     }
 
     /// The same without text as it streams, for whoever only waits for records.
@@ -185,7 +185,12 @@ impl Engine {
         id: SessionId,
         after: u64,
     ) -> Result<Subscription, EngineError> {
-        self.ask(id, |reply| Input::Subscribe { after, queue: Arc::new(Queue::of_records()), reply }).await?
+        self.ask(id, |reply| ActorInput::Subscribe {
+            after,
+            queue: Arc::new(SubscriberQueue::of_records()),
+            reply,
+        })
+        .await?
     }
 
     /// Follows all sessions, from a position or from now.
@@ -201,7 +206,7 @@ impl Engine {
     }
 
     /// Lists and searches sessions.
-    pub async fn list(&self, filter: Filter) -> Result<Listing, EngineError> {
+    pub async fn list(&self, filter: ListFilter) -> Result<SessionListing, EngineError> {
         self.until_recovered().await?;
         Ok(self.shared.index.list(filter).await?)
     }
@@ -300,9 +305,9 @@ impl Engine {
     /// Ends all turns in order and leaves everything on disk. Nothing is accepted from now on.
     pub async fn stop(&self) {
         self.shared.stopping.send_replace(true);
-        let handles: Vec<Handle> = self.shared.awake().values().cloned().collect();
+        let handles: Vec<ActorHandle> = self.shared.awake().values().cloned().collect();
         let stops = handles.iter().map(|handle| async {
-            if handle.inputs.send(Input::Stop).await.is_ok() {
+            if handle.inputs.send(ActorInput::Stop).await.is_ok() {
                 handle.inputs.closed().await;
             }
         });
@@ -319,7 +324,7 @@ impl Engine {
     pub(crate) async fn ask<T>(
         &self,
         id: SessionId,
-        input: impl Fn(oneshot::Sender<T>) -> Input,
+        input: impl Fn(oneshot::Sender<T>) -> ActorInput,
     ) -> Result<T, EngineError> {
         let mut panicked = false;
         for _ in 0..TRIES {
@@ -368,7 +373,7 @@ async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
     waited.map(|_| ()).map_err(|_| EngineError::Rebuilding)
 }
 
-impl Shared {
+impl EngineShared {
     /// Why nobody should work in a directory.
     pub(crate) async fn unfit(&self, workspace: &str) -> Option<String> {
         self.runner.workspaces().unfit(workspace.to_owned()).await
@@ -401,15 +406,18 @@ impl Shared {
     }
 
     /// The actor of a session, started if there is none.
-    fn handle(self: &Arc<Self>, id: SessionId) -> Handle {
+    fn handle(self: &Arc<Self>, id: SessionId) -> ActorHandle {
         if let Some(handle) = self.awake().get(&id) {
             return handle.clone();
         }
-        recovery::spawn(self, id, Origin::Asleep)
+        recovery::spawn(self, id, ActorOrigin::Asleep)
     }
 
     /// Registers an actor, unless there is one or the engine stops.
-    pub(crate) fn register(&self, id: SessionId) -> Result<(Handle, mpsc::Receiver<Input>), Handle> {
+    pub(crate) fn register(
+        &self,
+        id: SessionId,
+    ) -> Result<(ActorHandle, mpsc::Receiver<ActorInput>), ActorHandle> {
         let mut awake = self.awake();
         if let Some(handle) = awake.get(&id) {
             return Err(handle.clone());
@@ -418,10 +426,10 @@ impl Shared {
         let new_hub = || Arc::new(Hub::new(id, 0, self.clock.clone()));
         if *self.stopping.borrow() {
             // Nobody is woken any more, or it would start what is queued: this handle leads nowhere.
-            return Err(Handle { inputs, hub: new_hub(), panicked: Arc::default() });
+            return Err(ActorHandle { inputs, hub: new_hub(), panicked: Arc::default() });
         }
         let kept = self.kept_hubs().remove(&id).and_then(|hub| hub.upgrade());
-        let handle = Handle { inputs, hub: kept.unwrap_or_else(new_hub), panicked: Arc::default() };
+        let handle = ActorHandle { inputs, hub: kept.unwrap_or_else(new_hub), panicked: Arc::default() };
         awake.insert(id, handle.clone());
         Ok((handle, receiver))
     }
@@ -496,7 +504,7 @@ impl Shared {
         self.awake().get(&id).map(|handle| handle.hub.clone())
     }
 
-    fn awake(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
+    fn awake(&self) -> MutexGuard<'_, HashMap<SessionId, ActorHandle>> {
         self.awake.lock().expect("no code panics while it holds the list of actors")
     }
 }

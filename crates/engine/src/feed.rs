@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::delta_line::DeltaLine;
 use crate::error::EngineError;
-use crate::queue::{Next, Queue};
+use crate::queue::{Dequeued, SubscriberQueue};
 
 /// Records read at a time.
 const PAGE_RECORDS: usize = 256;
@@ -37,7 +37,7 @@ pub(crate) struct Deltas {
 }
 
 /// Deltas, each with the end of the feed when it was shown.
-type DeltaQueue = Queue<(FeedPosition, DeltaLine)>;
+type DeltaQueue = SubscriberQueue<(FeedPosition, DeltaLine)>;
 
 /// What such a client is given: a record and the position after it, or a delta.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl FeedSubscription {
         deltas: Arc<Deltas>,
         after: Option<FeedPosition>,
     ) -> FeedSubscription {
-        let queue = Arc::new(Queue::with_limit(DELTA_BYTES));
+        let queue = Arc::new(SubscriberQueue::with_limit(DELTA_BYTES));
         deltas.lock().push(Arc::clone(&queue));
         let end = log.feed_end();
         let position = after.unwrap_or(*end.borrow());
@@ -84,10 +84,10 @@ impl FeedSubscription {
     pub async fn ready(&mut self) -> Result<Option<FeedItem>, EngineError> {
         loop {
             match self.queue.try_next_if(|(after, _)| *after <= self.position) {
-                Some(Next::Item((_, line))) => return Ok(Some(FeedItem::Delta(line))),
+                Some(Dequeued::Item((_, line))) => return Ok(Some(FeedItem::Delta(line))),
                 // The text is whole in the record that follows it, so a lost delta is only late.
-                Some(Next::Overflowed) => self.queue.restart(),
-                Some(Next::Closed) | None => {}
+                Some(Dequeued::Overflowed) => self.queue.restart(),
+                Some(Dequeued::Closed) | None => {}
             }
             if let Some(record) = self.page.pop_front() {
                 self.position = record.next;

@@ -13,16 +13,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ostler_eventlog::{Log, LogError, Put};
+use ostler_eventlog::{BlobWrite, Log, LogError};
 use ostler_types::{Refusal, RefusalKind, SessionId, TurnId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::engine::{Engine, Shared};
+use crate::engine::{Engine, EngineShared};
 use crate::error::EngineError;
 use name::{is_plain, numbered, safe_name, spelling};
 use stored::{list, open};
 
-pub use stored::{FileList, OpenFile, StoredFile};
+pub use stored::{OpenBlob, StoredBlob, StoredBlobList};
 pub(crate) use uploads::Uploads;
 
 /// Bytes in one attachment.
@@ -34,13 +34,13 @@ const MAX_ATTACHED: u64 = 500 << 20;
 
 /// A share of the memory that there is for files on their way to disk.
 #[derive(Debug)]
-pub struct AttachmentRoom(#[expect(dead_code, reason = "it is held, not looked at")] OwnedSemaphorePermit);
+pub struct AttachmentPermit(#[expect(dead_code, reason = "it is held, not looked at")] OwnedSemaphorePermit);
 
 impl Engine {
     /// Waits until there is memory for so much of an attachment that is about to be read. Whoever reads
     /// one holds the room, and hands it on with the content.
-    pub async fn attachment_room(&self, bytes: usize) -> AttachmentRoom {
-        AttachmentRoom(self.shared.uploads.room(bytes).await)
+    pub async fn attachment_room(&self, bytes: usize) -> AttachmentPermit {
+        AttachmentPermit(self.shared.uploads.room(bytes).await)
     }
 
     /// Keeps a file that a client attaches, and returns once it is on disk. It gets a name that is safe
@@ -50,11 +50,11 @@ impl Engine {
     /// while its file is being written.
     pub async fn put_attachment(
         &self,
-        room: AttachmentRoom,
+        room: AttachmentPermit,
         id: SessionId,
         name: &str,
         content: Vec<u8>,
-    ) -> Result<StoredFile, EngineError> {
+    ) -> Result<StoredBlob, EngineError> {
         self.refuse_if_stopping()?;
         if content.len() > MAX_ATTACHMENT {
             let message = format!("an attachment may have {} MiB at most", MAX_ATTACHMENT >> 20);
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// Opens an attachment by its name.
-    pub async fn get_attachment(&self, id: SessionId, name: &str) -> Result<OpenFile, EngineError> {
+    pub async fn get_attachment(&self, id: SessionId, name: &str) -> Result<OpenBlob, EngineError> {
         match self.open(id, format!("attachments/{name}"), name).await? {
             Some(file) => Ok(file),
             None => {
@@ -88,7 +88,7 @@ impl Engine {
         id: SessionId,
         turn: TurnId,
         name: &str,
-    ) -> Result<OpenFile, EngineError> {
+    ) -> Result<OpenBlob, EngineError> {
         match self.open(id, format!("artifacts/{turn}/{name}"), name).await? {
             Some(file) => Ok(file),
             None => {
@@ -100,13 +100,13 @@ impl Engine {
     }
 
     /// The attachments of a session.
-    pub async fn attachments(&self, id: SessionId) -> Result<FileList, EngineError> {
+    pub async fn attachments(&self, id: SessionId) -> Result<StoredBlobList, EngineError> {
         self.refuse_unknown(id).await?;
         Ok(list(&*self.shared.log, id, "attachments/").await?)
     }
 
     /// What a turn made.
-    pub async fn artifacts(&self, id: SessionId, turn: TurnId) -> Result<FileList, EngineError> {
+    pub async fn artifacts(&self, id: SessionId, turn: TurnId) -> Result<StoredBlobList, EngineError> {
         let listed = list(&*self.shared.log, id, &format!("artifacts/{turn}/")).await?;
         if listed.files.is_empty() {
             self.refuse_unknown_turn(id, turn).await?;
@@ -120,7 +120,7 @@ impl Engine {
         id: SessionId,
         reference: String,
         name: &str,
-    ) -> Result<Option<OpenFile>, EngineError> {
+    ) -> Result<Option<OpenBlob>, EngineError> {
         if !is_plain(name) {
             return Ok(None);
         }
@@ -152,11 +152,11 @@ impl Engine {
 
 /// Finds a name that is free, and writes the file under it.
 async fn attach(
-    shared: &Arc<Shared>,
+    shared: &Arc<EngineShared>,
     id: SessionId,
     name: &str,
     content: Vec<u8>,
-) -> Result<StoredFile, EngineError> {
+) -> Result<StoredBlob, EngineError> {
     let (size, content) = (content.len() as u64, Bytes::from(content));
     let mut taken = HashSet::new();
     // One more than there can be, so that one is free or the session is full.
@@ -179,8 +179,8 @@ async fn attach(
             continue;
         }
         let (reference, mime_type) = (format!("attachments/{name}"), sniff::media_type(&content, &name));
-        match shared.log.put_blob(id, reference.clone(), content.clone(), Put::New).await {
-            Ok(()) => return Ok(StoredFile { reference, name, mime_type, size }),
+        match shared.log.put_blob(id, reference.clone(), content.clone(), BlobWrite::New).await {
+            Ok(()) => return Ok(StoredBlob { reference, name, mime_type, size }),
             // Another node was faster.
             Err(LogError::Exists) => {}
             Err(error) => return Err(error.into()),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ostler_eventlog::LogError;
 use ostler_types::SessionId;
 
-use crate::engine::Shared;
+use crate::engine::EngineShared;
 use crate::hub::Hub;
 
 /// The pause before the log is asked for the first time.
@@ -20,29 +20,34 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// How an actor lost its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub(crate) enum OwnershipLoss {
     /// Another owner has the session, or it cannot be read. To claim it would disturb an owner that may be at work.
     Fenced,
     /// The storage did not answer, and no other owner is known.
     Unknown,
 }
 
-impl Loss {
+impl OwnershipLoss {
     /// Why a session could not be woken whose subscribers are still there.
-    pub(crate) fn at_wake(error: &LogError) -> Loss {
+    pub(crate) fn at_wake(error: &LogError) -> OwnershipLoss {
         let claim_again =
             !matches!(error, LogError::Owned { .. } | LogError::Fenced | LogError::Damaged { .. });
-        if claim_again { Loss::Unknown } else { Loss::Fenced }
+        if claim_again { OwnershipLoss::Unknown } else { OwnershipLoss::Fenced }
     }
 }
 
 /// Shows the subscribers of a kept hub what others append. Returns whether this engine has to wake the session again:
 /// when no other owner is known and somebody still waits for it.
-pub(crate) async fn follow(shared: &Shared, id: SessionId, hub: &Arc<Hub>, loss: Loss) -> bool {
+pub(crate) async fn follow(
+    shared: &EngineShared,
+    id: SessionId,
+    hub: &Arc<Hub>,
+    loss: OwnershipLoss,
+) -> bool {
     let mut pause = pause_after(hub.count_loss());
     let mut known = None;
     while sleep_unless_stopping(shared, pause).await && hub.has_subscribers() {
-        if loss == Loss::Unknown {
+        if loss == OwnershipLoss::Unknown {
             return shared.is_kept_hub(id, hub);
         }
         let last_seq = shared.log.last_seq(id).await.ok();
@@ -69,7 +74,7 @@ fn pause_after(losses: u32) -> Duration {
 }
 
 /// Returns whether the engine goes on after the pause.
-async fn sleep_unless_stopping(shared: &Shared, pause: Duration) -> bool {
+async fn sleep_unless_stopping(shared: &EngineShared, pause: Duration) -> bool {
     let mut stopping = shared.stopping();
     tokio::select! {
         () = tokio::time::sleep(pause) => true,

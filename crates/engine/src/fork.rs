@@ -4,11 +4,11 @@
 
 use std::ops::ControlFlow;
 
-use ostler_eventlog::{Line, LogError};
+use ostler_eventlog::{LogError, LogLine};
 use ostler_types::{
-    AgentEvent, ApprovalEvent, CallEvent, Event, EventName, ForkedFrom, Limits, Message, MessageEvent,
-    NewRecord, Part, Record, Refusal, RefusalCode, Session, SessionEvent, SessionId, SessionStatus,
-    SessionView, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, WorkspaceEvent,
+    AgentEvent, ApprovalEvent, CallEvent, Event, EventName, ForkedFrom, Message, MessageEvent, NewRecord,
+    Part, Record, Refusal, RefusalCode, Session, SessionEvent, SessionId, SessionStatus, SessionView,
+    StateLimits, StepEvent, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, WorkspaceEvent,
 };
 
 use crate::engine::Engine;
@@ -64,7 +64,7 @@ impl Engine {
         let (to, ts) = (session.id, session.created_at);
         copy.add(NewRecord { ts, turn_id: None, event: Event::Session(SessionEvent::Created { session }) })
             .await?;
-        let mut shift = Shift::default();
+        let mut shift = SeqMapping::default();
         let mut next = 2;
         let mut is_over = turn_id.is_none();
         while !is_over {
@@ -114,12 +114,12 @@ impl Engine {
 
 /// Which seq a record of the source has in the fork, for the few records that speak of others.
 #[derive(Default)]
-struct Shift {
+struct SeqMapping {
     /// Where the difference between the two changes: the old seq, and the new one.
     steps: Vec<(u64, u64)>,
 }
 
-impl Shift {
+impl SeqMapping {
     fn kept(&mut self, old: u64, new: u64) {
         let difference = |(old, new): &(u64, u64)| old - new;
         if self.steps.last().map(difference) != Some(old - new) {
@@ -158,7 +158,7 @@ fn forked(engine: &Engine, source: Session, turn_id: Option<TurnId>) -> Session 
     let (clock, session_id) = (engine.clock(), source.id);
     let at = clock.now();
     let title = source.title.map(|mut title| {
-        title.truncate(title.floor_char_boundary(Limits::LABEL_BYTES - SUFFIX.len()));
+        title.truncate(title.floor_char_boundary(StateLimits::LABEL_BYTES - SUFFIX.len()));
         title + SUFFIX
     });
     Session {
@@ -187,7 +187,7 @@ fn keep(
     record: Record,
     turn_id: Option<TurnId>,
     until: u64,
-    shift: &Shift,
+    shift: &SeqMapping,
 ) -> ControlFlow<(), Option<NewRecord>> {
     if record.seq > until {
         return keep_after(record, turn_id, until);
@@ -301,10 +301,10 @@ fn files_of_part(part: &Part) -> Vec<String> {
     }
 }
 
-fn is_end(line: &Line) -> bool {
+fn is_end(line: &LogLine) -> bool {
     line.name().is_some_and(EventName::ends_turn)
 }
 
-fn record(line: &Line) -> Result<Record, LogError> {
+fn record(line: &LogLine) -> Result<Record, LogError> {
     line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))
 }

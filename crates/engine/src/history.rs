@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ostler_eventlog::{Line, Log, LogError};
+use ostler_eventlog::{Log, LogError, LogLine};
 use ostler_types::{Conversation, EventName, Message, Record, SessionId, TurnId};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ const PAGE_SESSIONS: usize = 10_000;
 
 /// Some messages of a session, oldest first.
 #[derive(Debug, Clone, Serialize)]
-pub struct MessagePage {
+pub struct HistoryPage {
     /// The messages.
     pub messages: Vec<Message>,
     /// The turn that each belongs to, if it belongs to one, in the same order.
@@ -58,7 +58,7 @@ pub(crate) async fn each_line(
     log: &dyn Log,
     id: SessionId,
     seqs: Range<u64>,
-    mut take: impl FnMut(&Line) -> Result<(), LogError> + Send,
+    mut take: impl FnMut(&LogLine) -> Result<(), LogError> + Send,
 ) -> Result<(), LogError> {
     let mut from = seqs.start;
     while from < seqs.end {
@@ -76,8 +76,8 @@ pub(crate) async fn page(
     id: SessionId,
     before: u64,
     limit: usize,
-) -> Result<MessagePage, LogError> {
-    let mut found: Vec<Found> = Vec::new();
+) -> Result<HistoryPage, LogError> {
+    let mut found: Vec<FoundMessage> = Vec::new();
     let (mut end, mut stride) = (before, STRIDE);
     while end > 1 && found.len() <= limit && size(&found) <= MAX_PAGE {
         let start = end.saturating_sub(stride).max(1);
@@ -99,37 +99,37 @@ pub(crate) async fn page(
     let messages = found.split_off(surplus);
     let before = if more { messages.first().map(|found| found.seq) } else { None };
     let turn_ids = messages.iter().map(|found| found.turn_id).collect();
-    Ok(MessagePage { messages: messages.into_iter().map(|found| found.message).collect(), turn_ids, before })
+    Ok(HistoryPage { messages: messages.into_iter().map(|found| found.message).collect(), turn_ids, before })
 }
 
 /// A message and where it was found.
-struct Found {
+struct FoundMessage {
     seq: u64,
     turn_id: Option<TurnId>,
     message: Message,
 }
 
-fn size(messages: &[Found]) -> usize {
+fn size(messages: &[FoundMessage]) -> usize {
     messages.iter().map(|found| found.message.size()).sum()
 }
 
 /// The message that a record adds to the conversation, if it adds one.
-fn find(line: &Line) -> Result<Option<Found>, LogError> {
+fn find(line: &LogLine) -> Result<Option<FoundMessage>, LogError> {
     if !speaks(line) {
         return Ok(None);
     }
     let Record { seq, ts, turn_id, event, .. } = record(line)?;
-    Ok(event.message(ts).map(|message| Found { seq, turn_id, message }))
+    Ok(event.message(ts).map(|message| FoundMessage { seq, turn_id, message }))
 }
 
 /// Whether a record adds a message to the conversation.
-fn speaks(line: &Line) -> bool {
+fn speaks(line: &LogLine) -> bool {
     matches!(
         line.name(),
         Some(EventName::MessageAdded | EventName::ModelOutputCompleted | EventName::ToolCallCompleted)
     )
 }
 
-fn record(line: &Line) -> Result<Record, LogError> {
+fn record(line: &LogLine) -> Result<Record, LogError> {
     line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))
 }

@@ -8,13 +8,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
-use ostler_eventlog::Line;
+use ostler_eventlog::LogLine;
 use ostler_types::{
     Clock, Delta, DeltaKind, Message, MessageId, Part, PendingApproval, Role, SessionId, ToolCallId, TurnId,
 };
 
 use crate::delta_line::DeltaLine;
-use crate::queue::{Item, Queue};
+use crate::queue::{SubscriberQueue, SubscriptionItem};
 use crate::record_line::RecordLine;
 
 /// Bytes of a running tool's output that are kept for subscribers who come late.
@@ -27,15 +27,15 @@ const PARTIAL_BYTES: usize = 2 << 20;
 pub(crate) struct Hub {
     session_id: SessionId,
     clock: Arc<dyn Clock>,
-    inner: Mutex<Inner>,
+    inner: Mutex<HubState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct HubState {
     last_seq: u64,
     turn_id: Option<TurnId>,
-    streams: Vec<Stream>,
-    queues: Vec<Arc<Queue>>,
+    streams: Vec<HubStream>,
+    queues: Vec<Arc<SubscriberQueue>>,
     approvals: Vec<PendingApproval>,
     /// What came while the end of the turn was being recorded.
     held: Option<Vec<Delta>>,
@@ -46,7 +46,7 @@ struct Inner {
 
 /// Text that streams right now.
 #[derive(Debug, Clone)]
-struct Stream {
+struct HubStream {
     kind: DeltaKind,
     /// Where `text` begins; above 0 only for tool output, of which the tail is kept.
     start: u64,
@@ -57,7 +57,7 @@ struct Stream {
 
 /// What a new or lagging subscriber starts from.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct SubscriptionStart {
     /// Everything up to here is in the log.
     pub(crate) last_seq: u64,
     /// The text that streams right now.
@@ -68,7 +68,7 @@ pub(crate) struct Standing {
 
 impl Hub {
     pub(crate) fn new(session_id: SessionId, last_seq: u64, clock: Arc<dyn Clock>) -> Hub {
-        let inner = Inner {
+        let inner = HubState {
             last_seq,
             turn_id: None,
             streams: Vec::new(),
@@ -86,20 +86,20 @@ impl Hub {
     }
 
     /// Adds a subscriber, and says what it has to read first. One step, so nothing falls between.
-    pub(crate) fn subscribe(&self, queue: &Arc<Queue>) -> Standing {
+    pub(crate) fn subscribe(&self, queue: &Arc<SubscriberQueue>) -> SubscriptionStart {
         let mut inner = self.lock();
         inner.queues.push(Arc::clone(queue));
         self.standing(&inner)
     }
 
     /// What a subscriber whose queue overflowed has to read; its queue starts again, empty.
-    pub(crate) fn catch_up(&self, queue: &Queue) -> Standing {
+    pub(crate) fn catch_up(&self, queue: &SubscriberQueue) -> SubscriptionStart {
         let inner = self.lock();
         queue.restart();
         self.standing(&inner)
     }
 
-    pub(crate) fn unsubscribe(&self, queue: &Arc<Queue>) {
+    pub(crate) fn unsubscribe(&self, queue: &Arc<SubscriberQueue>) {
         self.lock().queues.retain(|other| !Arc::ptr_eq(other, queue));
     }
 
@@ -108,12 +108,17 @@ impl Hub {
     }
 
     /// Shows records that have just been written.
-    pub(crate) fn publish(&self, lines: &[Line], approvals: Vec<PendingApproval>, finished: &[Finished]) {
+    pub(crate) fn publish(
+        &self,
+        lines: &[LogLine],
+        approvals: Vec<PendingApproval>,
+        finished: &[FinishedStream],
+    ) {
         let mut inner = self.lock();
         (inner.approvals, inner.losses) = (approvals, 0);
         for finished in finished {
             inner.streams.retain(|stream| !finished.covers(&stream.kind));
-            if matches!(finished, Finished::Turn) {
+            if matches!(finished, FinishedStream::Turn) {
                 // Its agent may not have heard of it yet, and whatever it shows is too late.
                 (inner.turn_id, inner.held) = (None, None);
             }
@@ -122,7 +127,7 @@ impl Hub {
             inner.last_seq = line.seq;
             let record = RecordLine::published(line.clone());
             for queue in &inner.queues {
-                queue.push(Item::Record(record.clone()), line.bytes.len());
+                queue.push(SubscriptionItem::Record(record.clone()), line.bytes.len());
             }
         }
     }
@@ -179,11 +184,11 @@ impl Hub {
         held.into_iter().map(|delta| self.show(&mut inner, turn_id, delta)).collect()
     }
 
-    fn show(&self, inner: &mut Inner, turn_id: TurnId, delta: Delta) -> DeltaLine {
+    fn show(&self, inner: &mut HubState, turn_id: TurnId, delta: Delta) -> DeltaLine {
         inner.keep(&delta);
         let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
         for queue in inner.queues.iter().filter(|queue| queue.takes_deltas()) {
-            queue.push(Item::Delta(line.clone()), line.size());
+            queue.push(SubscriptionItem::Delta(line.clone()), line.size());
         }
         line
     }
@@ -192,11 +197,11 @@ impl Hub {
     pub(crate) fn unsaved(&self, least: usize) -> Option<(TurnId, Vec<Delta>)> {
         let mut inner = self.lock();
         let turn_id = inner.turn_id?;
-        let waiting: u64 = inner.streams.iter().map(Stream::unsaved).sum();
+        let waiting: u64 = inner.streams.iter().map(HubStream::unsaved).sum();
         if waiting == 0 || waiting < least as u64 {
             return None;
         }
-        Some((turn_id, inner.streams.iter_mut().filter_map(Stream::save).collect()))
+        Some((turn_id, inner.streams.iter_mut().filter_map(HubStream::save).collect()))
     }
 
     /// What the model has written of its current message.
@@ -204,7 +209,7 @@ impl Hub {
         self.partial_of(&self.lock())
     }
 
-    fn partial_of(&self, inner: &Inner) -> Option<Message> {
+    fn partial_of(&self, inner: &HubState) -> Option<Message> {
         let streamed = inner.streams.iter().map(|stream| (&stream.kind, stream.text.as_str()));
         partial_message(streamed, self.clock.now())
     }
@@ -220,30 +225,34 @@ impl Hub {
         inner.queues.iter().for_each(|queue| queue.close());
     }
 
-    fn standing(&self, inner: &Inner) -> Standing {
+    fn standing(&self, inner: &HubState) -> SubscriptionStart {
         let now = self.clock.now();
-        let line = |stream: &Stream| {
+        let line = |stream: &HubStream| {
             let turn_id = inner.turn_id?;
             let delta = Delta { kind: stream.kind.clone(), offset: stream.start, text: stream.text.clone() };
             (!delta.text.is_empty()).then(|| DeltaLine::new(self.session_id, turn_id, now, delta))
         };
         let deltas = inner.streams.iter().filter_map(line).collect();
-        Standing { last_seq: inner.last_seq, deltas, closed: inner.closed }
+        SubscriptionStart { last_seq: inner.last_seq, deltas, closed: inner.closed }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         self.inner.lock().expect("no code panics while it holds the hub")
     }
 }
 
-impl Inner {
+impl HubState {
     /// Keeps a delta's text for those who come late.
     fn keep(&mut self, delta: &Delta) {
         let stream = match self.streams.iter_mut().find(|stream| stream.kind == delta.kind) {
             Some(stream) => stream,
             None => {
-                let fresh =
-                    Stream { kind: delta.kind.clone(), start: delta.offset, text: String::new(), saved: 0 };
+                let fresh = HubStream {
+                    kind: delta.kind.clone(),
+                    start: delta.offset,
+                    text: String::new(),
+                    saved: 0,
+                };
                 self.streams.push(fresh);
                 self.streams.last_mut().expect("it was just pushed")
             }
@@ -253,7 +262,7 @@ impl Inner {
     }
 }
 
-impl Stream {
+impl HubStream {
     fn is_text(&self) -> bool {
         match self.kind {
             DeltaKind::Text { .. } | DeltaKind::Reasoning { .. } => true,
@@ -291,7 +300,7 @@ impl Stream {
 
 /// Which streams a record makes superfluous.
 #[derive(Debug, Clone)]
-pub(crate) enum Finished {
+pub(crate) enum FinishedStream {
     /// The message's text is in the record.
     Message(MessageId),
     /// The call's output is in the record.
@@ -300,17 +309,17 @@ pub(crate) enum Finished {
     Turn,
 }
 
-impl Finished {
+impl FinishedStream {
     fn covers(&self, kind: &DeltaKind) -> bool {
         match (self, kind) {
             (
-                Finished::Message(id),
+                FinishedStream::Message(id),
                 DeltaKind::Text { message_id, .. } | DeltaKind::Reasoning { message_id, .. },
             ) => id == message_id,
-            (Finished::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
-            (Finished::Turn, _) => true,
-            (Finished::Message(_), DeltaKind::ToolOutput { .. }) => false,
-            (Finished::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,
+            (FinishedStream::Call(id), DeltaKind::ToolOutput { tool_call_id, .. }) => id == tool_call_id,
+            (FinishedStream::Turn, _) => true,
+            (FinishedStream::Message(_), DeltaKind::ToolOutput { .. }) => false,
+            (FinishedStream::Call(_), DeltaKind::Text { .. } | DeltaKind::Reasoning { .. }) => false,
         }
     }
 }

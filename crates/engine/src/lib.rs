@@ -50,11 +50,13 @@ pub use delta_line::DeltaLine;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use feed::{FeedItem, FeedSubscription};
-pub use files::{AttachmentRoom, FileList, MAX_ATTACHMENT, OpenFile, StoredFile, check_attachment_limits};
-pub use history::MessagePage;
+pub use files::{
+    AttachmentPermit, MAX_ATTACHMENT, OpenBlob, StoredBlob, StoredBlobList, check_attachment_limits,
+};
+pub use history::HistoryPage;
 pub use projects::Project;
-pub use queue::Item;
+pub use queue::SubscriptionItem;
 pub use record_line::RecordLine;
-pub use shown::Submitted;
+pub use shown::SubmittedMessage;
 pub use subscription::Subscription;
-pub use undo::{Undo, Undone};
+pub use undo::{UndoReport, UndoRequest};

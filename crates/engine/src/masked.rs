@@ -13,11 +13,11 @@ const STREAMS: usize = 256;
 /// The streams of one turn.
 #[derive(Default)]
 pub(crate) struct MaskedStreams {
-    ends: Mutex<VecDeque<End>>,
+    ends: Mutex<VecDeque<StreamEnd>>,
 }
 
 /// The end of a stream as it came: the last bytes that were shown, with which a key may begin, and what is held back.
-struct End {
+struct StreamEnd {
     kind: DeltaKind,
     offset: u64,
     text: String,
@@ -33,7 +33,7 @@ impl MaskedStreams {
         }
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let before = ends.iter().position(|end| end.kind == delta.kind).and_then(|at| ends.remove(at));
-        let End { kind, offset, text, shown } = joined(before, delta);
+        let StreamEnd { kind, offset, text, shown } = joined(before, delta);
         let (masked, waits) = secrets.mask_stream(&text);
         let end = masked.floor_char_boundary(masked.len() - waits).max(shown);
         let delta = (end > shown).then(|| Delta {
@@ -45,7 +45,7 @@ impl MaskedStreams {
         if ends.len() == STREAMS {
             ends.pop_front();
         }
-        ends.push_back(End {
+        ends.push_back(StreamEnd {
             kind,
             offset: offset + kept as u64,
             text: text[kept..].to_owned(),
@@ -56,12 +56,12 @@ impl MaskedStreams {
 }
 
 /// The end of a stream with what follows it. One that is written over is forgotten.
-fn joined(before: Option<End>, delta: Delta) -> End {
+fn joined(before: Option<StreamEnd>, delta: Delta) -> StreamEnd {
     match before {
         Some(before) if before.offset + before.text.len() as u64 == delta.offset => {
-            End { text: before.text + &delta.text, ..before }
+            StreamEnd { text: before.text + &delta.text, ..before }
         }
-        Some(_) | None => End { kind: delta.kind, offset: delta.offset, text: delta.text, shown: 0 },
+        Some(_) | None => StreamEnd { kind: delta.kind, offset: delta.offset, text: delta.text, shown: 0 },
     }
 }
 

@@ -16,13 +16,13 @@ const REMEMBERED: usize = 16 << 10;
 
 /// The names that were given or looked up in this process.
 #[derive(Default)]
-pub(crate) struct Names {
-    known: Mutex<HashMap<String, Holder>>,
+pub(crate) struct SessionNames {
+    known: Mutex<HashMap<String, NameHolder>>,
 }
 
 /// Who has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
+enum NameHolder {
     /// A session that is about to be made.
     Nobody,
     /// This session, as far as is known.
@@ -30,21 +30,21 @@ enum Holder {
 }
 
 /// A name that is kept for a session until it is made, or cannot be.
-pub(crate) struct Reserved<'a> {
-    names: &'a Names,
+pub(crate) struct ReservedName<'a> {
+    names: &'a SessionNames,
     name: String,
     given: bool,
 }
 
-impl Reserved<'_> {
+impl ReservedName<'_> {
     /// The session was made.
     pub(crate) fn give(mut self, id: SessionId) {
         self.given = true;
-        self.names.known().insert(self.name.clone(), Holder::Session(id));
+        self.names.known().insert(self.name.clone(), NameHolder::Session(id));
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for ReservedName<'_> {
     fn drop(&mut self) {
         if !self.given {
             self.names.known().remove(&self.name);
@@ -52,13 +52,13 @@ impl Drop for Reserved<'_> {
     }
 }
 
-impl Names {
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Holder>> {
+impl SessionNames {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, NameHolder>> {
         self.known.lock().expect("no code panics while it holds the names")
     }
 
     /// Forgets a holder that has the name no longer.
-    fn forget(&self, name: &str, holder: Holder) {
+    fn forget(&self, name: &str, holder: NameHolder) {
         let mut known = self.known();
         if known.get(name) == Some(&holder) {
             known.remove(name);
@@ -72,8 +72,8 @@ impl Engine {
         self.until_recovered().await?;
         let holder = self.shared.names.known().get(name).copied();
         match holder {
-            Some(Holder::Nobody) => return Ok(None),
-            Some(Holder::Session(id)) if self.has_name(id, name).await? => return Ok(Some(id)),
+            Some(NameHolder::Nobody) => return Ok(None),
+            Some(NameHolder::Session(id)) if self.has_name(id, name).await? => return Ok(Some(id)),
             Some(stale) => self.shared.names.forget(name, stale),
             None => {}
         }
@@ -83,12 +83,12 @@ impl Engine {
             return Ok(None);
         }
         self.make_room().await?;
-        self.shared.names.known().entry(name.to_owned()).or_insert(Holder::Session(id));
+        self.shared.names.known().entry(name.to_owned()).or_insert(NameHolder::Session(id));
         Ok(Some(id))
     }
 
     /// Keeps a name for a session that is about to be made, unless an open one has it.
-    pub(crate) async fn reserve(&self, name: &str) -> Result<Reserved<'_>, EngineError> {
+    pub(crate) async fn reserve(&self, name: &str) -> Result<ReservedName<'_>, EngineError> {
         self.make_room().await?;
         loop {
             if self.by_name(name).await?.is_some() {
@@ -97,12 +97,12 @@ impl Engine {
             let names = &self.shared.names;
             let mut known = names.known();
             match known.get(name) {
-                Some(Holder::Nobody) => return Err(name_taken(name).into()),
+                Some(NameHolder::Nobody) => return Err(name_taken(name).into()),
                 // Somebody was quicker; look again.
-                Some(Holder::Session(_)) => {}
+                Some(NameHolder::Session(_)) => {}
                 None => {
-                    known.insert(name.to_owned(), Holder::Nobody);
-                    return Ok(Reserved { names, name: name.to_owned(), given: false });
+                    known.insert(name.to_owned(), NameHolder::Nobody);
+                    return Ok(ReservedName { names, name: name.to_owned(), given: false });
                 }
             }
         }
@@ -112,7 +112,7 @@ impl Engine {
     async fn make_room(&self) -> Result<(), EngineError> {
         if self.shared.names.known().len() >= REMEMBERED {
             self.shared.index.flushed().await?;
-            self.shared.names.known().retain(|_, holder| *holder == Holder::Nobody);
+            self.shared.names.known().retain(|_, holder| *holder == NameHolder::Nobody);
         }
         Ok(())
     }

@@ -6,14 +6,14 @@
 
 use ostler_eventlog::{Epoch, LogError};
 use ostler_types::{
-    CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, EventFor, Facts, NewRecord, Record, Session,
-    SessionId, State, Usage, decide,
+    CancelTurn, ChildOutcome, ChildStatus, ChildUpdate, Command, DecisionFacts, EventFor, NewRecord, Record,
+    Session, SessionId, State, Usage, decide,
 };
 
 use crate::catalogue;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::recovery::{self, Origin};
+use crate::recovery::{self, ActorOrigin};
 
 /// Bytes that are appended at a time, more or less.
 const PAGE_BYTES: usize = 1 << 20;
@@ -77,7 +77,7 @@ impl<'a> NewLog<'a> {
     /// Adds what a command comes to.
     pub(crate) async fn decide(&mut self, command: Command) -> Result<(), EngineError> {
         let Some(state) = &self.state else { return Ok(()) };
-        let events = decide(state, command, &Facts::default())?.events;
+        let events = decide(state, command, &DecisionFacts::default())?.events;
         self.add_events(events).await
     }
 
@@ -115,7 +115,7 @@ impl<'a> NewLog<'a> {
             catalogue::follow(shared, &state, &self.page, &mut 0).await;
         }
         let session = state.session.clone();
-        recovery::spawn(shared, self.id, Origin::New(Box::new(state), self.epoch));
+        recovery::spawn(shared, self.id, ActorOrigin::New(Box::new(state), self.epoch));
         Ok(session)
     }
 
@@ -167,5 +167,5 @@ fn next_to_end(state: &State) -> Option<Command> {
         usage: Usage::default(),
         changed_files: None,
     };
-    Some(Command::Child { session_id: open.session_id, news: ChildNews::Ended(outcome) })
+    Some(Command::Child { session_id: open.session_id, news: ChildUpdate::Ended(outcome) })
 }

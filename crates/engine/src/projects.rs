@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use ostler_documents::{Document, DocumentError, Documents};
 use ostler_eventlog::LogError;
-use ostler_runner::PathError;
+use ostler_runner::WorkspacePathError;
 use ostler_types::{Refusal, RefusalCode, RefusalKind, RunnerName, workspace_key};
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
@@ -107,13 +107,15 @@ impl Engine {
                 Err(Refusal::invalid(RefusalCode::BadWorkspace, message).hint("name a directory of your own"))
             }
             Ok(resolved) => Ok(resolved.path),
-            Err(PathError::NotUtf8) => {
+            Err(WorkspacePathError::NotUtf8) => {
                 let message = "the directory's path is not UTF-8";
                 Err(Refusal::invalid(RefusalCode::BadWorkspace, message).hint("rename it"))
             }
-            Err(PathError::Missing(_) | PathError::NotADirectory | PathError::Unreadable(_)) => {
-                Err(missing())
-            }
+            Err(
+                WorkspacePathError::Missing(_)
+                | WorkspacePathError::NotADirectory
+                | WorkspacePathError::Unreadable(_),
+            ) => Err(missing()),
         }
     }
 
@@ -126,19 +128,19 @@ impl Engine {
 }
 
 /// The list.
-pub(crate) struct Projects(Document<Kept>);
+pub(crate) struct ProjectStore(Document<ProjectsDocument>);
 
 /// The document.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct ProjectsDocument {
     #[serde(deserialize_with = "this_version")]
     version: u32,
     data: Vec<Project>,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept { version: VERSION, data: Vec::new() }
+impl Default for ProjectsDocument {
+    fn default() -> ProjectsDocument {
+        ProjectsDocument { version: VERSION, data: Vec::new() }
     }
 }
 
@@ -150,21 +152,21 @@ fn this_version<'a, D: Deserializer<'a>>(from: D) -> Result<u32, D::Error> {
 }
 
 /// What a change of the list comes to.
-enum Unchanged {
+enum ProjectChangeError {
     Refused(Refusal),
     Failed(DocumentError),
 }
 
-impl From<DocumentError> for Unchanged {
-    fn from(error: DocumentError) -> Unchanged {
-        Unchanged::Failed(error)
+impl From<DocumentError> for ProjectChangeError {
+    fn from(error: DocumentError) -> ProjectChangeError {
+        ProjectChangeError::Failed(error)
     }
 }
 
-impl Projects {
+impl ProjectStore {
     /// Reads what was kept.
-    pub(crate) async fn load(documents: &Arc<dyn Documents>) -> Projects {
-        Projects(Document::load(Arc::clone(documents), NAME, "no project is known").await)
+    pub(crate) async fn load(documents: &Arc<dyn Documents>) -> ProjectStore {
+        ProjectStore(Document::load(Arc::clone(documents), NAME, "no project is known").await)
     }
 
     /// Changes the list, one change at a time. It holds once it is on disk.
@@ -172,10 +174,10 @@ impl Projects {
         &self,
         change: impl Fn(&mut Vec<Project>) -> Result<(), Refusal>,
     ) -> Result<(), EngineError> {
-        let changed = self.0.change(|kept| change(&mut kept.data).map_err(Unchanged::Refused)).await;
+        let changed = self.0.change(|kept| change(&mut kept.data).map_err(ProjectChangeError::Refused)).await;
         changed.map_err(|unchanged| match unchanged {
-            Unchanged::Refused(refusal) => refusal.into(),
-            Unchanged::Failed(error) => failed(&error),
+            ProjectChangeError::Refused(refusal) => refusal.into(),
+            ProjectChangeError::Failed(error) => failed(&error),
         })
     }
 }
@@ -192,7 +194,7 @@ mod tests {
     use ostler_types::Refusal;
     use uuid::Uuid;
 
-    use super::{Project, Projects};
+    use super::{Project, ProjectStore};
 
     fn project(number: u128) -> Project {
         let path = format!("/p/{number}");
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    async fn add(projects: &Projects, number: u128) {
+    async fn add(projects: &ProjectStore, number: u128) {
         let added = projects.change(|known| {
             known.push(project(number));
             Ok(())
@@ -217,7 +219,7 @@ mod tests {
     async fn projects_are_kept_in_order_and_two_at_once_are_both_kept() {
         let dir = tempfile::tempdir().unwrap();
         let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
-        let projects = Arc::new(Projects::load(&documents).await);
+        let projects = Arc::new(ProjectStore::load(&documents).await);
         add(&projects, 3).await;
         let mut adding = tokio::task::JoinSet::new();
         for number in 10..18 {
@@ -226,7 +228,7 @@ mod tests {
         }
         adding.join_all().await;
         add(&projects, 1).await;
-        let known = Projects::load(&documents).await.0.get().unwrap();
+        let known = ProjectStore::load(&documents).await.0.get().unwrap();
         assert_eq!(known.data.len(), 10);
         assert_eq!((&known.data[0], &known.data[9]), (&project(3), &project(1)));
         let content = std::fs::read(dir.path().join("projects.json")).unwrap();
@@ -241,7 +243,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("projects.json");
         let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
-        let projects = Projects::load(&documents).await;
+        let projects = ProjectStore::load(&documents).await;
         add(&projects, 1).await;
         let before = std::fs::read(&path).unwrap();
         let refused = projects.change(|known| {
@@ -253,7 +255,7 @@ mod tests {
         assert_eq!(projects.0.get().unwrap().data.len(), 1);
         for content in ["{", r#"{"version":2,"data":[]}"#] {
             std::fs::write(&path, content).unwrap();
-            let broken = Projects::load(&documents).await;
+            let broken = ProjectStore::load(&documents).await;
             assert!(broken.change(|_| Ok(())).await.is_err());
             assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
         }

@@ -3,7 +3,7 @@
 use ostler_eventlog::LogError;
 use ostler_types::{Command, SessionId};
 
-use crate::actor::Input;
+use crate::actor::ActorInput;
 use crate::children::worktree;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -35,7 +35,7 @@ impl Engine {
     }
 
     async fn purge_one(&self, id: SessionId) -> Result<(), EngineError> {
-        match self.ask(id, |reply| Input::Purge { reply }).await {
+        match self.ask(id, |reply| ActorInput::Purge { reply }).await {
             Ok(purged) => purged,
             // What cannot be read can still be removed.
             Err(EngineError::Log(LogError::Damaged { .. })) => {

@@ -13,7 +13,7 @@ const QUEUE_BYTES: usize = 256 * 1024;
 
 /// What a subscriber of one session is given.
 #[derive(Debug, Clone)]
-pub enum Item {
+pub enum SubscriptionItem {
     /// A record, as it stands on disk.
     Record(RecordLine),
     /// Text as it streams.
@@ -22,8 +22,8 @@ pub enum Item {
 
 /// What waits for one subscriber, bounded in bytes.
 #[derive(Debug)]
-pub(crate) struct Queue<T = Item> {
-    waiting: Mutex<Waiting<T>>,
+pub(crate) struct SubscriberQueue<T = SubscriptionItem> {
+    waiting: Mutex<SubscriberQueueState<T>>,
     /// Notified when [`Queue::try_next`] may have something to say. The queues of one task may share it.
     changed: Arc<Notify>,
     /// Bytes that may wait.
@@ -33,7 +33,7 @@ pub(crate) struct Queue<T = Item> {
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct SubscriberQueueState<T> {
     /// Each with its size.
     items: VecDeque<(T, usize)>,
     bytes: usize,
@@ -43,7 +43,7 @@ struct Waiting<T> {
 
 /// What a queue has to say.
 #[derive(Debug)]
-pub(crate) enum Next<T = Item> {
+pub(crate) enum Dequeued<T = SubscriptionItem> {
     /// Something to show.
     Item(T),
     /// It overflowed; read from the log.
@@ -52,21 +52,21 @@ pub(crate) enum Next<T = Item> {
     Closed,
 }
 
-impl Default for Queue {
-    fn default() -> Queue {
-        Queue::with_limit(QUEUE_BYTES)
+impl Default for SubscriberQueue {
+    fn default() -> SubscriberQueue {
+        SubscriberQueue::with_limit(QUEUE_BYTES)
     }
 }
 
-impl Queue {
+impl SubscriberQueue {
     /// A queue for a subscriber who does not care for text as it streams.
-    pub(crate) fn of_records() -> Queue {
-        Queue { only_records: true, ..Queue::default() }
+    pub(crate) fn of_records() -> SubscriberQueue {
+        SubscriberQueue { only_records: true, ..SubscriberQueue::default() }
     }
 
     /// A queue that notifies `changed`.
-    pub(crate) fn notifying(changed: Arc<Notify>) -> Queue {
-        Queue { changed, ..Queue::default() }
+    pub(crate) fn notifying(changed: Arc<Notify>) -> SubscriberQueue {
+        SubscriberQueue { changed, ..SubscriberQueue::default() }
     }
 
     pub(crate) fn takes_deltas(&self) -> bool {
@@ -74,11 +74,11 @@ impl Queue {
     }
 }
 
-impl<T> Queue<T> {
+impl<T> SubscriberQueue<T> {
     /// A queue in which so many bytes may wait.
-    pub(crate) fn with_limit(limit: usize) -> Queue<T> {
-        let waiting = Mutex::new(Waiting::new(false, false));
-        Queue { waiting, changed: Arc::default(), limit, only_records: false }
+    pub(crate) fn with_limit(limit: usize) -> SubscriberQueue<T> {
+        let waiting = Mutex::new(SubscriberQueueState::new(false, false));
+        SubscriberQueue { waiting, changed: Arc::default(), limit, only_records: false }
     }
 
     pub(crate) fn push(&self, item: T, size: usize) {
@@ -88,7 +88,7 @@ impl<T> Queue<T> {
         }
         waiting.bytes += size;
         if waiting.bytes > self.limit {
-            *waiting = Waiting::new(true, waiting.closed);
+            *waiting = SubscriberQueueState::new(true, waiting.closed);
         } else {
             waiting.items.push_back((item, size));
         }
@@ -97,22 +97,22 @@ impl<T> Queue<T> {
     }
 
     /// The next item, without waiting for one.
-    pub(crate) fn try_next(&self) -> Option<Next<T>> {
+    pub(crate) fn try_next(&self) -> Option<Dequeued<T>> {
         self.try_next_if(|_| true)
     }
 
     /// The same, if it is due; the item stays otherwise.
-    pub(crate) fn try_next_if(&self, is_due: impl FnOnce(&T) -> bool) -> Option<Next<T>> {
+    pub(crate) fn try_next_if(&self, is_due: impl FnOnce(&T) -> bool) -> Option<Dequeued<T>> {
         let mut waiting = self.lock();
         if waiting.overflowed {
-            return Some(Next::Overflowed);
+            return Some(Dequeued::Overflowed);
         }
         match waiting.items.pop_front_if(|(item, _)| is_due(item)) {
             Some((item, size)) => {
                 waiting.bytes = waiting.bytes.saturating_sub(size);
-                Some(Next::Item(item))
+                Some(Dequeued::Item(item))
             }
-            None => (waiting.closed && waiting.items.is_empty()).then_some(Next::Closed),
+            None => (waiting.closed && waiting.items.is_empty()).then_some(Dequeued::Closed),
         }
     }
 
@@ -124,7 +124,7 @@ impl<T> Queue<T> {
     /// Marks the queue as overflowed, so that the subscriber reads from the log.
     pub(crate) fn overflow(&self) {
         let mut waiting = self.lock();
-        *waiting = Waiting::new(true, waiting.closed);
+        *waiting = SubscriberQueueState::new(true, waiting.closed);
         drop(waiting);
         self.changed.notify_one();
     }
@@ -137,16 +137,16 @@ impl<T> Queue<T> {
     /// Forgets the overflow, and what waits.
     pub(crate) fn restart(&self) {
         let mut waiting = self.lock();
-        *waiting = Waiting::new(false, waiting.closed);
+        *waiting = SubscriberQueueState::new(false, waiting.closed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
+    fn lock(&self) -> MutexGuard<'_, SubscriberQueueState<T>> {
         self.waiting.lock().expect("no code panics while it holds a queue")
     }
 }
 
-impl<T> Waiting<T> {
-    fn new(overflowed: bool, closed: bool) -> Waiting<T> {
-        Waiting { items: VecDeque::new(), bytes: 0, overflowed, closed }
+impl<T> SubscriberQueueState<T> {
+    fn new(overflowed: bool, closed: bool) -> SubscriberQueueState<T> {
+        SubscriberQueueState { items: VecDeque::new(), bytes: 0, overflowed, closed }
     }
 }

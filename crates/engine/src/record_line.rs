@@ -4,26 +4,26 @@ use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ostler_eventlog::Line;
+use ostler_eventlog::LogLine;
 
 use crate::encoding_slot::EncodingSlot;
 
 /// A record on its way to a subscriber. Cheap to clone; it is used like its [`Line`].
 #[derive(Debug, Clone)]
 pub struct RecordLine {
-    line: Line,
+    line: LogLine,
     /// None for a record that one subscriber has read from the log.
     slot: Option<Arc<EncodingSlot>>,
 }
 
 impl RecordLine {
     /// A record that is published to all subscribers.
-    pub(crate) fn published(line: Line) -> RecordLine {
+    pub(crate) fn published(line: LogLine) -> RecordLine {
         RecordLine { line, slot: Some(Arc::default()) }
     }
 
     /// A record that one subscriber has read.
-    pub(crate) fn read(line: Line) -> RecordLine {
+    pub(crate) fn read(line: LogLine) -> RecordLine {
         RecordLine { line, slot: None }
     }
 
@@ -35,9 +35,9 @@ impl RecordLine {
 }
 
 impl Deref for RecordLine {
-    type Target = Line;
+    type Target = LogLine;
 
-    fn deref(&self) -> &Line {
+    fn deref(&self) -> &LogLine {
         &self.line
     }
 }

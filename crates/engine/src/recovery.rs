@@ -6,32 +6,32 @@ use std::sync::atomic::Ordering;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use ostler_eventlog::{Epoch, LogError};
-use ostler_index::Opened;
+use ostler_index::OpenedIndex;
 use ostler_runner::WorktreeName;
-use ostler_types::{Command, Facts, SessionId, State};
+use ostler_types::{Command, DecisionFacts, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::actor::{Actor, ActorEnd, Input};
+use crate::actor::{Actor, ActorEnd, ActorInput};
 use crate::catalogue;
-use crate::engine::{Handle, Shared};
+use crate::engine::{ActorHandle, EngineShared};
 use crate::error::EngineError;
-use crate::follow::{self, Loss};
+use crate::follow::{self, OwnershipLoss};
 use crate::hub::Hub;
-use crate::session::Session;
-use crate::wake::{self, Woken};
+use crate::session::LoadedSession;
+use crate::wake::{self, WokenState};
 
 /// Sessions that are recovered at the same time.
 const AT_ONCE: usize = 8;
 
 /// Looks after the sessions that were not settled, and makes the index again if it was lost.
-pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
+pub(crate) async fn recover(shared: Arc<EngineShared>, index: OpenedIndex) {
     prune_worktrees(&shared).await;
     match shared.log.unsettled().await {
         Ok(ids) => stream::iter(ids).for_each_concurrent(AT_ONCE, |id| revive(&shared, id)).await,
         Err(error) => tracing::error!(%error, "the sessions that were left open cannot be found"),
     }
     shared.revived.send_replace(true);
-    if index == Opened::Empty
+    if index == OpenedIndex::Empty
         && let Err(error) = catalogue::rebuild(&shared).await
     {
         tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
@@ -40,7 +40,7 @@ pub(crate) async fn recover(shared: Arc<Shared>, index: Opened) {
 }
 
 /// Removes worktrees that were never finished, and those whose sessions are gone.
-async fn prune_worktrees(shared: &Arc<Shared>) {
+async fn prune_worktrees(shared: &Arc<EngineShared>) {
     let Some(worktrees) = shared.runner.worktrees().filter(|_| !shared.at_rest) else { return };
     let listed = match worktrees.list().await {
         Ok(listed) => listed,
@@ -57,15 +57,15 @@ async fn prune_worktrees(shared: &Arc<Shared>) {
 }
 
 /// Wakes a session, which sets right whatever was left open in it.
-async fn revive(shared: &Arc<Shared>, id: SessionId) {
-    let handle = spawn(shared, id, Origin::LeftOpen);
+async fn revive(shared: &Arc<EngineShared>, id: SessionId) {
+    let handle = spawn(shared, id, ActorOrigin::LeftOpen);
     let (reply, answer) = oneshot::channel();
-    _ = handle.inputs.send(Input::View { reply }).await;
+    _ = handle.inputs.send(ActorInput::View { reply }).await;
     _ = answer.await;
 }
 
 /// Where an actor starts from.
-pub(crate) enum Origin {
+pub(crate) enum ActorOrigin {
     /// The session was just made; this is its state.
     New(Box<State>, Epoch),
     /// It slept.
@@ -75,13 +75,13 @@ pub(crate) enum Origin {
 }
 
 /// Starts the actor of a session, unless it has one.
-pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Handle {
+pub(crate) fn spawn(shared: &Arc<EngineShared>, id: SessionId, origin: ActorOrigin) -> ActorHandle {
     let (handle, inputs) = match shared.register(id) {
         Ok(registered) => registered,
         Err(handle) => return handle,
     };
     let (shared, hub, has_panicked) = (Arc::clone(shared), handle.hub.clone(), Arc::clone(&handle.panicked));
-    let again = !matches!(origin, Origin::LeftOpen);
+    let again = !matches!(origin, ActorOrigin::LeftOpen);
     tokio::spawn(async move {
         // What only the beginning needs is boxed, so that an actor at rest stays small.
         let life = async {
@@ -90,7 +90,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
                 Ok(actor) => actor.run().await,
                 Err(LogError::NotFound) => ActorEnd::Over,
                 // Subscribers of the previous actor wait for the next one.
-                Err(error) if hub.has_subscribers() => ActorEnd::Lost(Loss::at_wake(&error)),
+                Err(error) if hub.has_subscribers() => ActorEnd::Lost(OwnershipLoss::at_wake(&error)),
                 Err(_) => ActorEnd::Over,
             }
         };
@@ -107,7 +107,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         shared.forget_hub(id, &hub);
         match loss {
             Some(loss) if follow::follow(&shared, id, &hub, loss).await => {
-                spawn(&shared, id, Origin::LeftOpen);
+                spawn(&shared, id, ActorOrigin::LeftOpen);
             }
             Some(_) => {}
             None => hub.close(),
@@ -115,7 +115,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
         if panicked {
             tracing::error!(%id, "the session's actor panicked; it is recovered from its log");
             if again {
-                spawn(&shared, id, Origin::LeftOpen);
+                spawn(&shared, id, ActorOrigin::LeftOpen);
             }
         }
     });
@@ -124,16 +124,19 @@ pub(crate) fn spawn(shared: &Arc<Shared>, id: SessionId, origin: Origin) -> Hand
 
 /// Reads a session's state and sets it right.
 async fn start(
-    shared: Arc<Shared>,
+    shared: Arc<EngineShared>,
     id: SessionId,
     hub: Arc<Hub>,
-    inputs: mpsc::Receiver<Input>,
-    origin: Origin,
+    inputs: mpsc::Receiver<ActorInput>,
+    origin: ActorOrigin,
 ) -> Result<Actor, LogError> {
-    let (left_open, is_new) = (matches!(origin, Origin::LeftOpen), matches!(origin, Origin::New(..)));
+    let (left_open, is_new) =
+        (matches!(origin, ActorOrigin::LeftOpen), matches!(origin, ActorOrigin::New(..)));
     let loaded = match origin {
-        Origin::New(state, epoch) => Ok((Woken { state: *state, snapshot_seq: 0, chain: None }, epoch)),
-        Origin::Asleep | Origin::LeftOpen => load(&shared, id).await,
+        ActorOrigin::New(state, epoch) => {
+            Ok((WokenState { state: *state, snapshot_seq: 0, chain: None }, epoch))
+        }
+        ActorOrigin::Asleep | ActorOrigin::LeftOpen => load(&shared, id).await,
     };
     let (woken, epoch) = match loaded {
         Ok(loaded) => loaded,
@@ -144,7 +147,7 @@ async fn start(
         }
     };
     hub.start_from(woken.state.last_seq, woken.state.own_approvals().cloned().collect());
-    let session = Session::new(woken, epoch, hub, Arc::clone(&shared), left_open);
+    let session = LoadedSession::new(woken, epoch, hub, Arc::clone(&shared), left_open);
     let mut actor = Actor::new(session, inputs);
     // The turn that a new session may have is not one that was left.
     if !is_new {
@@ -156,7 +159,7 @@ async fn start(
     Ok(actor)
 }
 
-async fn load(shared: &Arc<Shared>, id: SessionId) -> Result<(Woken, Epoch), LogError> {
+async fn load(shared: &Arc<EngineShared>, id: SessionId) -> Result<(WokenState, Epoch), LogError> {
     // Claimed before anything is read: nobody can append between the two.
     let epoch = shared.log.claim(id).await?.epoch;
     let read = async {
@@ -182,11 +185,11 @@ async fn set_right(actor: &mut Actor) {
         None => None,
     };
     let command = Command::Recover { resumable: actor.agent_resumes() };
-    actor.record_or_keep(command, Facts { partial, ..Facts::default() }).await;
+    actor.record_or_keep(command, DecisionFacts { partial, ..DecisionFacts::default() }).await;
 }
 
 /// Says why an actor did not answer: `Err` when the session cannot be woken, `Ok` to try again.
-pub(crate) async fn failed_to_wake(shared: &Arc<Shared>, id: SessionId) -> Result<(), EngineError> {
+pub(crate) async fn failed_to_wake(shared: &Arc<EngineShared>, id: SessionId) -> Result<(), EngineError> {
     match wake::read_state(shared, id).await {
         Ok(_) => Ok(()),
         Err(LogError::NotFound) => {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ostler_documents::{Document, DocumentError, Documents};
-use ostler_runner::{Asks, WorkspaceSettings, Workspaces};
-use ostler_types::{ApprovalPolicy, Rule, Session, Standing};
+use ostler_runner::{AdditionalApprovals, WorkspaceSettings, Workspaces};
+use ostler_types::{ApprovalPolicy, PolicyContext, Rule, Session};
 
 use crate::accepted_rules::AcceptedRules;
 
@@ -13,7 +13,7 @@ use crate::accepted_rules::AcceptedRules;
 const LIMIT: usize = 10_000;
 
 /// The standing rules of a data directory.
-pub(crate) struct Rules {
+pub(crate) struct RuleStore {
     configured: Vec<Rule>,
     /// While it cannot be read, nothing is allowed by it.
     remembered: Document<Vec<Rule>>,
@@ -21,13 +21,13 @@ pub(crate) struct Rules {
     accepted: AcceptedRules,
 }
 
-impl Rules {
+impl RuleStore {
     /// Reads what was remembered.
-    pub(crate) async fn load(documents: &Arc<dyn Documents>, configured: Vec<Rule>) -> Rules {
+    pub(crate) async fn load(documents: &Arc<dyn Documents>, configured: Vec<Rule>) -> RuleStore {
         let consequence = "every call asks again until it is mended or removed";
         let remembered = Document::load(Arc::clone(documents), "rules.json", consequence).await;
         let accepted = AcceptedRules::load(documents).await;
-        Rules { configured, remembered, accepted }
+        RuleStore { configured, remembered, accepted }
     }
 
     /// What counts for calls of a tool in a session beside its own policy: these rules, and what its workspace says if that
@@ -38,7 +38,7 @@ impl Rules {
         session: &Session,
         tool: &str,
         trusted: bool,
-    ) -> Standing {
+    ) -> PolicyContext {
         let workspace = match trusted {
             true => self.of_workspace(workspaces, session).await,
             false => None,
@@ -48,7 +48,7 @@ impl Rules {
         let here = |of: &String| *of == key;
         let counts = |rule: &&Rule| rule.tool == tool && rule.workspace.as_ref().is_none_or(here);
         let rules = self.configured.iter().chain(remembered.iter()).filter(counts).cloned().collect();
-        Standing { rules, workspace, trust_withdrawn: !trusted }
+        PolicyContext { rules, workspace, trust_withdrawn: !trusted }
     }
 
     /// What a trusted workspace says of approvals, with the rules that its owner has accepted; none where it says nothing.
@@ -57,8 +57,8 @@ impl Rules {
         let mut rules = self.accepted.among(&session.workspace_key(), rules);
         // Its runner knows the workspace by its path alone.
         rules.retain(|rule| rule.workspace.as_ref().is_none_or(|of| *of == session.workspace_path));
-        let says_nothing = rules.is_empty() && asks == Asks::default();
-        let Asks { kinds, tools, safe_commands } = asks;
+        let says_nothing = rules.is_empty() && asks == AdditionalApprovals::default();
+        let AdditionalApprovals { kinds, tools, safe_commands } = asks;
         (!says_nothing).then_some(ApprovalPolicy {
             require_for_kinds: kinds,
             require_for_tools: tools,

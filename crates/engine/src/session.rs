@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_eventlog::{Epoch, Line, LogError, Put};
+use ostler_eventlog::{BlobWrite, Epoch, LogError, LogLine};
 use ostler_types::{
     CallEvent, Conversation, Event, EventFor, Message, MessageEvent, MessageId, NewRecord, Record,
     SessionEvent, SessionId, State,
 };
 use tokio::time::Instant;
 
-use crate::engine::Shared;
-use crate::follow::Loss;
-use crate::hub::{Finished, Hub};
-use crate::wake::Woken;
+use crate::engine::EngineShared;
+use crate::follow::OwnershipLoss;
+use crate::hub::{FinishedStream, Hub};
+use crate::wake::WokenState;
 use crate::{catalogue, history};
 
 /// Records between two snapshots of the state.
@@ -23,11 +23,11 @@ const SNAPSHOT_EVERY: u64 = 500;
 const DESCRIBE_EVERY: Duration = Duration::from_secs(30);
 
 /// A session that is awake. Owned by its actor.
-pub(crate) struct Session {
+pub(crate) struct LoadedSession {
     pub(crate) id: SessionId,
     pub(crate) state: State,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineShared>,
     ownership: Ownership,
     /// What the model is shown of the conversation, once a turn has needed it.
     conversation: Option<Conversation>,
@@ -49,18 +49,18 @@ enum Ownership {
     /// Given up when the session came to rest; the next record claims it again.
     Released,
     /// Another owner has it, or may have it. Nothing is written any more.
-    Lost(Loss),
+    Lost(OwnershipLoss),
 }
 
-impl Session {
+impl LoadedSession {
     pub(crate) fn new(
-        woken: Woken,
+        woken: WokenState,
         epoch: Epoch,
         hub: Arc<Hub>,
-        shared: Arc<Shared>,
+        shared: Arc<EngineShared>,
         left_open: bool,
-    ) -> Session {
-        let Woken { state, snapshot_seq, chain } = woken;
+    ) -> LoadedSession {
+        let WokenState { state, snapshot_seq, chain } = woken;
         let (id, told) = (state.session.id, state.last_seq);
         // A log that goes on after its snapshot was not put to rest.
         let rested = !left_open && snapshot_seq == told;
@@ -70,7 +70,7 @@ impl Session {
         }
         let (ownership, conversation) = (Ownership::Held(epoch), None);
         let described = (if rested { told } else { 0 }, Instant::now());
-        Session {
+        LoadedSession {
             id,
             state,
             hub,
@@ -102,7 +102,7 @@ impl Session {
         let lines = appended.inspect_err(|error| self.lose_if_fenced(error))?;
         self.chain = lines.last().map(|line| line.chain().to_owned());
         let records = self.apply(&lines, records);
-        let finished: Vec<Finished> = records.iter().filter_map(finished).collect();
+        let finished: Vec<FinishedStream> = records.iter().filter_map(finished).collect();
         let approvals = self.state.own_approvals().cloned().collect();
         self.hub.publish(&lines, approvals, &finished);
         if records.iter().any(|record| matches!(record.event, Event::Session(SessionEvent::Completed { .. })))
@@ -151,7 +151,7 @@ impl Session {
                     self.ownership = Ownership::Held(claim.epoch);
                     return Ok(claim.epoch);
                 }
-                self.ownership = Ownership::Lost(Loss::Fenced);
+                self.ownership = Ownership::Lost(OwnershipLoss::Fenced);
                 // This actor cannot use the claim, and the next one makes its own.
                 _ = self.shared.log.release(self.id, claim.epoch, false).await;
                 Err(LogError::Fenced)
@@ -163,7 +163,8 @@ impl Session {
         if !matches!(error, LogError::Fenced | LogError::Lost) {
             return;
         }
-        let loss = if matches!(error, LogError::Lost) { Loss::Unknown } else { Loss::Fenced };
+        let loss =
+            if matches!(error, LogError::Lost) { OwnershipLoss::Unknown } else { OwnershipLoss::Fenced };
         tracing::warn!(id = %self.id, %error, "the session is lost to another owner");
         self.ownership = Ownership::Lost(loss);
     }
@@ -174,7 +175,7 @@ impl Session {
     }
 
     /// How the session was lost, if it was.
-    pub(crate) fn loss(&self) -> Option<Loss> {
+    pub(crate) fn loss(&self) -> Option<OwnershipLoss> {
         match self.ownership {
             Ownership::Lost(loss) => Some(loss),
             Ownership::Held(_) | Ownership::Released => None,
@@ -192,7 +193,7 @@ impl Session {
     /// Keeps a file beside the log, in place of one of the same name.
     pub(crate) async fn put_file(&mut self, name: String, content: Vec<u8>) -> Result<(), LogError> {
         let epoch = self.own().await?;
-        let put = self.shared.log.put_blob(self.id, name, content.into(), Put::Owned(epoch)).await;
+        let put = self.shared.log.put_blob(self.id, name, content.into(), BlobWrite::Owned(epoch)).await;
         put.inspect_err(|error| self.lose_if_fenced(error))
     }
 
@@ -230,9 +231,9 @@ impl Session {
         self.conversation = None;
     }
 
-    fn apply(&mut self, lines: &[Line], new: Vec<NewRecord>) -> Vec<Record> {
+    fn apply(&mut self, lines: &[LogLine], new: Vec<NewRecord>) -> Vec<Record> {
         let session_id = self.id;
-        let place = |(line, new): (&Line, NewRecord)| {
+        let place = |(line, new): (&LogLine, NewRecord)| {
             let NewRecord { ts, turn_id, event } = new;
             Record { seq: line.seq, ts, session_id, turn_id, event }
         };
@@ -267,12 +268,12 @@ impl Session {
 }
 
 /// Which streaming text a record makes superfluous.
-fn finished(record: &Record) -> Option<Finished> {
+fn finished(record: &Record) -> Option<FinishedStream> {
     if let Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) = &record.event {
-        return Some(Finished::Message(message.id));
+        return Some(FinishedStream::Message(message.id));
     }
     if let Event::Call(CallEvent::Completed { tool_call, .. }) = &record.event {
-        return Some(Finished::Call(tool_call.id.clone()));
+        return Some(FinishedStream::Call(tool_call.id.clone()));
     }
-    record.event.name().ends_turn().then_some(Finished::Turn)
+    record.event.name().ends_turn().then_some(FinishedStream::Turn)
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use ostler_types::{Message, MessageId, Session, SessionId, State, TurnId};
 
-use crate::actor::Input;
+use crate::actor::ActorInput;
 use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// A message that was sent under an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Submitted {
+pub struct SubmittedMessage {
     /// The message.
     pub message_id: MessageId,
     /// The turn that answers it, unless none was asked for.
@@ -22,13 +22,13 @@ pub struct Submitted {
     pub is_running: bool,
 }
 
-impl Submitted {
+impl SubmittedMessage {
     /// What the state says of the newest message with this key.
-    pub(crate) fn of(state: &State, key: &str) -> Option<Submitted> {
+    pub(crate) fn of(state: &State, key: &str) -> Option<SubmittedMessage> {
         let (_, message_id, turn_id) = state.keys.iter().rev().find(|(known, ..)| known == key)?;
         let is_queued = state.queue.iter().any(|queued| queued.message.id == *message_id);
         let running = state.turn.as_ref().map(|turn| turn.id);
-        Some(Submitted {
+        Some(SubmittedMessage {
             message_id: *message_id,
             turn_id: *turn_id,
             is_queued,
@@ -40,12 +40,12 @@ impl Submitted {
 impl Engine {
     /// The conversation as the model is shown it, in order.
     pub async fn context(&self, id: SessionId) -> Result<Vec<Arc<Message>>, EngineError> {
-        self.ask(id, |reply| Input::Context { reply }).await?
+        self.ask(id, |reply| ActorInput::Context { reply }).await?
     }
 
     /// What became of the message that was sent under a key, if it is among the newest.
-    pub async fn submitted(&self, id: SessionId, key: &str) -> Result<Option<Submitted>, EngineError> {
-        self.ask(id, |reply| Input::Submitted { key: key.to_owned(), reply }).await
+    pub async fn submitted(&self, id: SessionId, key: &str) -> Result<Option<SubmittedMessage>, EngineError> {
+        self.ask(id, |reply| ActorInput::Submitted { key: key.to_owned(), reply }).await
     }
 
     /// The session that an agent knows by an id of its own, the newest of them.

@@ -7,12 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ostler_eventlog::{Line, Log};
+use ostler_eventlog::{Log, LogLine};
 use ostler_types::SessionId;
 
 use crate::error::EngineError;
-use crate::hub::{Hub, Standing};
-use crate::queue::{Item, Next, Queue};
+use crate::hub::{Hub, SubscriptionStart};
+use crate::queue::{Dequeued, SubscriberQueue, SubscriptionItem};
 use crate::record_line::RecordLine;
 
 /// Bytes read from the log at a time.
@@ -23,15 +23,15 @@ pub struct Subscription {
     session_id: SessionId,
     log: Arc<dyn Log>,
     hub: Arc<Hub>,
-    queue: Arc<Queue>,
+    queue: Arc<SubscriberQueue>,
     /// The newest record that was given out.
     seen: u64,
     /// Records up to here come from the log.
     until: u64,
     /// Read from the log, not given out yet; then the text that streams.
-    page: VecDeque<Item>,
+    page: VecDeque<SubscriptionItem>,
     /// To be given out once the log has been read.
-    standing: Vec<Item>,
+    standing: Vec<SubscriptionItem>,
     closed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Subscription {
         log: Arc<dyn Log>,
         hub: Arc<Hub>,
         after: u64,
-        queue: Arc<Queue>,
+        queue: Arc<SubscriberQueue>,
     ) -> Subscription {
         let standing = hub.subscribe(&queue);
         let mut subscription = Subscription {
@@ -60,7 +60,7 @@ impl Subscription {
     }
 
     /// The next thing to show; `None` when the session has gone. `Err` when the log cannot be read.
-    pub async fn next(&mut self) -> Result<Option<Item>, EngineError> {
+    pub async fn next(&mut self) -> Result<Option<SubscriptionItem>, EngineError> {
         loop {
             if let Some(item) = self.ready().await? {
                 return Ok(Some(item));
@@ -73,7 +73,7 @@ impl Subscription {
     }
 
     /// What can be shown without waiting for something to happen.
-    pub async fn ready(&mut self) -> Result<Option<Item>, EngineError> {
+    pub async fn ready(&mut self) -> Result<Option<SubscriptionItem>, EngineError> {
         loop {
             if let Some(item) = self.page.pop_front() {
                 return Ok(Some(self.give(item)));
@@ -87,15 +87,17 @@ impl Subscription {
                 continue;
             }
             match self.queue.try_next() {
-                Some(Next::Item(Item::Record(line))) if line.seq <= self.seen => {}
+                Some(Dequeued::Item(SubscriptionItem::Record(line))) if line.seq <= self.seen => {}
                 // A record that does not follow directly would be a gap; the log has what is missing.
-                Some(Next::Item(Item::Record(line))) if line.seq > self.seen + 1 => self.until = line.seq,
-                Some(Next::Item(item)) => return Ok(Some(self.give(item))),
-                Some(Next::Overflowed) => {
+                Some(Dequeued::Item(SubscriptionItem::Record(line))) if line.seq > self.seen + 1 => {
+                    self.until = line.seq
+                }
+                Some(Dequeued::Item(item)) => return Ok(Some(self.give(item))),
+                Some(Dequeued::Overflowed) => {
                     let standing = self.hub.catch_up(&self.queue);
                     self.stand(standing);
                 }
-                Some(Next::Closed) => {
+                Some(Dequeued::Closed) => {
                     self.closed = true;
                     return Ok(None);
                 }
@@ -119,29 +121,33 @@ impl Subscription {
         self.closed && self.is_live() && self.standing.is_empty()
     }
 
-    fn stand(&mut self, standing: Standing) {
+    fn stand(&mut self, standing: SubscriptionStart) {
         self.until = self.until.max(standing.last_seq);
         let deltas = standing.deltas.into_iter().filter(|_| self.queue.takes_deltas());
-        self.standing = deltas.map(Item::Delta).collect();
+        self.standing = deltas.map(SubscriptionItem::Delta).collect();
         self.closed = standing.closed;
     }
 
-    fn give(&mut self, item: Item) -> Item {
-        if let Item::Record(line) = &item {
+    fn give(&mut self, item: SubscriptionItem) -> SubscriptionItem {
+        if let SubscriptionItem::Record(line) = &item {
             self.seen = line.seq;
         }
         item
     }
 
     async fn read_page(&mut self) -> Result<(), EngineError> {
-        let lines: Vec<Line> = self.log.read(self.session_id, self.seen + 1, PAGE_BYTES).await?;
+        let lines: Vec<LogLine> = self.log.read(self.session_id, self.seen + 1, PAGE_BYTES).await?;
         if lines.is_empty() {
             // What was published is on disk; a log that does not have it has been removed.
             return Err(EngineError::NotFound);
         }
         let until = self.until;
         self.page.extend(
-            lines.into_iter().filter(|line| line.seq <= until).map(RecordLine::read).map(Item::Record),
+            lines
+                .into_iter()
+                .filter(|line| line.seq <= until)
+                .map(RecordLine::read)
+                .map(SubscriptionItem::Record),
         );
         Ok(())
     }

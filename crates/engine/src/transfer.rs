@@ -1,7 +1,7 @@
 //! Sessions that leave and sessions that arrive: reading a log for an export, and making a session of records that
 //! were written elsewhere. What they look like in a file is left to the recorder.
 
-use ostler_eventlog::{Line, Put};
+use ostler_eventlog::{BlobWrite, LogLine};
 use ostler_types::{Event, NewRecord, Refusal, Session, SessionEvent, SessionId};
 
 use crate::engine::Engine;
@@ -16,7 +16,7 @@ impl Engine {
         id: SessionId,
         from: u64,
         max_bytes: usize,
-    ) -> Result<Vec<Line>, EngineError> {
+    ) -> Result<Vec<LogLine>, EngineError> {
         Ok(self.shared.log.read(id, from, max_bytes).await?)
     }
 
@@ -61,7 +61,7 @@ impl Engine {
 
     /// Keeps a file that an imported session's records refer to.
     pub async fn import_file(&self, id: SessionId, name: &str, content: Vec<u8>) -> Result<(), EngineError> {
-        Ok(self.shared.log.put_blob(id, name.to_owned(), content.into(), Put::New).await?)
+        Ok(self.shared.log.put_blob(id, name.to_owned(), content.into(), BlobWrite::New).await?)
     }
 
     /// The session that the records describe, if there is room for it here.

@@ -10,12 +10,12 @@ use ostler_documents::{Document, DocumentError, Documents};
 const LIMIT: usize = 10_000;
 
 /// The workspaces that are trusted. While the document cannot be read, none is.
-pub(crate) struct Trust(Document<BTreeSet<String>>);
+pub(crate) struct TrustStore(Document<BTreeSet<String>>);
 
-impl Trust {
+impl TrustStore {
     /// Reads what was remembered.
-    pub(crate) async fn load(documents: &Arc<dyn Documents>) -> Trust {
-        Trust(Document::load(Arc::clone(documents), "trust.json", "nothing is trusted").await)
+    pub(crate) async fn load(documents: &Arc<dyn Documents>) -> TrustStore {
+        TrustStore(Document::load(Arc::clone(documents), "trust.json", "nothing is trusted").await)
     }
 
     /// Whether this workspace, by its path, is trusted.
@@ -52,24 +52,24 @@ mod tests {
 
     use ostler_documents::{Documents, FileDocuments};
 
-    use super::Trust;
+    use super::TrustStore;
 
     #[tokio::test]
     async fn trust_is_kept_taken_back_and_never_guessed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("trust.json");
         let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
-        let trust = Trust::load(&documents).await;
+        let trust = TrustStore::load(&documents).await;
         assert!(!trust.is_trusted("/w"));
         trust.set("/w", true).await.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[\n  \"/w\"\n]");
-        let loaded = Trust::load(&documents).await;
+        let loaded = TrustStore::load(&documents).await;
         assert!(loaded.is_trusted("/w"));
         assert!(!loaded.is_trusted("/w/inner"), "a folder in it is another workspace");
         trust.set("/w", false).await.unwrap();
-        assert!(!Trust::load(&documents).await.is_trusted("/w"));
+        assert!(!TrustStore::load(&documents).await.is_trusted("/w"));
         std::fs::write(&path, "{").unwrap();
-        let broken = Trust::load(&documents).await;
+        let broken = TrustStore::load(&documents).await;
         assert!(!broken.is_trusted("/w"));
         assert!(broken.set("/w", true).await.is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"{", "what cannot be read is not written over");

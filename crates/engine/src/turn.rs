@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext, TurnLink, TurnRequest};
+use ostler_agent::{Agent, CompletedTurn, FailedTurn, ReportError, TurnContext, TurnLink, TurnRequest};
 use ostler_eventlog::Epoch;
 use ostler_recorder::RawWriter;
 use ostler_types::{
-    Accepted, CallStatus, Command, Delta, Facts, Failure, OpenTurn, Refusal, Report, ToolCall, ToolCallId,
-    TurnId,
+    Accepted, CallStatus, Command, DecisionFacts, Delta, Failure, OpenTurn, Refusal, ToolCall, ToolCallId,
+    TurnId, TurnReport,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::actor::{Actor, Input};
-use crate::engine::Shared;
+use crate::actor::{Actor, ActorInput};
+use crate::engine::EngineShared;
 use crate::hub::Hub;
 use crate::masked::MaskedStreams;
 
@@ -29,20 +29,20 @@ const DRAFT_BYTES: usize = 8 * 1024;
 /// How long an agent has to return after it was told that its turn is over.
 const GRACE: Duration = Duration::from_secs(5);
 
-type Reply = oneshot::Sender<Result<Accepted, ReportError>>;
+type ReportReply = oneshot::Sender<Result<Accepted, ReportError>>;
 
 /// An agent at work on a turn.
-pub(crate) struct Running {
+pub(crate) struct RunningTurn {
     pub(crate) turn_id: TurnId,
     canceled: CancellationToken,
     requests: mpsc::Receiver<TurnRequest>,
-    task: JoinHandle<Result<Completed, Failed>>,
+    task: JoinHandle<Result<CompletedTurn, FailedTurn>>,
     /// When an agent that was told to stop is dropped.
     deadline: Option<Instant>,
     /// Tells the agent how many tokens the sessions have spent that it has started.
     children_tokens: Arc<AtomicU64>,
     /// Agents that wait for an approval.
-    waiters: HashMap<ToolCallId, Reply>,
+    waiters: HashMap<ToolCallId, ReportReply>,
     /// Calls that the policy let through unasked and that have not started.
     let_through: HashMap<ToolCallId, ToolCall>,
     /// Takes the traffic with providers for as long as the agent works.
@@ -50,9 +50,9 @@ pub(crate) struct Running {
 }
 
 /// How an agent returned.
-pub(crate) struct Returned {
+pub(crate) struct AgentReturn {
     pub(crate) turn_id: TurnId,
-    result: Result<Completed, Failed>,
+    result: Result<CompletedTurn, FailedTurn>,
 }
 
 impl Actor {
@@ -120,7 +120,8 @@ impl Actor {
             let context = TurnContext::new(session, Arc::new(open), history, canceled, clock, link);
             context.trusted(trusted).charged(Arc::new(AtomicU64::new(spent)))
         };
-        self.running = Some(Running::start(agent, open, context, hub, (shared, self.session.epoch()), raw));
+        self.running =
+            Some(RunningTurn::start(agent, open, context, hub, (shared, self.session.epoch()), raw));
     }
 
     /// Keeps the traffic with providers. That it cannot be kept is no reason not to work.
@@ -132,8 +133,8 @@ impl Actor {
 
     async fn fail_to_start(&mut self, turn_id: TurnId, error: Failure) {
         let reason = error.code.clone();
-        let report = Report::Failed { error, reason };
-        self.record_or_keep(Command::Report { turn_id, report }, Facts::default()).await;
+        let report = TurnReport::Failed { error, reason };
+        self.record_or_keep(Command::Report { turn_id, report }, DecisionFacts::default()).await;
     }
 
     /// Whether this session's agent can pick up a turn that waited.
@@ -143,15 +144,15 @@ impl Actor {
     }
 }
 
-impl Running {
+impl RunningTurn {
     fn start(
         agent: Arc<dyn Agent>,
         open: OpenTurn,
         context: impl FnOnce(OpenTurn, CancellationToken, TurnLink) -> TurnContext,
         hub: Arc<Hub>,
-        (shared, epoch): (Arc<Shared>, Option<Epoch>),
+        (shared, epoch): (Arc<EngineShared>, Option<Epoch>),
         raw: Option<RawWriter>,
-    ) -> Running {
+    ) -> RunningTurn {
         let (turn_id, canceled) = (open.id, CancellationToken::new());
         let (sender, requests) = mpsc::channel(REPORTS);
         let sink = raw.as_ref().map(RawWriter::sink);
@@ -165,21 +166,31 @@ impl Running {
         let children_tokens = context.children_tokens.clone();
         let task = tokio::spawn(async move { agent.run_turn(context).await });
         let (deadline, waiters, let_through) = (None, HashMap::new(), HashMap::new());
-        Running { turn_id, canceled, requests, task, deadline, children_tokens, waiters, let_through, raw }
+        RunningTurn {
+            turn_id,
+            canceled,
+            requests,
+            task,
+            deadline,
+            children_tokens,
+            waiters,
+            let_through,
+            raw,
+        }
     }
 
     /// What the agent has to say next; for ever silent when there is none.
-    pub(crate) async fn next(running: &mut Option<Running>) -> Input {
+    pub(crate) async fn next(running: &mut Option<RunningTurn>) -> ActorInput {
         let Some(running) = running else { return std::future::pending().await };
         let turn_id = running.turn_id;
         loop {
             let patience = running.deadline.unwrap_or_else(|| Instant::now() + GRACE);
             tokio::select! {
                 biased;
-                Some(request) = running.requests.recv() => return Input::Turn { turn_id, request: Box::new(request) },
+                Some(request) = running.requests.recv() => return ActorInput::Turn { turn_id, request: Box::new(request) },
                 joined = &mut running.task => {
                     let result = joined.unwrap_or_else(|error| Err(panicked(&error)));
-                    return Input::Returned(Returned { turn_id, result });
+                    return ActorInput::Returned(AgentReturn { turn_id, result });
                 }
                 () = tokio::time::sleep_until(patience), if running.deadline.is_some() => {
                     running.deadline = None;
@@ -190,7 +201,7 @@ impl Running {
     }
 
     /// Lets the agent wait until somebody answers.
-    pub(crate) fn wait_for(&mut self, id: ToolCallId, reply: Reply) {
+    pub(crate) fn wait_for(&mut self, id: ToolCallId, reply: ReportReply) {
         self.waiters.insert(id, reply);
     }
 
@@ -266,7 +277,7 @@ impl Running {
 }
 
 /// An agent whose actor is gone has nobody to report to.
-impl Drop for Running {
+impl Drop for RunningTurn {
     fn drop(&mut self) {
         self.canceled.cancel();
         self.task.abort();
@@ -277,14 +288,14 @@ impl Drop for Running {
     }
 }
 
-impl Returned {
+impl AgentReturn {
     /// The report that ends the turn.
     pub(crate) fn into_command(self) -> Command {
         let report = match self.result {
-            Ok(Completed { stop_reason, verified, verification }) => {
-                Report::Completed { stop_reason, verified, verification }
+            Ok(CompletedTurn { stop_reason, verified, verification }) => {
+                TurnReport::Completed { stop_reason, verified, verification }
             }
-            Err(Failed { error, reason }) => Report::Failed { error, reason },
+            Err(FailedTurn { error, reason }) => TurnReport::Failed { error, reason },
         };
         Command::Report { turn_id: self.turn_id, report }
     }
@@ -297,13 +308,13 @@ impl Returned {
             message: format!("the agent ended its turn too early: {refusal}"),
             hint: Some("this is a fault of the agent; retry the turn".to_owned()),
         };
-        let report = Report::Failed { error, reason: "agent_error".to_owned() };
+        let report = TurnReport::Failed { error, reason: "agent_error".to_owned() };
         Command::Report { turn_id: *turn_id, report }
     }
 }
 
 /// Shows a delta to those who look at this session or at all, and keeps it in a draft now and then.
-fn show(hub: &Hub, shared: &Shared, (turn_id, epoch): (TurnId, Option<Epoch>), delta: Delta) {
+fn show(hub: &Hub, shared: &EngineShared, (turn_id, epoch): (TurnId, Option<Epoch>), delta: Delta) {
     let Some(line) = hub.delta(turn_id, delta) else { return };
     shared.deltas.publish(&line);
     if let (Some(epoch), Some((turn_id, deltas))) = (epoch, hub.unsaved(DRAFT_BYTES)) {
@@ -339,10 +350,10 @@ fn unreadable(why: &str) -> Failure {
     }
 }
 
-fn panicked(error: &tokio::task::JoinError) -> Failed {
+fn panicked(error: &tokio::task::JoinError) -> FailedTurn {
     let message = format!("the agent stopped working: {error}");
     let hint = Some("this is a fault in the agent; retry the turn".to_owned());
-    Failed {
+    FailedTurn {
         error: Failure { code: "agent_panicked".to_owned(), message, hint },
         reason: "agent_panicked".to_owned(),
     }

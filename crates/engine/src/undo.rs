@@ -5,7 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_runner::{CheckpointError, CheckpointId, HoldFor, NotRestored, Restored, TurnSpan, UndoTurns};
+use ostler_runner::{
+    CheckpointError, CheckpointId, HoldPurpose, TurnSpan, UndoOutcome, UndoTurns, UnrestoredFile,
+};
 use ostler_types::{
     Command, Delivery, Message, MessageId, Part, Refusal, RefusalCode, Role, SessionId, SessionStatus,
     SessionView, SubmitMessage, TurnId,
@@ -21,7 +23,7 @@ const NOT_COVERED: &str = "Files that git ignores are in no checkpoint: they are
 
 /// How an undo is to be done.
 #[derive(Debug, Clone, Copy)]
-pub struct Undo {
+pub struct UndoRequest {
     /// The turn before which the workspace is to stand.
     pub turn_id: TurnId,
     /// Only say what would be done.
@@ -32,7 +34,7 @@ pub struct Undo {
 
 /// What an undo did, or would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoReport {
     /// Files that have their old content again.
     pub restored: Vec<String>,
     /// Files that are there again.
@@ -50,13 +52,18 @@ pub struct Undone {
 impl Engine {
     /// Brings the session's workspace back to how it was before a turn, as far as turns changed it. No turn
     /// changes the workspace meanwhile, of whichever session.
-    pub async fn undo(&self, id: SessionId, undo: Undo, by: String) -> Result<Undone, EngineError> {
+    pub async fn undo(
+        &self,
+        id: SessionId,
+        undo: UndoRequest,
+        by: String,
+    ) -> Result<UndoReport, EngineError> {
         let view = self.view(id).await?;
         refuse_if_running(&view)?;
         let runner = Arc::clone(self.shared.runner_of(&view.session)?);
         let checkpoints = runner.checkpoints().ok_or_else(no_checkpoints)?;
         let workspace = view.session.workspace_path.clone();
-        let holding = checkpoints.hold(workspace.clone(), HoldFor::Undoing);
+        let holding = checkpoints.hold(workspace.clone(), HoldPurpose::Undoing);
         let hold = match tokio::time::timeout(PATIENCE, holding).await {
             Ok(hold) => Some(hold),
             Err(_) if undo.preview => None,
@@ -65,9 +72,9 @@ impl Engine {
         // A turn that was stopped has said how it left the workspace by now.
         let view = self.view(id).await?;
         refuse_if_running(&view)?;
-        let chain = Chain::of(&view, undo.turn_id)?;
+        let chain = UndoChain::of(&view, undo.turn_id)?;
         let note = chain.note();
-        let Undo { preview, force, .. } = undo;
+        let UndoRequest { preview, force, .. } = undo;
         let turns = UndoTurns { workspace, turns: chain.turns, preview, force };
         // The hold goes along: the caller may be gone before the work is done.
         let work = tokio::spawn(async move {
@@ -79,7 +86,7 @@ impl Engine {
         });
         let restored = work.await.map_err(|error| failed(&error.to_string()))?;
         let restored = restored.map_err(|error| failed(&error.to_string()))?;
-        let mut undone = Undone::new(restored, note);
+        let mut undone = UndoReport::new(restored, note);
         let is_closed = view.session.status == SessionStatus::Completed;
         if !undo.preview && undone.changes() > 0 && !is_closed {
             // What is done is done, whether or not the model can be told.
@@ -96,7 +103,7 @@ impl Engine {
         &self,
         id: SessionId,
         turn: TurnId,
-        undone: &Undone,
+        undone: &UndoReport,
         by: String,
     ) -> Result<(), EngineError> {
         let (clock, named) = (self.clock(), undone.named());
@@ -122,14 +129,14 @@ impl Engine {
 }
 
 /// The turns that are taken back, the newest first.
-struct Chain {
+struct UndoChain {
     turns: Vec<TurnSpan>,
     /// Those that changed the workspace without a checkpoint, and why there is none.
     unknown: Vec<(TurnId, String)>,
 }
 
-impl Chain {
-    fn of(view: &SessionView, turn_id: TurnId) -> Result<Chain, Refusal> {
+impl UndoChain {
+    fn of(view: &SessionView, turn_id: TurnId) -> Result<UndoChain, Refusal> {
         let from = view.turns.iter().position(|turn| turn.id == turn_id).ok_or_else(|| {
             let message = format!("turn {turn_id} is not among the newest of this session");
             Refusal::not_found("turn_not_found", message)
@@ -146,7 +153,7 @@ impl Chain {
             }
         }
         match (turns.is_empty(), unknown.first()) {
-            (false, _) => Ok(Chain { turns, unknown }),
+            (false, _) => Ok(UndoChain { turns, unknown }),
             (true, Some((turn, why))) => {
                 let message = format!("turn {turn} was not captured, so it cannot be undone: {why}");
                 Err(Refusal::conflict("not_captured", message))
@@ -166,10 +173,10 @@ impl Chain {
     }
 }
 
-impl Undone {
-    fn new(restored: Restored, note: String) -> Undone {
-        let told = |it: NotRestored| (it.path, it.why);
-        Undone {
+impl UndoReport {
+    fn new(restored: UndoOutcome, note: String) -> UndoReport {
+        let told = |it: UnrestoredFile| (it.path, it.why);
+        UndoReport {
             restored: restored.restored,
             recreated: restored.recreated,
             deleted: restored.deleted,

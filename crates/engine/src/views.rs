@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ostler_eventlog::{Log, LogError};
-use ostler_recorder::{Folder, Pace, Recorder, Source, SourceError, log_folder};
+use ostler_recorder::{RecordSource, RecordSourceError, Recorder, ViewFolder, WriteDelay, log_folder};
 use ostler_types::{Event, Record, Session, SessionEvent, SessionId, TurnEvent};
 use tokio::runtime::Handle;
 
@@ -79,7 +79,7 @@ impl ViewFiles {
                 ) | Event::Session(SessionEvent::Completed { .. } | SessionEvent::Updated { .. })
             )
         };
-        let pace = if records.iter().any(settles) { Pace::AfterTurn } else { Pace::DuringTurn };
+        let pace = if records.iter().any(settles) { WriteDelay::AfterTurn } else { WriteDelay::DuringTurn };
         if let Some(recorder) = &self.recorder {
             recorder.note(id, pace);
         }
@@ -147,15 +147,15 @@ struct LogSource {
     log: Arc<dyn Log>,
     sessions: SessionFolders,
     runtime: Handle,
-    folders: Mutex<HashMap<SessionId, Folder>>,
+    folders: Mutex<HashMap<SessionId, ViewFolder>>,
 }
 
 impl LogSource {
-    fn place(&self, session: &Session) -> Folder {
+    fn place(&self, session: &Session) -> ViewFolder {
         let dir = self.sessions.of(session.id);
         let folder = match session.log_root {
-            Some(_) => Folder::Made(log_folder(session, &dir)),
-            None => Folder::Existing(dir),
+            Some(_) => ViewFolder::Made(log_folder(session, &dir)),
+            None => ViewFolder::Existing(dir),
         };
         let mut folders = self.folders();
         if folders.len() >= FOLDERS {
@@ -166,22 +166,22 @@ impl LogSource {
         folder
     }
 
-    fn folders(&self) -> MutexGuard<'_, HashMap<SessionId, Folder>> {
+    fn folders(&self) -> MutexGuard<'_, HashMap<SessionId, ViewFolder>> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Source for LogSource {
-    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError> {
+impl RecordSource for LogSource {
+    fn last_seq(&self, session: SessionId) -> Result<u64, RecordSourceError> {
         Ok(self.runtime.block_on(self.log.last_seq(session))?)
     }
 
-    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError> {
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, RecordSourceError> {
         let lines = self.runtime.block_on(self.log.read(session, from, history::PAGE_BYTES))?;
-        lines.iter().map(|line| line.record().map_err(SourceError::from)).collect()
+        lines.iter().map(|line| line.record().map_err(RecordSourceError::from)).collect()
     }
 
-    fn folder(&self, session: SessionId) -> Result<Folder, SourceError> {
+    fn folder(&self, session: SessionId) -> Result<ViewFolder, RecordSourceError> {
         if let Some(folder) = self.folders().get(&session) {
             return Ok(folder.clone());
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use ostler_eventlog::{Log, LogError};
 use ostler_types::{Delta, DeltaKind, Message, MessageId, OpenTurn, SessionId, State, splice};
 
-use crate::engine::Shared;
+use crate::engine::EngineShared;
 use crate::history;
 use crate::hub::partial_message;
 
 /// A session's state as it was read.
-pub(crate) struct Woken {
+pub(crate) struct WokenState {
     pub(crate) state: State,
     /// Up to which record the snapshot on disk goes; 0 when there is none.
     pub(crate) snapshot_seq: u64,
@@ -23,7 +23,7 @@ const NOT_KNOWN: &str =
     "it is not the record that the snapshot knows: records before it were lost or replaced";
 
 /// The fold of a session's log, from its snapshot where there is one to be trusted.
-pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<Woken, LogError> {
+pub(crate) async fn read_state(shared: &Arc<EngineShared>, id: SessionId) -> Result<WokenState, LogError> {
     // Asked before the log is read: the log of a session that is awake may grow meanwhile, and the index with it.
     let indexed = shared.index.position(id).await.unwrap_or_default();
     match read(&*shared.log, id).await {
@@ -36,7 +36,7 @@ pub(crate) async fn read_state(shared: &Arc<Shared>, id: SessionId) -> Result<Wo
 }
 
 /// The same by the log alone.
-pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<Woken, LogError> {
+pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<WokenState, LogError> {
     // Before the end of the log is looked at, for the same reason.
     let snapshot = log.snapshot(id).await?.and_then(|content| ostler_recorder::decode_snapshot(&content));
     let snapshot = snapshot.filter(|snapshot| snapshot.state.session.id == id);
@@ -67,7 +67,7 @@ pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<Woken, LogError
         begun.ok_or_else(|| unreadable("the log does not begin with session_created"))
     })
     .await?;
-    state.map(|state| Woken { state, snapshot_seq, chain }).ok_or(LogError::NotFound)
+    state.map(|state| WokenState { state, snapshot_seq, chain }).ok_or(LogError::NotFound)
 }
 
 /// The end of a log is gone. A view is written after the records that it knows are on disk, so one that is ahead of the
@@ -80,7 +80,11 @@ fn cut_short(id: SessionId, last_seq: u64, known: u64) -> LogError {
 
 /// What the model had written of its message when the daemon died, as far as a draft kept it. A
 /// message that was recorded may still have its draft; it is not taken for another one.
-pub(crate) async fn read_partial(shared: &Arc<Shared>, id: SessionId, turn: &OpenTurn) -> Option<Message> {
+pub(crate) async fn read_partial(
+    shared: &Arc<EngineShared>,
+    id: SessionId,
+    turn: &OpenTurn,
+) -> Option<Message> {
     let drafts = match shared.log.drafts(id).await {
         Ok(drafts) => drafts,
         Err(error) => {

@@ -14,29 +14,29 @@ use ostler_types::SessionId;
 
 use crate::layout::{MAX_DEPTH, blob_components};
 use crate::log::{Blob, BlobEntry, LogError};
-use crate::shared::{Shared, disk_error};
+use crate::shared::{FileLogShared, disk_error};
 
 /// Tells apart the writes that are going on.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// Whether a file may replace another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replace {
+pub(crate) enum Overwrite {
     Yes,
     No,
 }
 
 /// Writes a file, whole or not at all.
 pub(crate) fn put(
-    shared: &Shared,
+    shared: &FileLogShared,
     session: SessionId,
     name: &str,
     content: &[u8],
-    replace: Replace,
+    replace: Overwrite,
 ) -> Result<(), LogError> {
     let (folder, file_name) = folder_for(shared, session, name)?;
     let target = folder.join(&file_name);
-    if replace == Replace::No && target.symlink_metadata().is_ok() {
+    if replace == Overwrite::No && target.symlink_metadata().is_ok() {
         return Err(LogError::Exists);
     }
     let part = part_in(&folder);
@@ -46,8 +46,8 @@ pub(crate) fn put(
         shared.disk.write_at(&file, content, 0)?;
         shared.disk.sync_data(&file)?;
         match replace {
-            Replace::Yes => shared.disk.rename(&part, &target)?,
-            Replace::No => name_new(shared, &part, &target)?,
+            Overwrite::Yes => shared.disk.rename(&part, &target)?,
+            Overwrite::No => name_new(shared, &part, &target)?,
         }
         shared.disk.sync_dir(&folder)
     })();
@@ -62,7 +62,7 @@ pub(crate) fn put(
 }
 
 /// Gives a part its own name, unless something has that name.
-fn name_new(shared: &Shared, part: &Path, target: &Path) -> io::Result<()> {
+fn name_new(shared: &FileLogShared, part: &Path, target: &Path) -> io::Result<()> {
     match shared.disk.link(part, target) {
         Ok(()) => {
             // It has its name now; a part that stays is asked for by nobody.
@@ -76,7 +76,11 @@ fn name_new(shared: &Shared, part: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Replaces the snapshot beside a log. It is not synced: a snapshot that a power failure damages is not used.
-pub(crate) fn put_snapshot(shared: &Shared, session: SessionId, content: &[u8]) -> Result<(), LogError> {
+pub(crate) fn put_snapshot(
+    shared: &FileLogShared,
+    session: SessionId,
+    content: &[u8],
+) -> Result<(), LogError> {
     let part = part_in(&shared.layout.session(session));
     let written = (|| {
         let file = shared.disk.open(&part)?;
@@ -91,7 +95,11 @@ pub(crate) fn put_snapshot(shared: &Shared, session: SessionId, content: &[u8]) 
 }
 
 /// The snapshot beside a log. One that is larger than `limit` was not written by this program.
-pub(crate) fn snapshot(shared: &Shared, session: SessionId, limit: u64) -> Result<Option<Bytes>, LogError> {
+pub(crate) fn snapshot(
+    shared: &FileLogShared,
+    session: SessionId,
+    limit: u64,
+) -> Result<Option<Bytes>, LogError> {
     let path = shared.layout.snapshot(session);
     let read = plain_file(&path).and_then(|found| match found {
         Some(metadata) if metadata.len() <= limit => std::fs::read(&path).map(Some),
@@ -106,7 +114,12 @@ pub(crate) fn snapshot(shared: &Shared, session: SessionId, limit: u64) -> Resul
 
 /// Gives a file a second name beside another session's log. Files beside logs are never changed, so both may
 /// have the same one; where they cannot, it is copied.
-pub(crate) fn share(shared: &Shared, from: SessionId, to: SessionId, name: &str) -> Result<(), LogError> {
+pub(crate) fn share(
+    shared: &FileLogShared,
+    from: SessionId,
+    to: SessionId,
+    name: &str,
+) -> Result<(), LogError> {
     let (folder, file_name) = folder_for(shared, to, name)?;
     let components = blob_components(name).ok_or_else(|| bad_name(name))?;
     let source = shared.layout.session(from).join(components.join("/"));
@@ -116,13 +129,13 @@ pub(crate) fn share(shared: &Shared, from: SessionId, to: SessionId, name: &str)
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LogError::NotFound),
         Err(_) => {
             let content = std::fs::read(&source).map_err(|error| failed(&error))?;
-            put(shared, to, name, &content, Replace::Yes)
+            put(shared, to, name, &content, Overwrite::Yes)
         }
     }
 }
 
 /// Makes the folders in which a file beside a log is to lie, and tells its own name in them.
-fn folder_for(shared: &Shared, session: SessionId, name: &str) -> Result<(PathBuf, String), LogError> {
+fn folder_for(shared: &FileLogShared, session: SessionId, name: &str) -> Result<(PathBuf, String), LogError> {
     let components = blob_components(name).ok_or_else(|| bad_name(name))?;
     if !shared.layout.log(session).exists() {
         return Err(LogError::NotFound);
@@ -153,7 +166,11 @@ fn failed(error: &io::Error) -> LogError {
 }
 
 /// Opens a file.
-pub(crate) fn open(shared: &Shared, session: SessionId, name: &str) -> Result<Arc<dyn Blob>, LogError> {
+pub(crate) fn open(
+    shared: &FileLogShared,
+    session: SessionId,
+    name: &str,
+) -> Result<Arc<dyn Blob>, LogError> {
     let components = blob_components(name).ok_or_else(|| bad_name(name))?;
     let path = shared.layout.session(session).join(components.join("/"));
     let opened = plain_file(&path).and_then(|found| match found {
@@ -170,7 +187,7 @@ pub(crate) fn open(shared: &Shared, session: SessionId, name: &str) -> Result<Ar
 
 /// The files in a folder and below it, in the order of their names.
 pub(crate) fn list(
-    shared: &Shared,
+    shared: &FileLogShared,
     session: SessionId,
     folder: &str,
     limit: usize,

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use ostler_types::SessionId;
 
 use crate::disk::DiskFile;
-use crate::heads::Head;
+use crate::heads::LogHead;
 use crate::log::LogError;
 use crate::seek::survey_all;
-use crate::shared::{Shared, disk_error};
+use crate::shared::{FileLogShared, disk_error};
 use crate::walk::LogFile;
 
 /// How much of a log is copied at once.
@@ -18,7 +18,7 @@ const COPY: usize = 1 << 20;
 
 /// The first record of a log that cannot be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct LogDamage {
     /// The record that should stand there.
     pub seq: u64,
     /// Where it begins in the file.
@@ -27,8 +27,8 @@ pub struct Damage {
     pub what: String,
 }
 
-impl From<Damage> for LogError {
-    fn from(Damage { seq, offset, what }: Damage) -> LogError {
+impl From<LogDamage> for LogError {
+    fn from(LogDamage { seq, offset, what }: LogDamage) -> LogError {
         LogError::Damaged { seq, offset: Some(offset), what }
     }
 }
@@ -44,7 +44,7 @@ pub struct CheckReport {
     /// kept in a file of their own, when the session is next appended to.
     pub torn_bytes: u64,
     /// Where the log stops being good.
-    pub damage: Option<Damage>,
+    pub damage: Option<LogDamage>,
 }
 
 /// What became of a damaged log.
@@ -57,7 +57,7 @@ pub struct SalvageReport {
 }
 
 /// Proves every record of a log.
-pub(crate) fn check(shared: &Shared, session: SessionId) -> Result<CheckReport, LogError> {
+pub(crate) fn check(shared: &FileLogShared, session: SessionId) -> Result<CheckReport, LogError> {
     let failed = |error: io::Error| disk_error("reading a log", &error);
     let file = File::open(shared.layout.log(session)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => LogError::NotFound,
@@ -79,7 +79,7 @@ pub(crate) fn check(shared: &Shared, session: SessionId) -> Result<CheckReport, 
 
 /// Puts the good beginning of a damaged log in its place, and keeps the damaged one beside it. Only the
 /// committer calls this, with the session closed.
-pub(crate) fn salvage(shared: &Shared, session: SessionId) -> Result<SalvageReport, LogError> {
+pub(crate) fn salvage(shared: &FileLogShared, session: SessionId) -> Result<SalvageReport, LogError> {
     let report = check(shared, session)?;
     if report.damage.is_none() {
         return Ok(SalvageReport { records: report.records, kept_as: None });
@@ -107,7 +107,7 @@ pub(crate) fn salvage(shared: &Shared, session: SessionId) -> Result<SalvageRepo
 
 /// Copies the first `length` bytes, which are whole lines. The last of them becomes the end of its
 /// append, whose other records are lost.
-fn copy(shared: &Shared, from: &LogFile<'_>, to: &DiskFile, length: u64) -> io::Result<()> {
+fn copy(shared: &FileLogShared, from: &LogFile<'_>, to: &DiskFile, length: u64) -> io::Result<()> {
     shared.disk.truncate(to, 0)?;
     let mut offset = 0;
     while offset < length {
@@ -126,10 +126,10 @@ fn copy(shared: &Shared, from: &LogFile<'_>, to: &DiskFile, length: u64) -> io::
 
 /// Cuts the torn end off a log that is about to be appended to, and keeps the bytes.
 pub(crate) fn cut_torn(
-    shared: &Shared,
+    shared: &FileLogShared,
     session: SessionId,
     file: &DiskFile,
-    head: Head,
+    head: LogHead,
     length: u64,
 ) -> io::Result<()> {
     let folder = shared.layout.session(session);

@@ -17,11 +17,11 @@ use ostler_types::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::check::SalvageReport;
-use crate::log::{Epoch, Line, LogError};
-use crate::shared::Shared;
+use crate::log::{Epoch, LogError, LogLine};
+use crate::shared::FileLogShared;
 
-use files::Files;
-use group::Group;
+use files::OpenLogFiles;
+use group::CommitGroup;
 
 /// The epoch of the only owner that a locked data directory can have.
 pub(crate) const EPOCH: Epoch = Epoch(1);
@@ -30,30 +30,30 @@ const MAX_REQUESTS: usize = 256;
 const MAX_BYTES: usize = 16 << 20;
 
 /// Where an answer goes. The caller may be gone; then nobody needs it.
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, LogError>>;
+pub(crate) type LogReply<T> = oneshot::Sender<Result<T, LogError>>;
 
 /// All that the committer can be asked to do.
-pub(crate) enum Request {
+pub(crate) enum CommitRequest {
     /// Append records.
-    Append(Append),
+    Append(AppendRequest),
     /// Keep a line of drafts.
     Draft { session: SessionId, line: Vec<u8>, _room: OwnedSemaphorePermit },
     /// Remove a session's marker.
-    Settle { session: SessionId, reply: Reply<()> },
+    Settle { session: SessionId, reply: LogReply<()> },
     /// Note that a session is being made by several appends, or that it is whole.
-    Making { session: SessionId, unfinished: bool, reply: Reply<()> },
+    Making { session: SessionId, unfinished: bool, reply: LogReply<()> },
     /// Make the folder of a new session inside that of another one.
-    Place { session: SessionId, parent: SessionId, reply: Reply<()> },
+    Place { session: SessionId, parent: SessionId, reply: LogReply<()> },
     /// Move a session out of sight; the answer says where to, for it to be deleted.
-    Remove { session: SessionId, reply: Reply<PathBuf> },
+    Remove { session: SessionId, reply: LogReply<PathBuf> },
     /// Repair the feed, if it is broken.
-    MendFeed { reply: Reply<()> },
+    MendFeed { reply: LogReply<()> },
     /// Save what is good of a damaged log.
-    Salvage { session: SessionId, reply: Reply<SalvageReport> },
+    Salvage { session: SessionId, reply: LogReply<SalvageReport> },
 }
 
 /// Records to append.
-pub(crate) struct Append {
+pub(crate) struct AppendRequest {
     pub(crate) session: SessionId,
     pub(crate) epoch: Epoch,
     pub(crate) expected_seq: u64,
@@ -61,16 +61,16 @@ pub(crate) struct Append {
     pub(crate) records: Vec<Vec<u8>>,
     /// Whether they hold the end of a message, which makes the drafts before it needless.
     pub(crate) ends_message: bool,
-    pub(crate) reply: Reply<Vec<Line>>,
+    pub(crate) reply: LogReply<Vec<LogLine>>,
     /// Its part of what may wait.
     pub(crate) _room: OwnedSemaphorePermit,
 }
 
 /// The committer's state. Lives on its thread.
 pub(crate) struct Committer {
-    shared: Arc<Shared>,
-    requests: mpsc::Receiver<Request>,
-    files: Files,
+    shared: Arc<FileLogShared>,
+    requests: mpsc::Receiver<CommitRequest>,
+    files: OpenLogFiles,
     /// The sessions whose markers are on disk.
     marked: HashSet<SessionId>,
     /// Those that are being made by several appends.
@@ -79,17 +79,17 @@ pub(crate) struct Committer {
 
 impl Committer {
     pub(crate) fn new(
-        shared: Arc<Shared>,
-        requests: mpsc::Receiver<Request>,
+        shared: Arc<FileLogShared>,
+        requests: mpsc::Receiver<CommitRequest>,
         marked: HashSet<SessionId>,
     ) -> Committer {
-        Committer { shared, requests, files: Files::default(), marked, unfinished: HashSet::new() }
+        Committer { shared, requests, files: OpenLogFiles::default(), marked, unfinished: HashSet::new() }
     }
 
     /// Works until nobody can ask for anything any more.
     pub(crate) fn run(mut self) {
         while let Some(first) = self.requests.blocking_recv() {
-            let mut group = Group::default();
+            let mut group = CommitGroup::default();
             let mut next = Some(first);
             for _ in 0..MAX_REQUESTS {
                 let Some(request) = next.take() else { break };
@@ -111,45 +111,45 @@ impl Committer {
     /// Adds a request to the group. What is no append, draft or settling ends the group first: requests take effect in
     /// the order in which they came. Sessions settle after all that the group appends, so a session to which something
     /// is appended later ends the group, too.
-    fn take(&mut self, group: &mut Group, request: Request) {
+    fn take(&mut self, group: &mut CommitGroup, request: CommitRequest) {
         match request {
-            Request::Append(append) => {
+            CommitRequest::Append(append) => {
                 if group.settles(append.session) {
                     self.commit(std::mem::take(group));
                 }
                 self.stage(group, append);
             }
-            Request::Draft { session, line, _room } => {
+            CommitRequest::Draft { session, line, _room } => {
                 if group.ends_message(session) || group.settles(session) {
                     self.commit(std::mem::take(group));
                 }
                 group.add_draft(session, &line);
             }
-            Request::Settle { session, reply } => group.add_settling(session, reply),
-            Request::Making { session, unfinished, reply } => {
+            CommitRequest::Settle { session, reply } => group.add_settling(session, reply),
+            CommitRequest::Making { session, unfinished, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.making(session, unfinished));
             }
-            Request::Place { session, parent, reply } => {
+            CommitRequest::Place { session, parent, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.place(session, parent));
             }
-            Request::Remove { session, reply } => {
+            CommitRequest::Remove { session, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.remove(session));
             }
-            Request::MendFeed { reply } => {
+            CommitRequest::MendFeed { reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.mend_feed());
             }
-            Request::Salvage { session, reply } => {
+            CommitRequest::Salvage { session, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.salvage(session));
             }
         }
     }
 
-    fn stage(&mut self, group: &mut Group, append: Append) {
+    fn stage(&mut self, group: &mut CommitGroup, append: AppendRequest) {
         let result = self.open_for(group, &append).and_then(|index| group.stage(index, &append));
         match result {
             Ok(staged) => group.promise(staged, append.reply),
@@ -160,7 +160,7 @@ impl Committer {
     }
 
     /// The place in the group of the append's session, opened if need be.
-    fn open_for(&mut self, group: &mut Group, append: &Append) -> Result<usize, LogError> {
+    fn open_for(&mut self, group: &mut CommitGroup, append: &AppendRequest) -> Result<usize, LogError> {
         if append.epoch != EPOCH {
             return Err(LogError::Fenced);
         }

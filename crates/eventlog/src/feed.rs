@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::disk::{Disk, DiskFile};
-use crate::line::Chain;
+use crate::line::RecordChain;
 use crate::log::FeedPosition;
 
 /// The size of a place in the file.
@@ -22,17 +22,17 @@ pub(crate) const PLACE: u64 = 48;
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FeedEntry {
     pub(crate) session: SessionId,
     pub(crate) seq: u64,
     /// Where its line begins in the session's log.
     pub(crate) offset: u64,
     /// How long the line is, without its line feed.
     pub(crate) length: u32,
-    pub(crate) chain: Chain,
+    pub(crate) chain: RecordChain,
 }
 
-impl Place {
+impl FeedEntry {
     /// Session 16, seq 8, offset 8, length 4, chain 8, checksum 4; numbers with the low byte first.
     pub(crate) fn to_bytes(self) -> [u8; PLACE as usize] {
         let mut bytes = [0; PLACE as usize];
@@ -47,18 +47,18 @@ impl Place {
     }
 
     /// The place in these bytes, if they are whole.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Place> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<FeedEntry> {
         let bytes: &[u8; PLACE as usize] = bytes.try_into().ok()?;
         if checksum(&bytes[..44]) != bytes[44..] {
             return None;
         }
         let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
-        Some(Place {
+        Some(FeedEntry {
             session: SessionId::new(Uuid::from_slice(&bytes[..16]).ok()?),
             seq: number(16)?,
             offset: number(24)?,
             length: u32::from_le_bytes(bytes[32..36].try_into().ok()?),
-            chain: Chain::from_raw(bytes[36..44].try_into().ok()?),
+            chain: RecordChain::from_raw(bytes[36..44].try_into().ok()?),
         })
     }
 }
@@ -73,14 +73,14 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
 pub(crate) struct Feed {
     disk: Arc<dyn Disk>,
     file: DiskFile,
-    state: Mutex<State>,
+    state: Mutex<FeedState>,
     /// Held during a sync: of two at once, only one would be told of a failure.
     syncing: Mutex<()>,
     end: watch::Sender<FeedPosition>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct FeedState {
     /// How many places have been written.
     end: u64,
     /// How many of them are on disk, and will never change.
@@ -95,13 +95,13 @@ impl Feed {
     /// Opens the file; it is not fit for use until it has been repaired.
     pub(crate) fn open(disk: Arc<dyn Disk>, path: &std::path::Path) -> io::Result<Feed> {
         let file = disk.open(path)?;
-        let state = Mutex::new(State { end: 0, synced: 0, known: false, broken: true });
+        let state = Mutex::new(FeedState { end: 0, synced: 0, known: false, broken: true });
         Ok(Feed { disk, file, state, syncing: Mutex::new(()), end: watch::Sender::new(FeedPosition(0)) })
     }
 
     /// Adds places. When that fails the feed is broken; the records themselves are safe.
-    pub(crate) fn append(&self, places: &[Place]) {
-        let State { end, broken, .. } = *self.state();
+    pub(crate) fn append(&self, places: &[FeedEntry]) {
+        let FeedState { end, broken, .. } = *self.state();
         if broken || places.is_empty() {
             return;
         }
@@ -117,7 +117,7 @@ impl Feed {
     /// Makes all that was added so far durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let _alone = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { end, synced, broken, .. } = *self.state();
+        let FeedState { end, synced, broken, .. } = *self.state();
         if broken {
             return Err(io::Error::other("the feed is broken until it can be repaired"));
         }
@@ -134,7 +134,7 @@ impl Feed {
     }
 
     /// Up to `count` places from a position on, all of them durable.
-    pub(crate) fn read(&self, from: u64, count: usize) -> io::Result<Vec<Place>> {
+    pub(crate) fn read(&self, from: u64, count: usize) -> io::Result<Vec<FeedEntry>> {
         let wanted = from.saturating_add(count as u64);
         let before = *self.state();
         if before.synced < wanted && before.synced < before.end && !before.broken {
@@ -145,14 +145,14 @@ impl Feed {
     }
 
     /// The places from one position to another, up to the first that is not whole.
-    pub(crate) fn read_raw(&self, from: u64, until: u64) -> io::Result<Vec<Place>> {
+    pub(crate) fn read_raw(&self, from: u64, until: u64) -> io::Result<Vec<FeedEntry>> {
         let count = usize::try_from(until.saturating_sub(from)).unwrap_or(0);
         if count == 0 {
             return Ok(Vec::new());
         }
         let mut bytes = vec![0; count * PLACE as usize];
         self.file.file.read_exact_at(&mut bytes, from * PLACE)?;
-        Ok(bytes.chunks_exact(PLACE as usize).map_while(Place::from_bytes).collect())
+        Ok(bytes.chunks_exact(PLACE as usize).map_while(FeedEntry::from_bytes).collect())
     }
 
     /// How many places are durable.
@@ -186,7 +186,7 @@ impl Feed {
     pub(crate) fn mend(
         &self,
         keep: u64,
-        mut missing: impl FnMut() -> io::Result<Option<Vec<Place>>>,
+        mut missing: impl FnMut() -> io::Result<Option<Vec<FeedEntry>>>,
     ) -> io::Result<()> {
         let _alone = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         self.state().broken = true;
@@ -194,7 +194,7 @@ impl Feed {
             self.disk.truncate(&self.file, keep * PLACE)?;
         }
         self.disk.sync_data(&self.file)?;
-        *self.state() = State { end: keep, synced: keep, known: true, broken: true };
+        *self.state() = FeedState { end: keep, synced: keep, known: true, broken: true };
         let mut end = keep;
         while let Some(places) = missing()? {
             end = self.write(&places, end)?;
@@ -202,12 +202,12 @@ impl Feed {
         if end > keep {
             self.disk.sync_data(&self.file)?;
         }
-        *self.state() = State { end, synced: end, known: true, broken: false };
+        *self.state() = FeedState { end, synced: end, known: true, broken: false };
         self.end.send_replace(FeedPosition(end));
         Ok(())
     }
 
-    fn write(&self, places: &[Place], at: u64) -> io::Result<u64> {
+    fn write(&self, places: &[FeedEntry], at: u64) -> io::Result<u64> {
         let bytes: Vec<u8> = places.iter().flat_map(|place| place.to_bytes()).collect();
         self.disk.write_at(&self.file, &bytes, at * PLACE)?;
         Ok(at + places.len() as u64)
@@ -218,7 +218,7 @@ impl Feed {
         self.end.send_replace(FeedPosition(end));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,10 +5,10 @@ use std::fs::File;
 
 use ostler_types::SessionId;
 
-use crate::feed::Place;
-use crate::line::{self, Chain};
-use crate::log::{FeedPosition, FeedRecord, Line, LogError};
-use crate::shared::{Shared, disk_error};
+use crate::feed::FeedEntry;
+use crate::line::{self, RecordChain};
+use crate::log::{FeedPosition, FeedRecord, LogError, LogLine};
+use crate::shared::{FileLogShared, disk_error};
 use crate::walk::LogFile;
 
 /// The most that one read returns, whatever was asked for.
@@ -20,7 +20,11 @@ const MAX_FILES: usize = 64;
 const BEFORE: u64 = 30;
 
 /// Reads records in the order of the feed.
-pub(crate) fn read(shared: &Shared, from: FeedPosition, limit: usize) -> Result<Vec<FeedRecord>, LogError> {
+pub(crate) fn read(
+    shared: &FileLogShared,
+    from: FeedPosition,
+    limit: usize,
+) -> Result<Vec<FeedRecord>, LogError> {
     let limit = limit.clamp(1, MAX_RECORDS);
     let (mut records, mut size) = (Vec::new(), 0);
     let mut position = from.0;
@@ -49,10 +53,10 @@ pub(crate) fn read(shared: &Shared, from: FeedPosition, limit: usize) -> Result<
 /// The record at a place; none when its session was removed, or when another record stands there now,
 /// as after a salvage.
 fn line_at(
-    shared: &Shared,
+    shared: &FileLogShared,
     files: &mut HashMap<SessionId, Option<File>>,
-    place: Place,
-) -> Result<Option<Line>, LogError> {
+    place: FeedEntry,
+) -> Result<Option<LogLine>, LogError> {
     if files.len() >= MAX_FILES && !files.contains_key(&place.session) {
         files.clear();
     }
@@ -66,14 +70,14 @@ fn line_at(
         log.read(place.offset - before, length).map_err(|error| disk_error("reading a log", &error))?;
     let (head, text) = bytes.split_at(bytes.len().min(usize::try_from(before).unwrap_or(0)));
     let previous = if place.offset == 0 {
-        Some(Chain::START)
+        Some(RecordChain::START)
     } else {
-        head.strip_suffix(b"\n").and_then(|head| Chain::claimed(line::strip(head).0))
+        head.strip_suffix(b"\n").and_then(|head| RecordChain::claimed(line::strip(head).0))
     };
     let proven = previous.map(|previous| line::verify(text, &log.session, place.seq, previous));
     if proven == Some(Ok(place.chain)) {
         let text = bytes::Bytes::from(bytes).slice(usize::try_from(before).unwrap_or(0)..);
-        return Ok(Some(Line { seq: place.seq, bytes: text }));
+        return Ok(Some(LogLine { seq: place.seq, bytes: text }));
     }
     tracing::warn!(session = %place.session, seq = place.seq, "a record in the feed is no longer in its log");
     Ok(None)

@@ -9,22 +9,22 @@ use std::io;
 
 use ostler_types::SessionId;
 
-use crate::feed::Place;
-use crate::heads::Head;
-use crate::line::Chain;
+use crate::feed::FeedEntry;
+use crate::heads::LogHead;
+use crate::line::RecordChain;
 use crate::log::LogError;
 use crate::markers::{self, Marker};
 use crate::reader;
 use crate::seek::seek;
-use crate::shared::{Shared, disk_error};
-use crate::walk::{LogFile, Step};
+use crate::shared::{FileLogShared, disk_error};
+use crate::walk::{LogFile, WalkStep};
 
 /// How many places are handled at once.
 const BATCH: u64 = 4096;
 
 /// Makes the feed whole. At the start of the daemon whatever the file holds is looked at; later, what
 /// was not synced is written anew.
-pub(crate) fn repair(shared: &Shared) -> Result<(), LogError> {
+pub(crate) fn repair(shared: &FileLogShared) -> Result<(), LogError> {
     let failed = |error: io::Error| disk_error("repairing the feed", &error);
     let markers = markers::list(&shared.layout).map_err(failed)?;
     let end = match shared.feed.trusted() {
@@ -37,7 +37,7 @@ pub(crate) fn repair(shared: &Shared) -> Result<(), LogError> {
         let last = seen.get(&session).copied().unwrap_or(0).max(marker.seq);
         behind.push((session, last));
     }
-    let mut current: Option<Missing> = None;
+    let mut current: Option<MissingRecords> = None;
     shared
         .feed
         .mend(keep, || {
@@ -48,7 +48,7 @@ pub(crate) fn repair(shared: &Shared) -> Result<(), LogError> {
                     return Ok(Some(places));
                 }
                 let Some((session, last)) = behind.pop() else { return Ok(None) };
-                current = Missing::open(shared, session, last);
+                current = MissingRecords::open(shared, session, last);
             }
         })
         .map_err(failed)
@@ -57,7 +57,7 @@ pub(crate) fn repair(shared: &Shared) -> Result<(), LogError> {
 /// Reads the feed from the lowest marker on. Returns how much of it is whole, and the last record seen
 /// of each session since its marker.
 fn scan(
-    shared: &Shared,
+    shared: &FileLogShared,
     markers: &[(SessionId, Marker)],
     end: u64,
 ) -> io::Result<(u64, HashMap<SessionId, u64>)> {
@@ -82,17 +82,17 @@ fn scan(
 }
 
 /// The records of one session that the feed lacks.
-struct Missing {
+struct MissingRecords {
     file: File,
     session: SessionId,
-    head: Head,
+    head: LogHead,
     end: u64,
 }
 
-impl Missing {
+impl MissingRecords {
     /// Finds the first of them. A log that cannot be read has none: its damage is reported by whoever
     /// reads the session itself.
-    fn open(shared: &Shared, session: SessionId, last: u64) -> Option<Missing> {
+    fn open(shared: &FileLogShared, session: SessionId, last: u64) -> Option<MissingRecords> {
         let readable = match reader::open(shared, session) {
             Ok(readable) => readable,
             Err(LogError::NotFound) => return None,
@@ -106,24 +106,24 @@ impl Missing {
         }
         let log = LogFile::new(&readable.file, session, &shared.bytes_read);
         let head = seek(&log, last + 1, readable.end).ok()?.head;
-        Some(Missing { session, head, end: readable.end, file: readable.file })
+        Some(MissingRecords { session, head, end: readable.end, file: readable.file })
     }
 
-    fn next(&mut self, shared: &Shared) -> io::Result<Option<Vec<Place>>> {
+    fn next(&mut self, shared: &FileLogShared) -> io::Result<Option<Vec<FeedEntry>>> {
         let log = LogFile::new(&self.file, self.session, &shared.bytes_read);
-        let mut walk = crate::walk::Walk::new(&log, self.head, self.end);
+        let mut walk = crate::walk::LogWalk::new(&log, self.head, self.end);
         let mut places = Vec::new();
         while (places.len() as u64) < BATCH {
             match walk.next()? {
-                Step::Line { line, offset } => places.push(Place {
+                WalkStep::Line { line, offset } => places.push(FeedEntry {
                     session: self.session,
                     seq: line.seq,
                     offset,
                     length: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX),
-                    chain: Chain::claimed(&line.bytes).unwrap_or(Chain::START),
+                    chain: RecordChain::claimed(&line.bytes).unwrap_or(RecordChain::START),
                 }),
-                Step::End => break,
-                Step::Damaged(damage) => {
+                WalkStep::End => break,
+                WalkStep::Damaged(damage) => {
                     shared.quarantine.report(self.session, &damage);
                     break;
                 }

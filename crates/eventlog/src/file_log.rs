@@ -14,19 +14,19 @@ use ostler_types::SessionId;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::check::{self, CheckReport, SalvageReport};
-use crate::committer::{Committer, Reply, Request};
+use crate::committer::{CommitRequest, Committer, LogReply};
 use crate::disk::Disk;
 use crate::feed::Feed;
 use crate::feed_repair::repair;
-use crate::heads::Heads;
-use crate::layout::{Layout, TRASH};
+use crate::heads::LogHeads;
+use crate::layout::{DataLayout, TRASH};
 use crate::lock::DataLock;
 use crate::log::LogError;
 use crate::markers;
 use crate::nested;
 use crate::private;
 use crate::quarantine::Quarantine;
-use crate::shared::{Shared, disk_error};
+use crate::shared::{FileLogShared, disk_error};
 
 mod log_impl;
 
@@ -38,9 +38,9 @@ const MAX_WAITING_KIB: usize = 64 << 10;
 ///
 /// Dropping it waits for what is being written, for at most one group of appends.
 pub struct FileLog {
-    shared: Arc<Shared>,
+    shared: Arc<FileLogShared>,
     /// None only while it is dropped.
-    requests: Option<mpsc::Sender<Request>>,
+    requests: Option<mpsc::Sender<CommitRequest>>,
     room: Arc<Semaphore>,
     committer: Option<JoinHandle<()>>,
 }
@@ -66,7 +66,7 @@ impl FileLog {
     /// Opens a data directory, and makes it if it is missing. Repairs the feed after a crash; takes as
     /// long as there are unsettled sessions, however many others there are.
     pub fn open(data_dir: &Path, disk: Arc<dyn Disk>) -> Result<FileLog, OpenError> {
-        let layout = Layout::new(data_dir);
+        let layout = DataLayout::new(data_dir);
         let failed = |error: io::Error| OpenError::Io(format!("{}: {error}", data_dir.display()));
         create_dirs(&*disk, data_dir).map_err(failed)?;
         private::tighten(data_dir).map_err(failed)?;
@@ -75,9 +75,9 @@ impl FileLog {
         disk.create_dir(&layout.unsettled).map_err(failed)?;
         let feed = Feed::open(Arc::clone(&disk), &layout.feed).map_err(failed)?;
         disk.sync_dir(data_dir).map_err(failed)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FileLogShared {
             quarantine: Quarantine::new(Arc::clone(&disk), layout.quarantine.clone()),
-            heads: Heads::default(),
+            heads: LogHeads::default(),
             bytes_read: AtomicU64::new(0),
             layout,
             disk,
@@ -109,7 +109,7 @@ impl FileLog {
     /// Puts the good beginning of a damaged log in its place, and keeps the damaged one beside it.
     /// Records are given up by this, so only a person may ask for it; the views must be rebuilt after it.
     pub async fn salvage(&self, session: SessionId) -> Result<SalvageReport, LogError> {
-        self.ask(|reply| Request::Salvage { session, reply }).await
+        self.ask(|reply| CommitRequest::Salvage { session, reply }).await
     }
 
     /// The sessions that have a folder but no records: they were never begun, or their log was emptied or removed.
@@ -151,7 +151,7 @@ impl FileLog {
     /// Runs what blocks where it may.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shared) -> Result<T, LogError> + Send + 'static,
+        work: impl FnOnce(&FileLogShared) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
         let shared = Arc::clone(&self.shared);
         match tokio::task::spawn_blocking(move || work(&shared)).await {
@@ -161,7 +161,7 @@ impl FileLog {
     }
 
     /// Hands a request to the committer, and waits for the answer.
-    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, LogError> {
+    async fn ask<T>(&self, request: impl FnOnce(LogReply<T>) -> CommitRequest) -> Result<T, LogError> {
         let (reply, answer) = oneshot::channel();
         let requests = self.requests.as_ref().ok_or_else(stopped)?;
         requests.send(request(reply)).await.map_err(|_| stopped())?;
@@ -200,7 +200,7 @@ fn create_dirs(disk: &dyn Disk, path: &Path) -> io::Result<()> {
 
 /// Finishes what a crash interrupted: deletes removed sessions, and what there is of sessions that never
 /// got a log. Returns the sessions with markers.
-fn clean(shared: &Shared) -> io::Result<HashSet<SessionId>> {
+fn clean(shared: &FileLogShared) -> io::Result<HashSet<SessionId>> {
     for entry in std::fs::read_dir(&shared.layout.root)? {
         let entry = entry?;
         let removed = entry.file_name().to_string_lossy().starts_with(TRASH);

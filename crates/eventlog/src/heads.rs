@@ -6,28 +6,28 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ostler_types::SessionId;
 
-use crate::line::Chain;
+use crate::line::RecordChain;
 
 /// Heads kept. Those of suspect logs stay beyond it, up to as many again.
 pub(crate) const MAX_HEADS: usize = 4096;
 
 /// The end of a log: its last record, and where that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct LogHead {
     pub(crate) seq: u64,
-    pub(crate) chain: Chain,
+    pub(crate) chain: RecordChain,
     pub(crate) length: u64,
 }
 
-impl Head {
+impl LogHead {
     /// The end of a log without records.
-    pub(crate) const EMPTY: Head = Head { seq: 0, chain: Chain::START, length: 0 };
+    pub(crate) const EMPTY: LogHead = LogHead { seq: 0, chain: RecordChain::START, length: 0 };
 }
 
 /// What is known of a log's end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Known {
-    pub(crate) head: Head,
+pub(crate) struct KnownHead {
+    pub(crate) head: LogHead,
     /// The file may hold more than was acknowledged, because the disk failed: it must be cut back to
     /// the head before it is appended to.
     pub(crate) suspect: bool,
@@ -36,19 +36,19 @@ pub(crate) struct Known {
 
 /// The heads, shared by the committer, which alone changes them, and the readers.
 #[derive(Debug, Default)]
-pub(crate) struct Heads {
-    state: Mutex<State>,
+pub(crate) struct LogHeads {
+    state: Mutex<LogHeadsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    known: HashMap<SessionId, Known>,
+struct LogHeadsState {
+    known: HashMap<SessionId, KnownHead>,
     clock: u64,
     suspects: usize,
 }
 
-impl Heads {
-    pub(crate) fn get(&self, session: SessionId) -> Option<Known> {
+impl LogHeads {
+    pub(crate) fn get(&self, session: SessionId) -> Option<KnownHead> {
         let mut state = self.lock();
         state.clock += 1;
         let now = state.clock;
@@ -59,12 +59,12 @@ impl Heads {
 
     /// Says how far the log goes. Called before a write with the head before it, so that no reader sees
     /// a write in progress, and after the sync with the new head.
-    pub(crate) fn put(&self, session: SessionId, head: Head) {
+    pub(crate) fn put(&self, session: SessionId, head: LogHead) {
         self.set(session, head, false);
     }
 
     /// Says that the file may hold more than its head.
-    pub(crate) fn suspect(&self, session: SessionId, head: Head) {
+    pub(crate) fn suspect(&self, session: SessionId, head: LogHead) {
         self.set(session, head, true);
     }
 
@@ -94,16 +94,16 @@ impl Heads {
         state.known.retain(|_, known| known.suspect || known.used >= median);
     }
 
-    fn set(&self, session: SessionId, head: Head, suspect: bool) {
+    fn set(&self, session: SessionId, head: LogHead, suspect: bool) {
         let mut state = self.lock();
         state.clock += 1;
         let used = state.clock;
-        let before = state.known.insert(session, Known { head, suspect, used });
+        let before = state.known.insert(session, KnownHead { head, suspect, used });
         state.suspects += usize::from(suspect);
         state.suspects -= usize::from(before.is_some_and(|known| known.suspect));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogHeadsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,15 +113,15 @@ mod tests {
     use ostler_types::SessionId;
     use uuid::Uuid;
 
-    use super::{Head, Heads, MAX_HEADS};
+    use super::{LogHead, LogHeads, MAX_HEADS};
 
     #[test]
     fn the_least_used_are_forgotten_but_never_a_suspect() {
-        let heads = Heads::default();
+        let heads = LogHeads::default();
         let id = |n: usize| SessionId::new(Uuid::from_u128(n as u128));
-        heads.suspect(id(0), Head::EMPTY);
+        heads.suspect(id(0), LogHead::EMPTY);
         for n in 1..=MAX_HEADS + 1 {
-            heads.put(id(n), Head::EMPTY);
+            heads.put(id(n), LogHead::EMPTY);
         }
         heads.trim();
         assert!(heads.get(id(0)).unwrap().suspect);

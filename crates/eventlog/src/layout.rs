@@ -10,7 +10,7 @@ pub(crate) const MAX_DEPTH: usize = 8;
 
 /// The data directory's paths.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct DataLayout {
     pub(crate) root: PathBuf,
     pub(crate) sessions: PathBuf,
     pub(crate) unsettled: PathBuf,
@@ -19,9 +19,9 @@ pub(crate) struct Layout {
     pub(crate) lock: PathBuf,
 }
 
-impl Layout {
-    pub(crate) fn new(root: &Path) -> Layout {
-        Layout {
+impl DataLayout {
+    pub(crate) fn new(root: &Path) -> DataLayout {
+        DataLayout {
             root: root.to_owned(),
             sessions: root.join("sessions"),
             unsettled: root.join("unsettled"),

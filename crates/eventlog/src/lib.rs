@@ -28,8 +28,8 @@ mod seek;
 mod shared;
 mod walk;
 
-pub use check::{CheckReport, Damage, SalvageReport};
+pub use check::{CheckReport, LogDamage, SalvageReport};
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use file_log::{FileLog, OpenError};
-pub use log::{Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put};
+pub use log::{Blob, BlobEntry, BlobWrite, Claim, Epoch, FeedPosition, FeedRecord, Log, LogError, LogLine};
 pub use seal::{seal_records, unseal_lines};

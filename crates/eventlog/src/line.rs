@@ -14,14 +14,14 @@ const CHAIN_MEMBER: &[u8] = b",\"chain\":\"";
 
 /// A record's chain: sixteen hex digits that stand for it and for every record before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chain([u8; 16]);
+pub(crate) struct RecordChain([u8; 16]);
 
-impl Chain {
+impl RecordChain {
     /// What the first record follows.
-    pub(crate) const START: Chain = Chain([b'0'; 16]);
+    pub(crate) const START: RecordChain = RecordChain([b'0'; 16]);
 
     /// The chain of the record whose JSON is `body` and a closing brace.
-    fn next(&self, body: &[u8]) -> Chain {
+    fn next(&self, body: &[u8]) -> RecordChain {
         let mut hasher = Sha256::new();
         hasher.update(self.0);
         hasher.update(body);
@@ -29,18 +29,18 @@ impl Chain {
         let digest: [u8; 32] = hasher.finalize().into();
         let mut raw = [0; 8];
         raw.copy_from_slice(&digest[..8]);
-        Chain::from_raw(raw)
+        RecordChain::from_raw(raw)
     }
 
     /// The chain with these eight bytes.
-    pub(crate) fn from_raw(raw: [u8; 8]) -> Chain {
+    pub(crate) fn from_raw(raw: [u8; 8]) -> RecordChain {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut hex = [0; 16];
         for (pair, byte) in hex.chunks_exact_mut(2).zip(raw) {
             pair[0] = DIGITS[usize::from(byte >> 4)];
             pair[1] = DIGITS[usize::from(byte & 15)];
         }
-        Chain(hex)
+        RecordChain(hex)
     }
 
     /// Its eight bytes.
@@ -54,11 +54,11 @@ impl Chain {
     }
 
     /// The chain that a line says it has, unproven.
-    pub(crate) fn claimed(line: &[u8]) -> Option<Chain> {
+    pub(crate) fn claimed(line: &[u8]) -> Option<RecordChain> {
         let suffix = &line[line.len().checked_sub(SUFFIX)?..];
         let digits = suffix.strip_prefix(CHAIN_MEMBER)?.strip_suffix(b"\"}")?;
         let hex = digits.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if hex { digits.try_into().ok().map(Chain) } else { None }
+        if hex { digits.try_into().ok().map(RecordChain) } else { None }
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn sealed_length(plain: &[u8]) -> usize {
 
 /// Appends the line of a record to `out`, without a line feed, and returns its chain. `plain` is the
 /// record's JSON.
-pub(crate) fn seal(plain: &[u8], previous: Chain, out: &mut Vec<u8>) -> Chain {
+pub(crate) fn seal(plain: &[u8], previous: RecordChain, out: &mut Vec<u8>) -> RecordChain {
     let body = &plain[..plain.len() - 1];
     let chain = previous.next(body);
     out.extend_from_slice(body);
@@ -97,18 +97,23 @@ pub(crate) fn strip(raw: &[u8]) -> (&[u8], bool) {
 
 /// Proves that a line is record `seq` of a session and follows the record with the chain `previous`;
 /// returns its own chain, or what is wrong.
-pub(crate) fn verify(line: &[u8], session: &str, seq: u64, previous: Chain) -> Result<Chain, &'static str> {
+pub(crate) fn verify(
+    line: &[u8],
+    session: &str,
+    seq: u64,
+    previous: RecordChain,
+) -> Result<RecordChain, &'static str> {
     if line.len() > MAX_LINE {
         return Err("the line is longer than a record may be");
     }
-    let header = Header::parse(line).ok_or("the line is not a record")?;
+    let header = LineHeader::parse(line).ok_or("the line is not a record")?;
     if header.seq != seq {
         return Err("the record has another seq than its place calls for");
     }
     if header.session != session {
         return Err("the record belongs to another session");
     }
-    let claimed = Chain::claimed(line).ok_or("the record has no chain")?;
+    let claimed = RecordChain::claimed(line).ok_or("the record has no chain")?;
     if previous.next(&line[..line.len() - SUFFIX]) != claimed {
         return Err("the record does not match its chain");
     }
@@ -117,15 +122,15 @@ pub(crate) fn verify(line: &[u8], session: &str, seq: u64, previous: Chain) -> R
 
 /// What stands at the head of every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header<'a> {
+pub(crate) struct LineHeader<'a> {
     pub(crate) seq: u64,
     pub(crate) session: &'a str,
     pub(crate) name: &'a str,
 }
 
-impl<'a> Header<'a> {
+impl<'a> LineHeader<'a> {
     /// Reads it by the order of the members, which is part of the format.
-    pub(crate) fn parse(line: &'a [u8]) -> Option<Header<'a>> {
+    pub(crate) fn parse(line: &'a [u8]) -> Option<LineHeader<'a>> {
         let (seq, rest) = seq(line)?;
         let (_, rest) = quoted(rest.strip_prefix(b",\"ts\":")?)?;
         let (session, rest) = quoted(rest.strip_prefix(b",\"session_id\":")?)?;
@@ -136,7 +141,7 @@ impl<'a> Header<'a> {
         };
         let (name, rest) = quoted(rest.strip_prefix(b",\"type\":")?)?;
         rest.strip_prefix(b",\"data\":")?;
-        Some(Header { seq, session, name })
+        Some(LineHeader { seq, session, name })
     }
 }
 
@@ -160,7 +165,7 @@ mod tests {
     use ostler_types::{Event, Record, SessionEvent, SessionId, TurnId};
     use uuid::Uuid;
 
-    use super::{Chain, Header, seal, verify};
+    use super::{LineHeader, RecordChain, seal, verify};
 
     #[test]
     fn the_members_of_a_line_have_one_order() {
@@ -174,7 +179,7 @@ mod tests {
         };
         let plain = serde_json::to_vec(&record).unwrap();
         let mut line = Vec::new();
-        let chain = seal(&plain, Chain::START, &mut line);
+        let chain = seal(&plain, RecordChain::START, &mut line);
         let text = String::from_utf8(line.clone()).unwrap();
         assert!(
             text.starts_with(
@@ -185,12 +190,12 @@ mod tests {
             ),
             "{text}"
         );
-        assert_eq!(Header::parse(&line).unwrap().name, "session_completed");
-        assert_eq!(verify(&line, &session_id.to_string(), 1, Chain::START), Ok(chain));
-        assert_eq!(Chain::from_raw(chain.raw()), chain);
+        assert_eq!(LineHeader::parse(&line).unwrap().name, "session_completed");
+        assert_eq!(verify(&line, &session_id.to_string(), 1, RecordChain::START), Ok(chain));
+        assert_eq!(RecordChain::from_raw(chain.raw()), chain);
         assert_eq!(serde_json::from_slice::<Record>(&line).unwrap(), record);
         assert!(verify(&line, &session_id.to_string(), 1, chain).is_err());
-        assert!(verify(&line, "sess_00000000000000000000000000000009", 1, Chain::START).is_err());
-        assert!(verify(&line, &session_id.to_string(), 2, Chain::START).is_err());
+        assert!(verify(&line, "sess_00000000000000000000000000000009", 1, RecordChain::START).is_err());
+        assert!(verify(&line, &session_id.to_string(), 2, RecordChain::START).is_err());
     }
 }

@@ -12,25 +12,25 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::disk::{Disk, DiskFile};
 use crate::file_log::OpenError;
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 
 /// The held lock; released when dropped.
 #[derive(Debug)]
 pub(crate) struct DataLock {
-    root: Held,
-    lock: Held,
+    root: LockedPath,
+    lock: LockedPath,
 }
 
 /// A name, and the file that was locked under it.
 #[derive(Debug)]
-struct Held {
+struct LockedPath {
     path: PathBuf,
     file: File,
 }
 
 impl DataLock {
     /// Takes the lock, or says who has it.
-    pub(crate) fn take(disk: &dyn Disk, layout: &Layout) -> Result<DataLock, OpenError> {
+    pub(crate) fn take(disk: &dyn Disk, layout: &DataLayout) -> Result<DataLock, OpenError> {
         let failed = |path: &Path, error: io::Error| OpenError::Io(format!("{}: {error}", path.display()));
         // The directory comes first: a process that cannot have it must not make a new file in place of one that was
         // removed, or the daemon that holds the directory would believe that it had been replaced.
@@ -55,8 +55,8 @@ impl DataLock {
         if let Err(error) = written {
             tracing::warn!(%error, "the lock is held, but could not be signed with this process's id");
         }
-        let lock = Held { path: signed.path, file: signed.file };
-        Ok(DataLock { root: Held { path: layout.root.clone(), file: root }, lock })
+        let lock = LockedPath { path: signed.path, file: signed.file };
+        Ok(DataLock { root: LockedPath { path: layout.root.clone(), file: root }, lock })
     }
 
     /// Whether the names still lead to what was locked. Where another directory or another lock file has taken their
@@ -66,7 +66,7 @@ impl DataLock {
     }
 }
 
-impl Held {
+impl LockedPath {
     /// None when nothing has the name.
     fn is_at_its_name(&self) -> Option<bool> {
         let (named, held) = (std::fs::metadata(&self.path).ok()?, self.file.metadata().ok()?);

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use ostler_types::{Delta, EventName, NewRecord, Record, SessionId, TurnId};
 use tokio::sync::watch;
 
-use crate::line::{Chain, Header};
+use crate::line::{LineHeader, RecordChain};
 
 /// Keeps the logs of all sessions, and decides by itself what is true.
 ///
@@ -35,7 +35,7 @@ pub trait Log: Send + Sync + 'static {
         epoch: Epoch,
         expected_seq: u64,
         records: Vec<NewRecord>,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>>;
+    ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>>;
 
     /// Appends lines of the same session that another log sealed, byte for byte, all or nothing. They must follow
     /// what is there: each line is proven by its chain first.
@@ -43,7 +43,7 @@ pub trait Log: Send + Sync + 'static {
         &self,
         session: SessionId,
         epoch: Epoch,
-        lines: Vec<Line>,
+        lines: Vec<LogLine>,
     ) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Says that a session is about to be made by several appends. Until [`Log::finish`] a crash leaves nothing
@@ -67,7 +67,7 @@ pub trait Log: Send + Sync + 'static {
         session: SessionId,
         from: u64,
         limit_bytes: usize,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>>;
+    ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>>;
 
     /// The newest record's seq; 0 when the session does not exist.
     fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>>;
@@ -100,7 +100,7 @@ pub trait Log: Send + Sync + 'static {
         session: SessionId,
         name: String,
         content: Bytes,
-        put: Put,
+        put: BlobWrite,
     ) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Opens such a file.
@@ -160,7 +160,7 @@ pub struct BlobEntry {
 
 /// Who keeps a file beside a log, and whether it may replace another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Put {
+pub enum BlobWrite {
     /// Anybody, under a name that is free: otherwise [`LogError::Exists`].
     New,
     /// The owner, in place of a file of the same name.
@@ -192,35 +192,35 @@ pub struct FeedRecord {
     /// The session.
     pub session_id: SessionId,
     /// The record.
-    pub line: Line,
+    pub line: LogLine,
 }
 
 /// A record as it stands on disk, without its line feed. Clients are shown these very bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct LogLine {
     /// Its seq.
     pub seq: u64,
     /// Its bytes: one JSON object, `chain` included.
     pub bytes: Bytes,
 }
 
-impl Line {
+impl LogLine {
     /// The name of the event in it, found by the fixed order of the members instead of by parsing the
     /// whole line; none when these are not the bytes of a record that this version knows.
     pub fn name(&self) -> Option<EventName> {
-        Header::parse(&self.bytes)?.name.parse().ok()
+        LineHeader::parse(&self.bytes)?.name.parse().ok()
     }
 
     /// The same as it stands there, for those who hand it on; empty when these are not the bytes of a record.
     pub fn event_type(&self) -> &str {
-        Header::parse(&self.bytes).map_or("", |header| header.name)
+        LineHeader::parse(&self.bytes).map_or("", |header| header.name)
     }
 
     /// The chain that it ends with, which stands for it and for every record before it; empty when these are not the
     /// bytes of a record.
     pub fn chain(&self) -> &str {
-        let chain =
-            Chain::claimed(&self.bytes).map(|_| &self.bytes[self.bytes.len() - 18..self.bytes.len() - 2]);
+        let chain = RecordChain::claimed(&self.bytes)
+            .map(|_| &self.bytes[self.bytes.len() - 18..self.bytes.len() - 2]);
         chain.and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default()
     }
 

@@ -9,7 +9,7 @@ use ostler_types::SessionId;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, DiskFile};
-use crate::layout::Layout;
+use crate::layout::DataLayout;
 
 /// What a marker says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ pub(crate) struct Marker {
 }
 
 /// The marker of one session, if it has one.
-pub(crate) fn read(layout: &Layout, session: SessionId) -> Option<Marker> {
+pub(crate) fn read(layout: &DataLayout, session: SessionId) -> Option<Marker> {
     serde_json::from_slice(&std::fs::read(layout.marker(session)).ok()?).ok()
 }
 
 /// Writes a marker. It counts only once the returned file and its directory are synced.
 pub(crate) fn write(
     disk: &dyn Disk,
-    layout: &Layout,
+    layout: &DataLayout,
     session: SessionId,
     marker: Marker,
 ) -> io::Result<DiskFile> {
@@ -49,7 +49,7 @@ pub(crate) fn write(
 /// Puts another marker in the place of one, so that at no time there is none.
 pub(crate) fn replace(
     disk: &dyn Disk,
-    layout: &Layout,
+    layout: &DataLayout,
     session: SessionId,
     marker: Marker,
 ) -> io::Result<()> {
@@ -65,7 +65,7 @@ pub(crate) fn replace(
 }
 
 /// Every marker. One that was torn says the most cautious thing: check the feed from its start.
-pub(crate) fn list(layout: &Layout) -> io::Result<Vec<(SessionId, Marker)>> {
+pub(crate) fn list(layout: &DataLayout) -> io::Result<Vec<(SessionId, Marker)>> {
     let mut markers = Vec::new();
     for entry in std::fs::read_dir(&layout.unsettled)? {
         let entry = entry?;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use ostler_types::SessionId;
 
-use crate::layout::Layout;
-use crate::line::Header;
+use crate::layout::DataLayout;
+use crate::line::LineHeader;
 use crate::markers::{self, Marker};
-use crate::shared::Shared;
+use crate::shared::FileLogShared;
 
 /// How the folders of such sessions are called.
 const PREFIX: &str = "subagent_";
@@ -23,7 +23,7 @@ const FIRST_BYTES: u64 = 1024;
 const MAX_DEPTH: usize = 16;
 
 /// Makes the marker, the folder and the link of a session that is about to be made, in this order.
-pub(crate) fn make(shared: &Shared, session: SessionId, parent: SessionId) -> io::Result<()> {
+pub(crate) fn make(shared: &FileLogShared, session: SessionId, parent: SessionId) -> io::Result<()> {
     let (disk, layout) = (&*shared.disk, &shared.layout);
     let marker = Marker { feed: shared.feed.synced(), parent: Some(parent), ..Marker::default() };
     disk.sync_data(&markers::write(disk, layout, session, marker)?)?;
@@ -37,7 +37,7 @@ pub(crate) fn make(shared: &Shared, session: SessionId, parent: SessionId) -> io
 }
 
 /// Whether a crash left nothing of a session but its name, or a log without a record.
-pub(crate) fn never_began(shared: &Shared, session: SessionId) -> bool {
+pub(crate) fn never_began(shared: &FileLogShared, session: SessionId) -> bool {
     let name = shared.layout.session(session);
     let Ok(entries) = std::fs::read_dir(&name) else { return name.is_symlink() && !name.exists() };
     match std::fs::metadata(shared.layout.log(session)) {
@@ -47,7 +47,7 @@ pub(crate) fn never_began(shared: &Shared, session: SessionId) -> bool {
 }
 
 /// Removes the folder of a session that never got a record, by the link to it.
-pub(crate) fn discard(shared: &Shared, session: SessionId) -> io::Result<()> {
+pub(crate) fn discard(shared: &FileLogShared, session: SessionId) -> io::Result<()> {
     let name = shared.layout.session(session);
     if !name.is_symlink() {
         return if name.exists() { shared.disk.remove_dir_all(&name) } else { Ok(()) };
@@ -59,7 +59,7 @@ pub(crate) fn discard(shared: &Shared, session: SessionId) -> io::Result<()> {
 }
 
 /// The same where the link may be missing.
-pub(crate) fn discard_under(shared: &Shared, session: SessionId, parent: SessionId) -> io::Result<()> {
+pub(crate) fn discard_under(shared: &FileLogShared, session: SessionId, parent: SessionId) -> io::Result<()> {
     let name = shared.layout.session(session);
     if name.is_symlink() {
         shared.disk.remove_file(&name)?;
@@ -95,7 +95,7 @@ pub(crate) fn directly(folder: &Path) -> io::Result<Vec<(SessionId, PathBuf)>> {
 }
 
 /// Removes the links to all sessions inside a folder that is about to go, and says which they were.
-pub(crate) fn unlink_all(shared: &Shared, folder: &Path) -> io::Result<Vec<SessionId>> {
+pub(crate) fn unlink_all(shared: &FileLogShared, folder: &Path) -> io::Result<Vec<SessionId>> {
     let mut inside = Vec::new();
     collect(folder, 0, &mut inside)?;
     for (session, _) in &inside {
@@ -109,7 +109,7 @@ pub(crate) fn unlink_all(shared: &Shared, folder: &Path) -> io::Result<Vec<Sessi
 
 /// Gives each session in another one's folder its link again, and removes links that lead nowhere. Both come
 /// of copying or editing a data directory by hand.
-pub(crate) fn mend(shared: &Shared) -> io::Result<()> {
+pub(crate) fn mend(shared: &FileLogShared) -> io::Result<()> {
     let mut mended = false;
     for entry in std::fs::read_dir(&shared.layout.sessions)? {
         let entry = entry?;
@@ -149,7 +149,7 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<(SessionId, PathBuf)>) -
 }
 
 /// A name that no other session in that folder has.
-fn free_folder(layout: &Layout, session: SessionId, parent: SessionId) -> io::Result<String> {
+fn free_folder(layout: &DataLayout, session: SessionId, parent: SessionId) -> io::Result<String> {
     let home = layout.session(parent);
     let names = DIGITS.iter().map(|digits| folder_name(session, *digits));
     let mut free = names.filter(|name| !home.join(name).exists());
@@ -166,5 +166,5 @@ fn session_of(folder: &Path) -> Option<SessionId> {
     let file = File::open(folder.join("events.ndjson")).ok()?;
     let mut first = Vec::new();
     BufReader::new(file.take(FIRST_BYTES)).read_until(b'\n', &mut first).ok()?;
-    Header::parse(&first)?.session.parse().ok()
+    LineHeader::parse(&first)?.session.parse().ok()
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ostler_types::SessionId;
 use serde::Serialize;
 
-use crate::check::Damage;
+use crate::check::LogDamage;
 use crate::disk::Disk;
 
 /// Damaged logs that are remembered; those beyond it are found again each time they are read.
@@ -21,12 +21,12 @@ const MAX_FILE: u64 = 4 << 20;
 pub(crate) struct Quarantine {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    known: Mutex<HashMap<SessionId, Damage>>,
+    known: Mutex<HashMap<SessionId, LogDamage>>,
 }
 
 /// One line of the file.
 #[derive(Serialize)]
-struct Report<'a> {
+struct DamageReport<'a> {
     session_id: SessionId,
     kind: &'static str,
     seq: u64,
@@ -40,7 +40,7 @@ impl Quarantine {
     }
 
     /// The damage known of a session's log.
-    pub(crate) fn known(&self, session: SessionId) -> Option<Damage> {
+    pub(crate) fn known(&self, session: SessionId) -> Option<LogDamage> {
         self.lock().get(&session).cloned()
     }
 
@@ -50,7 +50,7 @@ impl Quarantine {
     }
 
     /// Reports damage, the first time that it is found.
-    pub(crate) fn report(&self, session: SessionId, damage: &Damage) {
+    pub(crate) fn report(&self, session: SessionId, damage: &LogDamage) {
         let mut known = self.lock();
         if known.get(&session).is_some_and(|before| before.offset <= damage.offset) {
             return;
@@ -59,20 +59,20 @@ impl Quarantine {
             known.insert(session, damage.clone());
         }
         tracing::warn!(%session, seq = damage.seq, offset = damage.offset, what = damage.what, "a log is damaged");
-        let Damage { seq, offset, ref what } = *damage;
-        self.write(&Report { session_id: session, kind: "damaged", seq, offset, what });
+        let LogDamage { seq, offset, ref what } = *damage;
+        self.write(&DamageReport { session_id: session, kind: "damaged", seq, offset, what });
     }
 
     /// Reports that the end of a log was cut off. `seq` is the record that would have stood there.
     pub(crate) fn report_torn(&self, session: SessionId, seq: u64, offset: u64, what: &str) {
         let _known = self.lock();
         tracing::warn!(%session, seq, offset, what, "the torn end of a log was cut off");
-        self.write(&Report { session_id: session, kind: "torn", seq, offset, what });
+        self.write(&DamageReport { session_id: session, kind: "torn", seq, offset, what });
     }
 
     /// Adds a line, unless the same one is there from an earlier start. Held under the lock, so that
     /// two reports do not take the same place.
-    fn write(&self, report: &Report<'_>) {
+    fn write(&self, report: &DamageReport<'_>) {
         let result = (|| -> std::io::Result<()> {
             let mut line = serde_json::to_vec(report)?;
             line.push(b'\n');
@@ -90,7 +90,7 @@ impl Quarantine {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Damage>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, LogDamage>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,30 +8,30 @@ use std::io;
 
 use ostler_types::SessionId;
 
-use crate::check::Damage;
-use crate::heads::Head;
-use crate::log::{Line, LogError};
+use crate::check::LogDamage;
+use crate::heads::LogHead;
+use crate::log::{LogError, LogLine};
 use crate::seek::{seek, survey};
-use crate::shared::{Shared, disk_error};
-use crate::walk::{LogFile, Step};
+use crate::shared::{FileLogShared, disk_error};
+use crate::walk::{LogFile, WalkStep};
 
 /// The most that one read returns, whatever was asked for.
 const MAX_READ: usize = 16 << 20;
 
 /// A log, and how much of it may be read.
 #[derive(Debug)]
-pub(crate) struct Readable {
+pub(crate) struct ReadableLog {
     pub(crate) file: File,
     /// The last record that may be read.
     pub(crate) last: u64,
     /// Where it ends.
     pub(crate) end: u64,
     /// What comes after it, if that is damage.
-    pub(crate) damage: Option<Damage>,
+    pub(crate) damage: Option<LogDamage>,
 }
 
 /// Opens a log to be read.
-pub(crate) fn open(shared: &Shared, session: SessionId) -> Result<Readable, LogError> {
+pub(crate) fn open(shared: &FileLogShared, session: SessionId) -> Result<ReadableLog, LogError> {
     let file = match File::open(shared.layout.log(session)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LogError::NotFound),
@@ -58,21 +58,23 @@ pub(crate) fn open(shared: &Shared, session: SessionId) -> Result<Readable, LogE
             }
         }
     };
-    let Head { seq, length, .. } = head;
+    let LogHead { seq, length, .. } = head;
     match damage {
-        Some(damage) => Ok(Readable { file, last: damage.seq - 1, end: damage.offset, damage: Some(damage) }),
+        Some(damage) => {
+            Ok(ReadableLog { file, last: damage.seq - 1, end: damage.offset, damage: Some(damage) })
+        }
         None if seq == 0 => Err(LogError::NotFound),
-        None => Ok(Readable { file, last: seq, end: length, damage: None }),
+        None => Ok(ReadableLog { file, last: seq, end: length, damage: None }),
     }
 }
 
 /// Reads records from `from` on, about `limit_bytes` of them, and at least one if there is one.
 pub(crate) fn read(
-    shared: &Shared,
+    shared: &FileLogShared,
     session: SessionId,
     from: u64,
     limit_bytes: usize,
-) -> Result<Vec<Line>, LogError> {
+) -> Result<Vec<LogLine>, LogError> {
     let readable = open(shared, session)?;
     let from = from.max(1);
     if from > readable.last {
@@ -84,23 +86,23 @@ pub(crate) fn read(
     let (mut lines, mut size) = (Vec::new(), 0);
     while size < limit_bytes.clamp(1, MAX_READ) {
         match walk.next().map_err(failed)? {
-            Step::Line { line, .. } if line.seq < from => {}
-            Step::Line { line, .. } => {
+            WalkStep::Line { line, .. } if line.seq < from => {}
+            WalkStep::Line { line, .. } => {
                 size += line.bytes.len();
                 lines.push(line);
             }
-            Step::Damaged(damage) => {
+            WalkStep::Damaged(damage) => {
                 shared.quarantine.report(session, &damage);
                 return if lines.is_empty() { Err(damage.into()) } else { Ok(lines) };
             }
-            Step::End => break,
+            WalkStep::End => break,
         }
     }
     Ok(lines)
 }
 
 /// The last record's seq; 0 without one.
-pub(crate) fn last_seq(shared: &Shared, session: SessionId) -> Result<u64, LogError> {
+pub(crate) fn last_seq(shared: &FileLogShared, session: SessionId) -> Result<u64, LogError> {
     match open(shared, session) {
         Ok(readable) => Ok(readable.last),
         Err(LogError::NotFound) => Ok(0),

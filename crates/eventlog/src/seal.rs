@@ -4,22 +4,22 @@
 use bytes::Bytes;
 use ostler_types::{NewRecord, Record, SessionId};
 
-use crate::line::{Chain, MAX_APPEND, MAX_LINE, seal, sealed_length, unsealed, verify};
-use crate::log::{Line, LogError};
+use crate::line::{MAX_APPEND, MAX_LINE, RecordChain, seal, sealed_length, unsealed, verify};
+use crate::log::{LogError, LogLine};
 
 /// The lines of records that follow `previous`, the session's newest line; `None` for a new session.
 pub fn seal_records(
     session: SessionId,
     first_seq: u64,
-    previous: Option<&Line>,
+    previous: Option<&LogLine>,
     records: Vec<NewRecord>,
-) -> Result<Vec<Line>, LogError> {
+) -> Result<Vec<LogLine>, LogError> {
     let (encoded, _) = encode(session, first_seq, records)?;
-    let mut chain = previous.and_then(|line| Chain::claimed(&line.bytes)).unwrap_or(Chain::START);
+    let mut chain = previous.and_then(|line| RecordChain::claimed(&line.bytes)).unwrap_or(RecordChain::START);
     let sealed = encoded.iter().zip(first_seq..).map(|(plain, seq)| {
         let mut bytes = Vec::with_capacity(sealed_length(plain));
         chain = seal(plain, chain, &mut bytes);
-        Line { seq, bytes: Bytes::from(bytes) }
+        LogLine { seq, bytes: Bytes::from(bytes) }
     });
     Ok(sealed.collect())
 }
@@ -28,10 +28,10 @@ pub fn seal_records(
 /// the one before it; `previous` is the session's newest line. Sealed again, they are the same bytes.
 pub fn unseal_lines(
     session: SessionId,
-    previous: Option<&Line>,
-    lines: &[Line],
+    previous: Option<&LogLine>,
+    lines: &[LogLine],
 ) -> Result<Vec<Vec<u8>>, LogError> {
-    let mut chain = previous.and_then(|line| Chain::claimed(&line.bytes)).unwrap_or(Chain::START);
+    let mut chain = previous.and_then(|line| RecordChain::claimed(&line.bytes)).unwrap_or(RecordChain::START);
     let (id, next_seq) = (session.to_string(), previous.map_or(1, |line| line.seq + 1));
     let mut records = Vec::with_capacity(lines.len());
     let mut total = 0;

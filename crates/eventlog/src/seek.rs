@@ -2,10 +2,10 @@
 
 use std::io;
 
-use crate::check::Damage;
-use crate::heads::Head;
-use crate::line::{self, Chain, Header, MAX_APPEND, MAX_LINE};
-use crate::walk::{LogFile, RawLines, RawStep, Step, Walk, is_torn};
+use crate::check::LogDamage;
+use crate::heads::LogHead;
+use crate::line::{self, LineHeader, MAX_APPEND, MAX_LINE, RecordChain};
+use crate::walk::{LogFile, LogWalk, RawLines, RawStep, WalkStep, is_torn};
 
 /// The first look at the end of a file; it grows until it holds what is needed.
 const TAIL: u64 = 16 << 10;
@@ -16,64 +16,64 @@ const NEAR: u64 = 32 << 10;
 
 /// What a look at a log found.
 #[derive(Debug)]
-pub(crate) struct Survey {
+pub(crate) struct LogSurvey {
     /// The last record that is whole, as is the append that it belongs to.
-    pub(crate) head: Head,
+    pub(crate) head: LogHead,
     /// The first record that cannot be trusted, if one was found.
-    pub(crate) damage: Option<Damage>,
+    pub(crate) damage: Option<LogDamage>,
 }
 
 /// Finds the end of a log. Only when something is wrong there does it read the log from its start.
-pub(crate) fn survey(log: &LogFile<'_>, end: u64) -> io::Result<Survey> {
+pub(crate) fn survey(log: &LogFile<'_>, end: u64) -> io::Result<LogSurvey> {
     match tail(log, end)? {
-        Some(head) => Ok(Survey { head, damage: None }),
+        Some(head) => Ok(LogSurvey { head, damage: None }),
         None => survey_all(log, end),
     }
 }
 
 /// Goes through a whole log.
-pub(crate) fn survey_all(log: &LogFile<'_>, end: u64) -> io::Result<Survey> {
-    let mut walk = Walk::new(log, Head::EMPTY, end);
+pub(crate) fn survey_all(log: &LogFile<'_>, end: u64) -> io::Result<LogSurvey> {
+    let mut walk = LogWalk::new(log, LogHead::EMPTY, end);
     loop {
         match walk.next()? {
-            Step::Line { .. } => {}
-            Step::End => return Ok(Survey { head: walk.whole, damage: None }),
-            Step::Damaged(damage) => return Ok(Survey { head: walk.head, damage: Some(damage) }),
+            WalkStep::Line { .. } => {}
+            WalkStep::End => return Ok(LogSurvey { head: walk.whole, damage: None }),
+            WalkStep::Damaged(damage) => return Ok(LogSurvey { head: walk.head, damage: Some(damage) }),
         }
     }
 }
 
 /// The end of a log by its last lines; none when they do not prove each other.
-pub(crate) fn tail(log: &LogFile<'_>, end: u64) -> io::Result<Option<Head>> {
+pub(crate) fn tail(log: &LogFile<'_>, end: u64) -> io::Result<Option<LogHead>> {
     let mut window = TAIL;
     loop {
         let start = end.saturating_sub(window);
         let length = usize::try_from(end - start).unwrap_or(usize::MAX);
         let bytes = log.read(start, length)?;
         match last_whole(&log.session, &bytes, start) {
-            Tail::Found(head) => return Ok(Some(head)),
-            Tail::Bad => return Ok(None),
-            Tail::NeedsMore if window >= MAX_TAIL => return Ok(None),
-            Tail::NeedsMore => window *= 4,
+            TailSearch::Found(head) => return Ok(Some(head)),
+            TailSearch::Bad => return Ok(None),
+            TailSearch::NeedsMore if window >= MAX_TAIL => return Ok(None),
+            TailSearch::NeedsMore => window *= 4,
         }
     }
 }
 
-enum Tail {
-    Found(Head),
+enum TailSearch {
+    Found(LogHead),
     Bad,
     NeedsMore,
 }
 
 /// The last record in `bytes`, which stand at `start`, that ends its append.
-fn last_whole(session: &str, bytes: &[u8], start: u64) -> Tail {
+fn last_whole(session: &str, bytes: &[u8], start: u64) -> TailSearch {
     let mut feeds = memchr::memrchr_iter(b'\n', bytes).peekable();
     let mut last = true;
     while let Some(feed) = feeds.next() {
         let from = match feeds.peek() {
             Some(before) => before + 1,
             None if start == 0 => 0,
-            None => return Tail::NeedsMore,
+            None => return TailSearch::NeedsMore,
         };
         let raw = &bytes[from..feed];
         let (text, continued) = line::strip(raw);
@@ -87,31 +87,33 @@ fn last_whole(session: &str, bytes: &[u8], start: u64) -> Tail {
                 let raw = match feeds.peek() {
                     Some(earlier) => &bytes[earlier + 1..before],
                     None if start == 0 => &bytes[..before],
-                    None => return Tail::NeedsMore,
+                    None => return TailSearch::NeedsMore,
                 };
                 let text = line::strip(raw).0;
-                Header::parse(text).map(|header| header.seq).zip(Chain::claimed(text))
+                LineHeader::parse(text).map(|header| header.seq).zip(RecordChain::claimed(text))
             }
-            None => Some((0, Chain::START)),
+            None => Some((0, RecordChain::START)),
         };
-        let Some((seq, chain)) = previous.map(|(seq, chain)| (seq + 1, chain)) else { return Tail::Bad };
+        let Some((seq, chain)) = previous.map(|(seq, chain)| (seq + 1, chain)) else {
+            return TailSearch::Bad;
+        };
         return match line::verify(text, session, seq, chain) {
-            Ok(chain) => Tail::Found(Head { seq, chain, length: start + feed as u64 + 1 }),
-            Err(_) => Tail::Bad,
+            Ok(chain) => TailSearch::Found(LogHead { seq, chain, length: start + feed as u64 + 1 }),
+            Err(_) => TailSearch::Bad,
         };
     }
-    if start == 0 { Tail::Found(Head::EMPTY) } else { Tail::NeedsMore }
+    if start == 0 { TailSearch::Found(LogHead::EMPTY) } else { TailSearch::NeedsMore }
 }
 
 /// A walk whose next record is `from`, in the bytes before `end`. Where the lines on the way make no
 /// sense it is a walk from the start instead, which comes upon the damage.
-pub(crate) fn seek<'a>(log: &'a LogFile<'a>, from: u64, end: u64) -> io::Result<Walk<'a>> {
-    let before = if from <= 1 { Some(Head::EMPTY) } else { find(log, from - 1, end)? };
-    Ok(Walk::new(log, before.unwrap_or(Head::EMPTY), end))
+pub(crate) fn seek<'a>(log: &'a LogFile<'a>, from: u64, end: u64) -> io::Result<LogWalk<'a>> {
+    let before = if from <= 1 { Some(LogHead::EMPTY) } else { find(log, from - 1, end)? };
+    Ok(LogWalk::new(log, before.unwrap_or(LogHead::EMPTY), end))
 }
 
 /// Record `target`, unproven, by halving the bytes that it may stand in.
-fn find(log: &LogFile<'_>, target: u64, end: u64) -> io::Result<Option<Head>> {
+fn find(log: &LogFile<'_>, target: u64, end: u64) -> io::Result<Option<LogHead>> {
     let (mut low, mut high) = (0, end);
     while high - low > NEAR {
         let middle = low + (high - low) / 2;
@@ -133,9 +135,9 @@ fn find(log: &LogFile<'_>, target: u64, end: u64) -> io::Result<Option<Head>> {
         match line::seq(&bytes) {
             Some((seq, _)) if seq < target => {}
             Some((seq, _)) if seq == target => {
-                let chain = Chain::claimed(line::strip(&bytes).0);
+                let chain = RecordChain::claimed(line::strip(&bytes).0);
                 let length = offset + bytes.len() as u64 + 1;
-                return Ok(chain.map(|chain| Head { seq, chain, length }));
+                return Ok(chain.map(|chain| LogHead { seq, chain, length }));
             }
             Some(_) | None => return Ok(None),
         }

@@ -7,18 +7,18 @@ use std::sync::atomic::AtomicU64;
 
 use crate::disk::Disk;
 use crate::feed::Feed;
-use crate::heads::Heads;
-use crate::layout::Layout;
+use crate::heads::LogHeads;
+use crate::layout::DataLayout;
 use crate::lock::DataLock;
 use crate::log::LogError;
 use crate::quarantine::Quarantine;
 
 /// The parts of an open data directory. The lock is among them, so that it is held for as long as
 /// anybody can still write.
-pub(crate) struct Shared {
-    pub(crate) layout: Layout,
+pub(crate) struct FileLogShared {
+    pub(crate) layout: DataLayout,
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) heads: Heads,
+    pub(crate) heads: LogHeads,
     pub(crate) quarantine: Quarantine,
     pub(crate) feed: Feed,
     pub(crate) bytes_read: AtomicU64,

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use ostler_types::SessionId;
 
-use crate::check::Damage;
-use crate::heads::Head;
+use crate::check::LogDamage;
+use crate::heads::LogHead;
 use crate::line::{self, MAX_LINE};
-use crate::log::Line;
+use crate::log::LogLine;
 
 /// How much is read at once; more only where a line is longer.
 const CHUNK: usize = 64 << 10;
@@ -105,53 +105,53 @@ impl<'a> RawLines<'a> {
 
 /// What a walk finds next.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum WalkStep {
     /// A record that has proven itself, and where it stands.
-    Line { line: Line, offset: u64 },
+    Line { line: LogLine, offset: u64 },
     /// The end, be it torn or not.
     End,
     /// A line that is not the record that it should be.
-    Damaged(Damage),
+    Damaged(LogDamage),
 }
 
 /// A walk through proven records.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct LogWalk<'a> {
     raw: RawLines<'a>,
     /// The last record walked past.
-    pub(crate) head: Head,
+    pub(crate) head: LogHead,
     /// The last record that ends its append.
-    pub(crate) whole: Head,
+    pub(crate) whole: LogHead,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> LogWalk<'a> {
     /// Begins after the record `head`, which is trusted, and goes on up to the byte `end`.
-    pub(crate) fn new(log: &'a LogFile<'a>, head: Head, end: u64) -> Walk<'a> {
-        Walk { raw: RawLines::new(log, head.length, end), head, whole: head }
+    pub(crate) fn new(log: &'a LogFile<'a>, head: LogHead, end: u64) -> LogWalk<'a> {
+        LogWalk { raw: RawLines::new(log, head.length, end), head, whole: head }
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Step> {
+    pub(crate) fn next(&mut self) -> io::Result<WalkStep> {
         let seq = self.head.seq + 1;
         let (offset, bytes) = match self.raw.next()? {
             RawStep::Line { offset, bytes } => (offset, bytes),
-            RawStep::Partial | RawStep::End => return Ok(Step::End),
+            RawStep::Partial | RawStep::End => return Ok(WalkStep::End),
             RawStep::TooLong { offset } => {
                 let what = "the line is longer than a record may be".to_owned();
-                return Ok(Step::Damaged(Damage { seq, offset, what }));
+                return Ok(WalkStep::Damaged(LogDamage { seq, offset, what }));
             }
         };
         let (text, continued) = line::strip(&bytes);
         match line::verify(text, &self.raw.log.session, seq, self.head.chain) {
             Ok(chain) => {
-                self.head = Head { seq, chain, length: offset + bytes.len() as u64 + 1 };
+                self.head = LogHead { seq, chain, length: offset + bytes.len() as u64 + 1 };
                 if !continued {
                     self.whole = self.head;
                 }
-                let line = Line { seq, bytes: bytes.slice(..text.len()) };
-                Ok(Step::Line { line, offset })
+                let line = LogLine { seq, bytes: bytes.slice(..text.len()) };
+                Ok(WalkStep::Line { line, offset })
             }
-            Err(_) if self.raw.offset == self.raw.end && is_torn(&bytes) => Ok(Step::End),
-            Err(what) => Ok(Step::Damaged(Damage { seq, offset, what: what.to_owned() })),
+            Err(_) if self.raw.offset == self.raw.end && is_torn(&bytes) => Ok(WalkStep::End),
+            Err(what) => Ok(WalkStep::Damaged(LogDamage { seq, offset, what: what.to_owned() })),
         }
     }
 }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::GitError;
-use crate::git::{Call, Git, Isolation};
+use crate::git::{Git, GitCall, Isolation};
 use crate::output::GitOutput;
-use crate::repository::Repository;
+use crate::repository::GitRepository;
 
 /// Runs each line of its input, which is quoted for it, and says after it how it ended, on both of its outputs.
 const EACH: &str = "eval \"$1\"";
 
 /// What a repository answered.
-pub struct Answers {
+pub struct QueryAnswers {
     /// Where it keeps what it knows of this work tree.
     pub directory: PathBuf,
     /// What git said to each question, in their order. The last ones are missing where those before them had too
@@ -27,21 +27,21 @@ pub async fn ask(
     workspace: &Path,
     isolation: &Isolation,
     questions: &[&[&str]],
-) -> Result<Answers, GitError> {
-    let repository = Repository::find(workspace)?;
+) -> Result<QueryAnswers, GitError> {
+    let repository = GitRepository::find(workspace)?;
     let real = std::fs::canonicalize(workspace)
         .map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
     let directory = repository.directory.clone();
     let git = Git::open(repository, isolation, CancellationToken::new()).await?;
     // One sandbox for all of them costs more to make than git to run.
     let script: String = questions.iter().map(|arguments| line(arguments)).collect();
-    let call = Call::script(EACH, &[OsStr::new(&script)]).in_directory(&real);
+    let call = GitCall::script(EACH, &[OsStr::new(&script)]).in_directory(&real);
     let output = git.run(call).await?;
     let outputs = told_apart(&output);
     if outputs.is_empty() {
         return Err(GitError::new(format!("Git could not be run: {}", output.stderr.trim())));
     }
-    Ok(Answers { directory, outputs })
+    Ok(QueryAnswers { directory, outputs })
 }
 
 /// A question as a line of a script. The words are our own, and quoted all the same.

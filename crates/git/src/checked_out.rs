@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ostler_workspace_fs::GitHead;
 
-use crate::repository::Repository;
+use crate::repository::GitRepository;
 
 /// What is checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct CheckedOut {
 /// Reads what the repository of a workspace has checked out. None where [`ask`](crate::ask) has to find it out, or refuses
 /// to look at the repository. Blocks.
 pub fn checked_out(workspace: &Path) -> Option<CheckedOut> {
-    let repository = Repository::find(workspace).ok()?;
+    let repository = GitRepository::find(workspace).ok()?;
     repository.objects().ok()?;
     if repository.settings().has_reftable() {
         return None;

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ostler_process::{Invocation, Program};
-use ostler_sandbox::{Profile, Sandbox, WorkspaceAccess};
+use ostler_sandbox::{Sandbox, SandboxProfile, WorkspaceAccess};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::GitError;
 use crate::output::GitOutput;
-use crate::private::PrivateDirectory;
-use crate::process::{self, Limits, NOT_INSTALLED, Started};
-use crate::repository::Repository;
+use crate::private::PrivateGitDirectory;
+use crate::process::{self, GitCallLimits, NOT_INSTALLED, PreparedGitCall};
+use crate::repository::GitRepository;
 
 /// How long one call of git may take, unless it is said otherwise.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -67,71 +67,71 @@ impl Isolation {
 /// The git of one work tree.
 pub(crate) struct Git<'a> {
     isolation: &'a Isolation,
-    pub(crate) repository: Repository,
-    private: PrivateDirectory,
+    pub(crate) repository: GitRepository,
+    private: PrivateGitDirectory,
     canceled: CancellationToken,
     is_sha256: bool,
 }
 
 /// One call of a program on the work tree.
-pub(crate) struct Call {
+pub(crate) struct GitCall {
     program: &'static str,
     arguments: Vec<OsString>,
     variables: Vec<(&'static str, OsString)>,
     writable: Vec<PathBuf>,
     current_dir: Option<PathBuf>,
-    limits: Limits,
+    limits: GitCallLimits,
 }
 
-impl Call {
+impl GitCall {
     /// Git with these arguments, only to read, within the usual limits.
-    pub(crate) fn git(arguments: &[&str]) -> Call {
+    pub(crate) fn git(arguments: &[&str]) -> GitCall {
         let arguments = arguments.iter().map(OsString::from).collect();
-        let limits = Limits { input: Vec::new(), max_output: MAX_OUTPUT, time_limit: TIME_LIMIT };
+        let limits = GitCallLimits { input: Vec::new(), max_output: MAX_OUTPUT, time_limit: TIME_LIMIT };
         let (variables, writable) = (Vec::new(), Vec::new());
-        Call { program: "git", arguments, variables, writable, current_dir: None, limits }
+        GitCall { program: "git", arguments, variables, writable, current_dir: None, limits }
     }
 
     /// A script for the shell, in which `git` is git. What is not fixed in it goes into `arguments`, which it has
     /// as `$1` and so on.
-    pub(crate) fn script(script: &'static str, arguments: &[&OsStr]) -> Call {
+    pub(crate) fn script(script: &'static str, arguments: &[&OsStr]) -> GitCall {
         let mut words: Vec<OsString> = vec!["-c".into(), script.into(), "git".into()];
         words.extend(arguments.iter().map(|argument| (*argument).to_owned()));
-        Call { program: "sh", arguments: words, ..Call::git(&[]) }
+        GitCall { program: "sh", arguments: words, ..GitCall::git(&[]) }
     }
 
     /// With one more argument.
-    pub(crate) fn argument(mut self, argument: &Path) -> Call {
+    pub(crate) fn argument(mut self, argument: &Path) -> GitCall {
         self.arguments.push(argument.into());
         self
     }
 
     /// With this in its environment, besides.
-    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Call {
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> GitCall {
         self.variables.push((name, value.into()));
         self
     }
 
     /// Which may write this directory.
-    pub(crate) fn writing(mut self, directory: &Path) -> Call {
+    pub(crate) fn writing(mut self, directory: &Path) -> GitCall {
         self.writable.push(directory.to_owned());
         self
     }
 
     /// Which reads this.
-    pub(crate) fn input(mut self, input: Vec<u8>) -> Call {
+    pub(crate) fn input(mut self, input: Vec<u8>) -> GitCall {
         self.limits.input = input;
         self
     }
 
     /// In this directory of the work tree.
-    pub(crate) fn in_directory(mut self, directory: &Path) -> Call {
+    pub(crate) fn in_directory(mut self, directory: &Path) -> GitCall {
         self.current_dir = Some(directory.to_owned());
         self
     }
 
     /// Within these limits.
-    pub(crate) fn within(mut self, max_output: u64, time_limit: Duration) -> Call {
+    pub(crate) fn within(mut self, max_output: u64, time_limit: Duration) -> GitCall {
         (self.limits.max_output, self.limits.time_limit) = (max_output, time_limit);
         self
     }
@@ -140,13 +140,13 @@ impl Call {
 impl<'a> Git<'a> {
     /// Prepares git for a repository. Calls end when `canceled` fires.
     pub(crate) async fn open(
-        repository: Repository,
+        repository: GitRepository,
         isolation: &'a Isolation,
         canceled: CancellationToken,
     ) -> Result<Git<'a>, GitError> {
         let (scratch, of) = (isolation.scratch().map(Path::to_owned), repository.clone());
         let made = tokio::task::spawn_blocking(move || {
-            let private = PrivateDirectory::make(&of, scratch.as_deref())?;
+            let private = PrivateGitDirectory::make(&of, scratch.as_deref())?;
             Ok::<_, std::io::Error>((private, of.settings().is_sha256()))
         });
         let made =
@@ -168,7 +168,7 @@ impl<'a> Git<'a> {
     }
 
     /// Runs a call to its end.
-    pub(crate) async fn run(&self, call: Call) -> Result<GitOutput, GitError> {
+    pub(crate) async fn run(&self, call: GitCall) -> Result<GitOutput, GitError> {
         let program = Program::of_system(call.program).ok_or_else(|| GitError::new(NOT_INSTALLED))?;
         let environment = self.environment(&call)?;
         let directory = call.current_dir.as_ref().unwrap_or(&self.repository.top).clone();
@@ -185,17 +185,17 @@ impl<'a> Git<'a> {
                 let confined = confined.await.map_err(|error| GitError::new(format!("{error}")))?;
                 let (command, confinement) =
                     confined.map_err(|error| GitError::new(error.to_string()))?.prepare();
-                Started { command, confinement: Some(confinement) }
+                PreparedGitCall { command, confinement: Some(confinement) }
             }
             Isolation::None => {
                 let invocation = Invocation::new(program).args(call.arguments).envs(environment);
-                Started { command: invocation.current_dir(directory).prepare(), confinement: None }
+                PreparedGitCall { command: invocation.current_dir(directory).prepare(), confinement: None }
             }
         };
         process::run(started, call.limits, &self.canceled).await
     }
 
-    fn environment(&self, call: &Call) -> Result<Vec<(OsString, OsString)>, GitError> {
+    fn environment(&self, call: &GitCall) -> Result<Vec<(OsString, OsString)>, GitError> {
         let own = self.private.path();
         let mut environment: Vec<(OsString, OsString)> =
             ENVIRONMENT.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -213,8 +213,8 @@ impl<'a> Git<'a> {
     }
 
     /// The work tree and the repository read-only, and what the call names.
-    fn profile(&self, directory: PathBuf, writable: Vec<PathBuf>) -> Profile {
-        let mut profile = Profile::new(&self.repository.top);
+    fn profile(&self, directory: PathBuf, writable: Vec<PathBuf>) -> SandboxProfile {
+        let mut profile = SandboxProfile::new(&self.repository.top);
         profile.access = WorkspaceAccess::ReadOnly;
         profile.current_dir = directory;
         let (common, own) = (self.repository.common.clone(), self.private.path().to_owned());

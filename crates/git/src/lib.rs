@@ -17,9 +17,11 @@ mod safe_config;
 mod snapshot;
 mod worktrees;
 
-pub use ask::{Answers, ask};
+pub use ask::{QueryAnswers, ask};
 pub use checked_out::{CheckedOut, checked_out};
 pub use error::GitError;
 pub use git::Isolation;
 pub use output::GitOutput;
-pub use worktrees::{Changed, ChangedLines, MadeWorktree, Merged, WorktreeName, Worktrees};
+pub use worktrees::{
+    CreatedWorktree, GitWorktrees, ListedWorktree, WorktreeChange, WorktreeFileDiff, WorktreeMerge,
+};

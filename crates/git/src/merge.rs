@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use ostler_sandbox::protected_name;
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 
 use crate::error::GitError;
-use crate::git::{Call, Git};
-use crate::node::{Node, path_of};
+use crate::git::{Git, GitCall};
+use crate::node::{GitEntry, path_of};
 use crate::snapshot::{LONG, MAX_LIST};
-use crate::worktrees::{Changed, ChangedLines, Compared};
+use crate::worktrees::{WorktreeChange, WorktreeComparison, WorktreeFileDiff};
 
 /// The mode of a link.
 const LINK: &str = "120000";
@@ -27,15 +27,15 @@ const MAX_FILES: usize = 10_000;
 
 /// A file that differs between two trees.
 #[derive(Debug, Clone)]
-pub(crate) struct Difference {
+pub(crate) struct TreeDifference {
     /// Its path from the root of the work tree.
     pub(crate) path: PathBuf,
-    before: Option<Blob>,
-    after: Option<Blob>,
+    before: Option<BlobRef>,
+    after: Option<BlobRef>,
 }
 
 #[derive(Debug, Clone)]
-struct Blob {
+struct BlobRef {
     mode: String,
     hash: String,
 }
@@ -45,7 +45,7 @@ pub(crate) async fn differences(
     git: &Git<'_>,
     (before, after): (&str, &str),
     below: &Path,
-) -> Result<Vec<Difference>, GitError> {
+) -> Result<Vec<TreeDifference>, GitError> {
     let raw = ["-z", "--raw", "--no-renames", "--full-index"];
     let listed = git.run(comparing(&raw, (before, after), below)).await?.whole("diff-tree")?;
     let mut fields = listed.split(|byte| *byte == 0);
@@ -56,10 +56,10 @@ pub(crate) async fn differences(
         let (Some(mode_before), Some(mode_after)) = (words.next(), words.next()) else { break };
         let (Some(hash_before), Some(hash_after)) = (words.next(), words.next()) else { break };
         let blob = |mode: &str, hash: &str| {
-            (mode != "000000").then(|| Blob { mode: mode.to_owned(), hash: hash.to_owned() })
+            (mode != "000000").then(|| BlobRef { mode: mode.to_owned(), hash: hash.to_owned() })
         };
         let (before, after) = (blob(mode_before, hash_before), blob(mode_after, hash_after));
-        found.push(Difference { path: path_of(path), before, after });
+        found.push(TreeDifference { path: path_of(path), before, after });
         if found.len() > MAX_FILES {
             return Err(GitError::new(format!("More than {MAX_FILES} files have changed.")));
         }
@@ -70,16 +70,16 @@ pub(crate) async fn differences(
 /// The same for people, line by line, as far as it fits.
 pub(crate) async fn diff(
     git: &Git<'_>,
-    compared: &Compared,
+    compared: &WorktreeComparison,
     below: &Path,
-) -> Result<Vec<ChangedLines>, GitError> {
+) -> Result<Vec<WorktreeFileDiff>, GitError> {
     let lines = ["--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
     let call = comparing(&lines, (&compared.before, &compared.after), below).within(MAX_DIFF, LONG);
     let output = git.run(call).await?.expect_success("diff-tree")?;
     let text = String::from_utf8_lossy(&output.stdout);
     // Git has the files in the same order as in the list.
     let mut parts = text.strip_prefix("diff --git ").unwrap_or(&text).split("\ndiff --git ");
-    let lines = changed(&compared.differences).into_iter().map(|Changed { path, what }| {
+    let lines = changed(&compared.differences).into_iter().map(|WorktreeChange { path, what }| {
         let body = parts.next().and_then(|part| part.split_once('\n')).map(|(_, body)| body);
         let count = |sign: char| {
             let lines = body.into_iter().flat_map(str::lines).skip_while(|line| !line.starts_with("@@"));
@@ -87,26 +87,26 @@ pub(crate) async fn diff(
         };
         let (added, removed) = (count('+'), count('-'));
         let is_binary = body.is_some_and(|body| body.contains("\nBinary files "));
-        ChangedLines { path, what, added, removed, is_binary, diff: body.map(str::to_owned) }
+        WorktreeFileDiff { path, what, added, removed, is_binary, diff: body.map(str::to_owned) }
     });
     Ok(lines.collect())
 }
 
-fn comparing(how: &[&str], (before, after): (&str, &str), below: &Path) -> Call {
+fn comparing(how: &[&str], (before, after): (&str, &str), below: &Path) -> GitCall {
     let mut arguments = vec!["--literal-pathspecs", "diff-tree", "-r"];
     arguments.extend(how);
     arguments.extend([before, after, "--"]);
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-    Call::git(&arguments).argument(below).within(MAX_LIST, LONG)
+    GitCall::git(&arguments).argument(below).within(MAX_LIST, LONG)
 }
 
 /// Makes the differences in a workspace that may have changed since. All or nothing.
 pub(crate) async fn merge(
     git: &Git<'_>,
-    differences: Vec<Difference>,
+    differences: Vec<TreeDifference>,
     workspace: &Path,
     home: &Path,
-) -> Result<Vec<Changed>, GitError> {
+) -> Result<Vec<WorktreeChange>, GitError> {
     let paths = differences.iter().map(|one| one.path.clone()).collect();
     let (top, user) = (workspace.to_owned(), home.to_owned());
     let refused = tokio::task::spawn_blocking(move || protected_among(paths, &top, &user)).await;
@@ -115,12 +115,12 @@ pub(crate) async fn merge(
         return Err(GitError::Protected(refused));
     }
     let contents = contents(git, &differences).await?;
-    let tree = Tree::open_following(workspace)
+    let tree = RootedTree::open_following(workspace)
         .map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
     let (mut plan, mut conflicts) = (Vec::new(), Vec::new());
     for (difference, (before, after)) in differences.into_iter().zip(contents) {
         let path = difference.path;
-        let Ok(now) = Node::read(&tree, &path, MAX_FILE) else {
+        let Ok(now) = GitEntry::read(&tree, &path, MAX_FILE) else {
             conflicts.push(path.display().to_string());
             continue;
         };
@@ -130,7 +130,7 @@ pub(crate) async fn merge(
         let wanted = if now == before { Some(after) } else { by_lines(git, &now, (&before, &after)).await? };
         match wanted {
             Some(wanted) if wanted == now => {}
-            Some(wanted) => plan.push(Step { path, now, wanted }),
+            Some(wanted) => plan.push(MergeStep { path, now, wanted }),
             None => conflicts.push(path.display().to_string()),
         }
     }
@@ -148,33 +148,33 @@ fn protected_among(paths: Vec<PathBuf>, workspace: &Path, home: &Path) -> Vec<St
 }
 
 /// What the differences are, for people.
-pub(crate) fn changed(differences: &[Difference]) -> Vec<Changed> {
-    let is_link = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.mode == LINK);
-    let word = |difference: &Difference| match (&difference.before, &difference.after) {
+pub(crate) fn changed(differences: &[TreeDifference]) -> Vec<WorktreeChange> {
+    let is_link = |blob: &Option<BlobRef>| blob.as_ref().is_some_and(|blob| blob.mode == LINK);
+    let word = |difference: &TreeDifference| match (&difference.before, &difference.after) {
         (_, Some(_)) if is_link(&difference.after) && !is_link(&difference.before) => "made a link of",
         (None, _) => "added",
         (Some(_), None) => "deleted",
         (Some(_), Some(_)) => "modified",
     };
-    let one = |d: &Difference| Changed { path: d.path.display().to_string(), what: word(d) };
+    let one = |d: &TreeDifference| WorktreeChange { path: d.path.display().to_string(), what: word(d) };
     differences.iter().map(one).collect()
 }
 
 /// One file that is to become something else.
-struct Step {
+struct MergeStep {
     path: PathBuf,
-    now: Option<Node>,
-    wanted: Option<Node>,
+    now: Option<GitEntry>,
+    wanted: Option<GitEntry>,
 }
 
 /// Removes first, so that a folder can take the place of a file; takes everything back if one step fails.
-fn carry_out(tree: &Tree, mut plan: Vec<Step>) -> Result<Vec<Changed>, GitError> {
+fn carry_out(tree: &RootedTree, mut plan: Vec<MergeStep>) -> Result<Vec<WorktreeChange>, GitError> {
     plan.sort_by_key(|step| step.wanted.is_some());
     for (index, step) in plan.iter().enumerate() {
-        if let Err(error) = Node::put(tree, &step.path, step.wanted.as_ref()) {
+        if let Err(error) = GitEntry::put(tree, &step.path, step.wanted.as_ref()) {
             let mut left = Vec::new();
             for done in plan[..index].iter().rev() {
-                if Node::put(tree, &done.path, done.now.as_ref()).is_err() {
+                if GitEntry::put(tree, &done.path, done.now.as_ref()).is_err() {
                     left.push(done.path.display().to_string());
                 }
             }
@@ -185,13 +185,13 @@ fn carry_out(tree: &Tree, mut plan: Vec<Step>) -> Result<Vec<Changed>, GitError>
             return Err(GitError::new(format!("{} cannot be written: {error}. {left}", step.path.display())));
         }
     }
-    let word = |step: &Step| match (&step.now, &step.wanted) {
+    let word = |step: &MergeStep| match (&step.now, &step.wanted) {
         (None, _) => "added",
         (Some(_), None) => "deleted",
         (Some(_), Some(_)) => "modified",
     };
-    let one = |step: &Step| Changed { path: step.path.display().to_string(), what: word(step) };
-    let mut changed: Vec<Changed> = plan.iter().map(one).collect();
+    let one = |step: &MergeStep| WorktreeChange { path: step.path.display().to_string(), what: word(step) };
+    let mut changed: Vec<WorktreeChange> = plan.iter().map(one).collect();
     changed.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(changed)
 }
@@ -199,13 +199,13 @@ fn carry_out(tree: &Tree, mut plan: Vec<Step>) -> Result<Vec<Changed>, GitError>
 /// Both sides' lines in one file; `None` where they contradict each other.
 async fn by_lines(
     git: &Git<'_>,
-    now: &Option<Node>,
-    (before, after): (&Option<Node>, &Option<Node>),
-) -> Result<Option<Option<Node>>, GitError> {
+    now: &Option<GitEntry>,
+    (before, after): (&Option<GitEntry>, &Option<GitEntry>),
+) -> Result<Option<Option<GitEntry>>, GitError> {
     let (
-        Some(Node::File { is_executable: now_runs, content: ours }),
-        Some(Node::File { is_executable: before_runs, content: base }),
-        Some(Node::File { is_executable: after_runs, content: theirs }),
+        Some(GitEntry::File { is_executable: now_runs, content: ours }),
+        Some(GitEntry::File { is_executable: before_runs, content: base }),
+        Some(GitEntry::File { is_executable: after_runs, content: theirs }),
     ) = (now, before, after)
     else {
         return Ok(None);
@@ -216,20 +216,20 @@ async fn by_lines(
         written.map_err(|error| GitError::io("A file for the merge cannot be written:", name, error))?;
     }
     let call =
-        names.iter().fold(Call::git(&["merge-file", "-p", "--quiet"]), |call, name| call.argument(name));
+        names.iter().fold(GitCall::git(&["merge-file", "-p", "--quiet"]), |call, name| call.argument(name));
     let merged = git.run(call.within(2 * MAX_FILE, LONG)).await?;
     if merged.code != Some(0) || merged.is_cut {
         return Ok(None);
     }
     let is_executable = if before_runs == after_runs { *now_runs } else { *after_runs };
-    Ok(Some(Some(Node::File { is_executable, content: merged.stdout })))
+    Ok(Some(Some(GitEntry::File { is_executable, content: merged.stdout })))
 }
 
 /// What each file was and is, in the order of the differences.
 async fn contents(
     git: &Git<'_>,
-    differences: &[Difference],
-) -> Result<Vec<(Option<Node>, Option<Node>)>, GitError> {
+    differences: &[TreeDifference],
+) -> Result<Vec<(Option<GitEntry>, Option<GitEntry>)>, GitError> {
     let blobs = differences.iter().flat_map(|difference| [&difference.before, &difference.after]);
     let mut asked = String::new();
     for blob in blobs.flatten() {
@@ -243,19 +243,19 @@ async fn contents(
         return Ok(Vec::new());
     }
     let answer = git
-        .run(Call::git(&["cat-file", "--batch"]).input(asked.into_bytes()).within(MAX_ALL, LONG))
+        .run(GitCall::git(&["cat-file", "--batch"]).input(asked.into_bytes()).within(MAX_ALL, LONG))
         .await?
         .whole("cat-file")?;
     let mut rest = answer.as_slice();
-    let mut read = |blob: &Option<Blob>| -> Result<Option<Node>, GitError> {
+    let mut read = |blob: &Option<BlobRef>| -> Result<Option<GitEntry>, GitError> {
         let Some(blob) = blob else { return Ok(None) };
         let (content, after) =
             next_blob(rest).ok_or_else(|| GitError::new("Git does not know a changed file."))?;
         rest = after;
         let content = content.to_vec();
         Ok(Some(match blob.mode.as_str() {
-            LINK => Node::Link { target: content },
-            mode => Node::File { is_executable: mode == "100755", content },
+            LINK => GitEntry::Link { target: content },
+            mode => GitEntry::File { is_executable: mode == "100755", content },
         }))
     };
     differences.iter().map(|one| Ok((read(&one.before)?, read(&one.after)?))).collect()

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ostler_workspace_fs::read_unlinked;
 use tempfile::TempDir;
 
-use crate::repository::Repository;
+use crate::repository::GitRepository;
 
 /// How much of a HEAD is read.
 const HEAD_BYTES: u64 = 4096;
@@ -21,11 +21,14 @@ const MAX_SHARED_INDEXES: usize = 64;
 
 /// The directory. It is removed with this.
 #[derive(Debug)]
-pub(crate) struct PrivateDirectory(TempDir);
+pub(crate) struct PrivateGitDirectory(TempDir);
 
-impl PrivateDirectory {
+impl PrivateGitDirectory {
     /// Makes one for a repository, inside `scratch`, or where temporary files go.
-    pub(crate) fn make(repository: &Repository, scratch: Option<&Path>) -> io::Result<PrivateDirectory> {
+    pub(crate) fn make(
+        repository: &GitRepository,
+        scratch: Option<&Path>,
+    ) -> io::Result<PrivateGitDirectory> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("git-");
         let directory = match scratch {
@@ -60,7 +63,7 @@ impl PrivateDirectory {
                 symlink(entry.path(), directory.path().join(name))?;
             }
         }
-        Ok(PrivateDirectory(directory))
+        Ok(PrivateGitDirectory(directory))
     }
 
     /// Where it is.

@@ -22,14 +22,14 @@ const NOT_FOUND: i32 = 127;
 const MAX_ERRORS: u64 = 16 * 1024;
 
 /// What is to be started.
-pub(crate) struct Started {
+pub(crate) struct PreparedGitCall {
     pub(crate) command: PreparedCommand,
     pub(crate) confinement: Option<Confinement>,
 }
 
 /// What a call may take, and what it is told.
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct GitCallLimits {
     pub(crate) input: Vec<u8>,
     pub(crate) max_output: u64,
     pub(crate) time_limit: Duration,
@@ -37,16 +37,16 @@ pub(crate) struct Limits {
 
 /// Runs a command to its end.
 pub(crate) async fn run(
-    started: Started,
-    limits: Limits,
+    started: PreparedGitCall,
+    limits: GitCallLimits,
     canceled: &CancellationToken,
 ) -> Result<GitOutput, GitError> {
-    let Started { mut command, confinement } = started;
+    let PreparedGitCall { mut command, confinement } = started;
     let stdin = if limits.input.is_empty() { Stdio::null() } else { Stdio::piped() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).own_group();
     let child =
         command.spawn().map_err(|error| GitError::new(format!("Git could not be started: {error}.")))?;
-    let mut group = Group { child, confinement };
+    let mut group = GitProcessGroup { child, confinement };
     let ended = tokio::select! {
         ended = tokio::time::timeout(limits.time_limit, group.output(&limits)) => ended.map_err(|_| {
             GitError::new(format!("Git took longer than {} s and was ended.", limits.time_limit.as_secs()))
@@ -89,13 +89,13 @@ async fn read_to(reader: Option<impl AsyncRead + Unpin>, limit: u64) -> (Vec<u8>
 }
 
 /// A running git and all that it starts. Dropping it kills them.
-struct Group {
+struct GitProcessGroup {
     child: Child,
     confinement: Option<Confinement>,
 }
 
-impl Group {
-    async fn output(&mut self, limits: &Limits) -> GitOutput {
+impl GitProcessGroup {
+    async fn output(&mut self, limits: &GitCallLimits) -> GitOutput {
         let child = &mut self.child;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let ((), (stdout, is_cut), (stderr, _)) = tokio::join!(
@@ -126,7 +126,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for GitProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }

@@ -17,7 +17,7 @@ const WORKTREES: &str = "worktrees";
 
 /// A work tree and its repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Repository {
+pub(crate) struct GitRepository {
     /// The root of the work tree.
     pub(crate) top: PathBuf,
     /// What git keeps for this work tree alone: its HEAD, its index.
@@ -26,9 +26,9 @@ pub(crate) struct Repository {
     pub(crate) common: PathBuf,
 }
 
-impl Repository {
+impl GitRepository {
     /// The repository that a directory is in.
-    pub(crate) fn find(path: &Path) -> Result<Repository, GitError> {
+    pub(crate) fn find(path: &Path) -> Result<GitRepository, GitError> {
         let real = fs::canonicalize(path)
             .map_err(|error| GitError::io("The workspace cannot be opened:", path, error))?;
         for top in real.ancestors() {
@@ -41,7 +41,7 @@ impl Repository {
             }
             if metadata.is_dir() && is_repository(&marker) {
                 let (directory, common) = (marker.clone(), marker);
-                let repository = Repository { top: top.to_owned(), directory, common };
+                let repository = GitRepository { top: top.to_owned(), directory, common };
                 return repository.unless_elsewhere();
             }
             if metadata.is_file() {
@@ -57,7 +57,7 @@ impl Repository {
     }
 
     /// Itself, unless the repository's settings name another work tree, of which nothing is said here.
-    fn unless_elsewhere(self) -> Result<Repository, GitError> {
+    fn unless_elsewhere(self) -> Result<GitRepository, GitError> {
         let named = self.settings().worktree().map(|worktree| self.directory.join(worktree));
         match named.and_then(|worktree| worktree.canonicalize().ok()) {
             Some(worktree) if worktree != self.top => Err(GitError::new(
@@ -85,11 +85,11 @@ impl Repository {
 }
 
 /// A linked worktree, or a submodule: the directory that its `.git` file names must name it in turn.
-fn linked(top: &Path) -> Option<Repository> {
+fn linked(top: &Path) -> Option<GitRepository> {
     let marker = top.join(".git");
     let directory = pointer(&marker, "gitdir:")?.canonicalize().ok()?;
     let repository =
-        |common: PathBuf| Repository { top: top.to_owned(), directory: directory.clone(), common };
+        |common: PathBuf| GitRepository { top: top.to_owned(), directory: directory.clone(), common };
     if let Some(parent) = directory.parent().filter(|parent| parent.ends_with(WORKTREES)) {
         let back = pointer(&directory.join("gitdir"), "")?;
         let agrees = back.file_name()? == ".git" && back.parent()?.canonicalize().ok()? == top;

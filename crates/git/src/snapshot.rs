@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::GitError;
-use crate::git::{Call, Git};
+use crate::git::{Git, GitCall};
 
 /// How long it may take to hash the files of a large work tree.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
@@ -76,10 +76,10 @@ pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// A script that makes objects of named files, in an index of its own.
-fn building(git: &Git<'_>, script: &'static str, names: Vec<u8>) -> Result<Call, GitError> {
+fn building(git: &Git<'_>, script: &'static str, names: Vec<u8>) -> Result<GitCall, GitError> {
     let index = git.own_file("index");
     let beside = index.parent().unwrap_or(Path::new("/")).to_owned();
-    let call = Call::script(script, &[]).within(MAX_LIST, LONG).input(names);
+    let call = GitCall::script(script, &[]).within(MAX_LIST, LONG).input(names);
     let call = call.variable("GIT_INDEX_FILE", index).variable("GIT_ATTR_SOURCE", git.empty_tree());
     Ok(call.writing(&git.repository.objects()?).writing(&beside))
 }
@@ -87,7 +87,7 @@ fn building(git: &Git<'_>, script: &'static str, names: Vec<u8>) -> Result<Call,
 /// The names of the files to take, each ended by a zero byte: those that `index` or `other` has, and those that git
 /// does not know and does not ignore.
 async fn names(git: &Git<'_>, index: &Path, other: &Path) -> Result<Vec<u8>, GitError> {
-    let call = Call::script(NAMES, &[other.as_os_str()]).variable("GIT_INDEX_FILE", index);
+    let call = GitCall::script(NAMES, &[other.as_os_str()]).variable("GIT_INDEX_FILE", index);
     let listed = git.run(call.within(MAX_LIST, LONG)).await?.whole("ls-files")?;
     let top = git.repository.top.clone();
     let chosen = tokio::task::spawn_blocking(move || chosen(&top, &listed));

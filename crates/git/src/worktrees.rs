@@ -9,18 +9,18 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::GitError;
-use crate::git::{Call, Git, Isolation};
+use crate::git::{Git, GitCall, Isolation};
 use crate::merge;
-use crate::node::Node;
-use crate::repository::Repository;
+use crate::node::GitEntry;
+use crate::repository::GitRepository;
 use crate::snapshot::{self, LONG, MAX_LIST};
 
-use note::Note;
+use note::WorktreeNote;
 
 /// Worktrees that are made at the same time; each hashes and writes all files of a repository.
 const AT_ONCE: usize = 4;
@@ -34,7 +34,7 @@ const FILL: &str = "git -c core.autocrlf=false read-tree \"$1\" \
     && git -c core.autocrlf=false checkout-index --all --index --force --quiet";
 
 /// A directory of worktrees. One process uses it at a time.
-pub struct Worktrees {
+pub struct GitWorktrees {
     directory: PathBuf,
     isolation: Isolation,
     /// The user's home directory, whose settings of git count in every workspace.
@@ -49,7 +49,7 @@ pub struct Worktrees {
 
 /// A worktree that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeWorktree {
+pub struct CreatedWorktree {
     /// Where to work: in it, at the same place as the workspace that it was made of.
     pub workspace: PathBuf,
     /// The commit that it began with.
@@ -58,7 +58,7 @@ pub struct MadeWorktree {
 
 /// A file that has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct WorktreeChange {
     /// Its path from the root of the repository.
     pub path: String,
     /// `added`, `modified`, `deleted` or `made a link of`.
@@ -67,14 +67,14 @@ pub struct Changed {
 
 /// What a merge did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merged {
+pub struct WorktreeMerge {
     /// The files that are different in the workspace now.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<WorktreeChange>,
 }
 
 /// How a file has changed, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedLines {
+pub struct WorktreeFileDiff {
     /// Its path from the root of the repository.
     pub path: String,
     /// `added`, `modified` or `deleted`.
@@ -91,26 +91,26 @@ pub struct ChangedLines {
 
 /// A worktree that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorktreeName {
+pub struct ListedWorktree {
     /// The name that it was made under.
     pub name: String,
     /// Whether it was ever finished.
     pub is_made: bool,
 }
 
-impl Worktrees {
+impl GitWorktrees {
     /// Worktrees in this directory, which is made with the first one. It must be on a path that those who
     /// work in them may see. Git runs in `isolation`.
-    pub fn new(directory: PathBuf, isolation: Isolation) -> Worktrees {
+    pub fn new(directory: PathBuf, isolation: Isolation) -> GitWorktrees {
         let (registering, merging) = (Mutex::default(), Mutex::default());
         let home = PathBuf::from("/nonexistent");
-        Worktrees { directory, isolation, home, making: Semaphore::new(AT_ONCE), registering, merging }
+        GitWorktrees { directory, isolation, home, making: Semaphore::new(AT_ONCE), registering, merging }
     }
 
     /// The same for a user with this home directory.
     #[must_use]
-    pub fn with_home(self, home: PathBuf) -> Worktrees {
-        Worktrees { home, ..self }
+    pub fn with_home(self, home: PathBuf) -> GitWorktrees {
+        GitWorktrees { home, ..self }
     }
 
     /// Makes a worktree of the repository that a workspace is in, with the files as they are now: what is
@@ -121,7 +121,7 @@ impl Worktrees {
         name: &str,
         workspace: &Path,
         canceled: &CancellationToken,
-    ) -> Result<MadeWorktree, GitError> {
+    ) -> Result<CreatedWorktree, GitError> {
         let _turn = tokio::select! {
             turn = self.making.acquire() => turn,
             () = canceled.cancelled() => return Err(given_up()),
@@ -140,21 +140,21 @@ impl Worktrees {
         name: &str,
         workspace: &Path,
         canceled: &CancellationToken,
-    ) -> Result<MadeWorktree, GitError> {
+    ) -> Result<CreatedWorktree, GitError> {
         check_name(name)?;
         let real = std::fs::canonicalize(workspace);
         let real = real.map_err(|error| GitError::io("The workspace cannot be opened:", workspace, error))?;
-        let repository = Repository::find(&real)?;
+        let repository = GitRepository::find(&real)?;
         let below = real.strip_prefix(&repository.top).unwrap_or(Path::new("")).to_owned();
         let common = repository.common.clone();
-        let mut note = Note::new(&real, &repository.top, common.clone(), below);
+        let mut note = WorktreeNote::new(&real, &repository.top, common.clone(), below);
         self.prepare().await?;
         note.write(&self.directory, name).await?;
         let git = Git::open(repository, &self.isolation, canceled.clone()).await?;
         let base = snapshot::commit(&git).await?;
         let directory = self.register(&common, name, &base).await?;
         let place = self.directory.join(name);
-        let worktree = Repository { top: place.clone(), directory, common };
+        let worktree = GitRepository { top: place.clone(), directory, common };
         self.fill(worktree, name, &base, canceled).await?;
         if canceled.is_cancelled() {
             return Err(given_up());
@@ -164,7 +164,7 @@ impl Worktrees {
         opened.map_err(|error| GitError::io("The worktree cannot be used:", &workspace, error))?;
         note.base = Some(base.clone());
         note.write(&self.directory, name).await?;
-        Ok(MadeWorktree { workspace, base })
+        Ok(CreatedWorktree { workspace, base })
     }
 
     /// Has git know of a worktree that has no files yet, as `git worktree add` would: by files alone. Returns where
@@ -177,7 +177,7 @@ impl Worktrees {
             let failed = |error| GitError::io("The worktree cannot be made:", &place, error);
             let own = Path::new("worktrees").join(&name);
             let tree = open(&common).map_err(failed)?;
-            if Node::read(&tree, &own.join("HEAD"), MAX_POINTER).map_err(failed)?.is_some() {
+            if GitEntry::read(&tree, &own.join("HEAD"), MAX_POINTER).map_err(failed)?.is_some() {
                 return Err(GitError::new("Git has a worktree of this name already."));
             }
             let marker = place.join(".git");
@@ -187,12 +187,12 @@ impl Worktrees {
                 ("gitdir", line(&marker)),
                 ("HEAD", format!("{base}\n").into_bytes()),
             ] {
-                Node::put(&tree, &own.join(file), Some(&plain(text))).map_err(failed)?;
+                GitEntry::put(&tree, &own.join(file), Some(&plain(text))).map_err(failed)?;
             }
             std::fs::create_dir(&place).map_err(failed)?;
             let text = [b"gitdir: ", line(&directory).as_slice()].concat();
             open(&place)
-                .and_then(|tree| Node::put(&tree, Path::new(".git"), Some(&plain(text))))
+                .and_then(|tree| GitEntry::put(&tree, Path::new(".git"), Some(&plain(text))))
                 .map_err(failed)?;
             Ok(directory)
         })
@@ -203,7 +203,7 @@ impl Worktrees {
     /// beside the worktree: a copy goes where git looks for it.
     async fn fill(
         &self,
-        worktree: Repository,
+        worktree: GitRepository,
         name: &str,
         base: &str,
         canceled: &CancellationToken,
@@ -212,7 +212,7 @@ impl Worktrees {
         let git = Git::open(worktree, &self.isolation, canceled.clone()).await?;
         let index = git.own_file("index");
         let beside = index.parent().unwrap_or(Path::new("/")).to_owned();
-        let call = Call::script(FILL, &[OsStr::new(base)]).within(MAX_LIST, LONG).writing(&place);
+        let call = GitCall::script(FILL, &[OsStr::new(base)]).within(MAX_LIST, LONG).writing(&place);
         let call = call.variable("GIT_INDEX_FILE", &index).variable("GIT_ATTR_SOURCE", git.empty_tree());
         git.run(call.writing(&beside)).await?.expect_success("checkout-index")?;
         let (known, own) = (self.known(name), Path::new("worktrees").join(name).join("index"));
@@ -220,20 +220,20 @@ impl Worktrees {
             let failed = |error| GitError::io("The index of a worktree cannot be kept:", &known, error);
             snapshot::copy(&index, &known).map_err(failed)?;
             let content = std::fs::read(&index).map_err(failed)?;
-            open(&common).and_then(|tree| Node::put(&tree, &own, Some(&plain(content)))).map_err(failed)
+            open(&common).and_then(|tree| GitEntry::put(&tree, &own, Some(&plain(content)))).map_err(failed)
         })
         .await
     }
 
     /// What has changed in a worktree since it was made.
-    pub async fn changes(&self, name: &str) -> Result<Vec<Changed>, GitError> {
+    pub async fn changes(&self, name: &str) -> Result<Vec<WorktreeChange>, GitError> {
         let found =
             self.compare(name, async |_, compared, _| Ok(merge::changed(&compared.differences))).await?;
         Ok(found)
     }
 
     /// The same for whoever is to agree to a merge: from now on only what was shown first is merged.
-    pub async fn changes_to_merge(&self, name: &str) -> Result<Vec<Changed>, GitError> {
+    pub async fn changes_to_merge(&self, name: &str) -> Result<Vec<WorktreeChange>, GitError> {
         let _one_at_a_time = self.merging.lock().await;
         let (changed, tree) = self
             .compare(name, async |_, compared, _| Ok((merge::changed(&compared.differences), compared.after)))
@@ -243,20 +243,20 @@ impl Worktrees {
     }
 
     /// The same with the lines that have changed, for whoever is to agree to a merge.
-    pub async fn diff(&self, name: &str) -> Result<Vec<ChangedLines>, GitError> {
+    pub async fn diff(&self, name: &str) -> Result<Vec<WorktreeFileDiff>, GitError> {
         self.compare(name, async |git, compared, note| merge::diff(git, &compared, &note.below).await).await
     }
 
     /// The workspace that a worktree was made of.
     pub fn made_of(&self, name: &str) -> Option<PathBuf> {
         check_name(name).ok()?;
-        Note::read(&self.directory, name).map(|note| note.workspace)
+        WorktreeNote::read(&self.directory, name).map(|note| note.workspace)
     }
 
     /// Makes the changes of a worktree in the workspace that it was made of. What was changed there since
     /// stays; where both sides contradict each other, or where a file changed that no tool may write, nothing is
     /// changed. The worktree stays as it is.
-    pub async fn merge(&self, name: &str) -> Result<Merged, GitError> {
+    pub async fn merge(&self, name: &str) -> Result<WorktreeMerge, GitError> {
         let _one_at_a_time = self.merging.lock().await;
         let changed = self
             .compare(name, async |git, compared, note| {
@@ -268,7 +268,7 @@ impl Worktrees {
             .await;
         // Whoever asks again is shown the files as they are then.
         self.show(name, |note| note.shown = None).await?;
-        Ok(Merged { changed: changed? })
+        Ok(WorktreeMerge { changed: changed? })
     }
 
     /// Removes a worktree and all that git keeps of it. One that is not there is no error.
@@ -282,7 +282,7 @@ impl Worktrees {
     }
 
     /// The worktrees there are, half made ones included.
-    pub async fn list(&self) -> Result<Vec<WorktreeName>, GitError> {
+    pub async fn list(&self) -> Result<Vec<ListedWorktree>, GitError> {
         let directory = self.directory.clone();
         blocking(move || note::list(&directory)).await
     }
@@ -293,7 +293,7 @@ impl Worktrees {
         for _ in 0..MAX_DEPTH {
             let name = path.strip_prefix(&self.directory).ok().and_then(|rest| rest.components().next());
             let Some(name) = name.and_then(|name| name.as_os_str().to_str()) else { break };
-            let Some(note) = Note::read(&self.directory, name) else { break };
+            let Some(note) = WorktreeNote::read(&self.directory, name) else { break };
             path = note.workspace;
         }
         path
@@ -304,27 +304,27 @@ impl Worktrees {
     async fn compare<T>(
         &self,
         name: &str,
-        then: impl AsyncFnOnce(&Git<'_>, Compared, &Note) -> Result<T, GitError>,
+        then: impl AsyncFnOnce(&Git<'_>, WorktreeComparison, &WorktreeNote) -> Result<T, GitError>,
     ) -> Result<T, GitError> {
         check_name(name)?;
-        let note = Note::read(&self.directory, name).filter(|note| note.base.is_some());
+        let note = WorktreeNote::read(&self.directory, name).filter(|note| note.base.is_some());
         let note = note.ok_or_else(|| GitError::new("There is no such worktree any more."))?;
         let (top, common) = (self.directory.join(name), note.common.clone());
         let directory = common.join("worktrees").join(name);
         if !directory.is_dir() || directory.is_symlink() {
             return Err(GitError::new("Git does not know this worktree any more."));
         }
-        let repository = Repository { top, directory, common };
+        let repository = GitRepository { top, directory, common };
         let git = Git::open(repository, &self.isolation, CancellationToken::new()).await?;
         let after = snapshot::tree(&git, &self.known(name)).await?;
         let before = note.base.clone().unwrap_or_default();
         let differences = merge::differences(&git, (&before, &after), &note.below).await?;
-        then(&git, Compared { before, after, differences }, &note).await
+        then(&git, WorktreeComparison { before, after, differences }, &note).await
     }
 
     /// Notes what was shown of a worktree.
-    async fn show(&self, name: &str, change: impl FnOnce(&mut Note)) -> Result<(), GitError> {
-        let Some(mut note) = Note::read(&self.directory, name) else { return Ok(()) };
+    async fn show(&self, name: &str, change: impl FnOnce(&mut WorktreeNote)) -> Result<(), GitError> {
+        let Some(mut note) = WorktreeNote::read(&self.directory, name) else { return Ok(()) };
         let before = note.shown.clone();
         change(&mut note);
         if note.shown == before { Ok(()) } else { note.write(&self.directory, name).await }
@@ -344,10 +344,10 @@ impl Worktrees {
 }
 
 /// A worktree and what it began with, as trees of git.
-pub(crate) struct Compared {
+pub(crate) struct WorktreeComparison {
     pub(crate) before: String,
     pub(crate) after: String,
-    pub(crate) differences: Vec<merge::Difference>,
+    pub(crate) differences: Vec<merge::TreeDifference>,
 }
 
 /// A path as git keeps it in a file.
@@ -355,12 +355,12 @@ fn line(path: &Path) -> Vec<u8> {
     [path.as_os_str().as_bytes(), b"\n"].concat()
 }
 
-fn open(directory: &Path) -> std::io::Result<Tree> {
-    Ok(Tree::open_following(directory)?)
+fn open(directory: &Path) -> std::io::Result<RootedTree> {
+    Ok(RootedTree::open_following(directory)?)
 }
 
-fn plain(content: Vec<u8>) -> Node {
-    Node::File { is_executable: false, content }
+fn plain(content: Vec<u8>) -> GitEntry {
+    GitEntry::File { is_executable: false, content }
 }
 
 /// Runs what blocks where it may.

@@ -8,7 +8,7 @@ use ostler_types::AgentDescription;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::{Ids, Params};
+use super::extract::{PathParams, QueryParams};
 
 /// Whose sessions to list.
 #[derive(Deserialize, JsonSchema)]
@@ -30,8 +30,8 @@ pub(super) async fn list(State(context): State<DoorContext>) -> Json<AgentList> 
 
 pub(super) async fn sessions(
     State(context): State<DoorContext>,
-    Ids(agent): Ids<String>,
-    Params(params): Params<WorkspaceParams>,
+    PathParams(agent): PathParams<String>,
+    QueryParams(params): QueryParams<WorkspaceParams>,
 ) -> Result<Json<AgentSessionList>, DoorError> {
     let workspace = existing_directory(&context, "workspace_path", &params.workspace_path).await?;
     Ok(Json(AgentSessionList { sessions: kept_sessions(&context, &agent, workspace).await? }))

@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::routing::{delete, get, patch, post, put};
 use ostler_api_types::{
-    AddProject, AgentList, AgentSessionList, ApprovalAnswered, ApprovalDiff, Approvals, Approve,
+    AddProject, AgentList, AgentSessionList, ApprovalAnswerBody, ApprovalAnswered, ApprovalDiff, Approvals,
     CancelRequest, Canceled, ChangeQueued, ContextView, CreateSession, Created, DirectoryList, FileList,
-    ForkSession, FoundFiles, Health, LogIn, LoginCode, MessagePage, MessageQueue, MessageWithdrawn,
+    ForkSession, FoundFiles, Health, LoginCode, LoginRequest, MessagePage, MessageQueue, MessageWithdrawn,
     ModelList, PlanRequest, ProjectList, ProjectRemoved, ProjectView, SendMessage, Sent, SessionClosed,
-    SessionPage, SessionShown, SettingsView, Started, StoredFile, ToolList, TrustWorkspace, TurnDiff,
+    SessionPage, SessionWithContext, SettingsView, Started, StoredFile, ToolList, TrustWorkspace, TurnDiff,
     UndoTurn, Undone, UpdateSession, UsageTable, WorkspaceTrust,
 };
 use ostler_door_kit::{DoorContext, DoorError};
@@ -74,7 +74,7 @@ pub(super) fn api() -> Api {
 
 fn login_routes(api: Api) -> Api {
     api.route(&Method::POST, LOGIN, post(login::log_in), |g| {
-        Operation::empty("log_in", "Trade a one-time code for a cookie").body::<LogIn>(g).public()
+        Operation::empty("log_in", "Trade a one-time code for a cookie").body::<LoginRequest>(g).public()
     })
     .route(&Method::POST, "/v1/login/code", post(login::invite), |g| {
         Operation::new::<LoginCode>(g, "make_login_code", "An address that lets a browser in", CREATED)
@@ -109,13 +109,13 @@ fn session_routes(api: Api) -> Api {
     })
     .route(&Method::GET, "/v1/sessions", get(sessions::list), |g| {
         Operation::new::<SessionPage>(g, "list_sessions", "List sessions, newest activity first", OK)
-            .query::<sessions::ListParams>()
+            .query::<sessions::SessionListParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}", get(sessions::show), |g| {
-        Operation::new::<SessionShown>(g, "get_session", "A session and its latest state", OK)
+        Operation::new::<SessionWithContext>(g, "get_session", "A session and its latest state", OK)
     })
     .route(&Method::PATCH, "/v1/sessions/{session_id}", patch(sessions::update), |g| {
-        Operation::new::<SessionShown>(
+        Operation::new::<SessionWithContext>(
             g,
             "update_session",
             "Change title, archive flag, model, effort, policy or settings of its agent",
@@ -128,14 +128,12 @@ fn session_routes(api: Api) -> Api {
             .query::<sessions::CloseParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session), |_| {
-        Operation::stream("session_events", "History, then live").query::<events::SessionParams>().header(
-            "Last-Event-ID",
-            &cursor(),
-            "Go on after this seq; it beats `after`",
-        )
+        Operation::stream("session_events", "History, then live")
+            .query::<events::SessionEventParams>()
+            .header("Last-Event-ID", &cursor(), "Go on after this seq; it beats `after`")
     })
     .route(&Method::GET, "/v1/events", get(events::all), |_| {
-        Operation::stream("all_events", "What happens in every session").query::<events::AllParams>().header(
+        Operation::stream("all_events", "What happens in every session").query::<events::FeedParams>().header(
             "Last-Event-ID",
             &cursor(),
             "Go on after this cursor; it beats `after`",
@@ -150,7 +148,7 @@ fn message_routes(api: Api) -> Api {
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/messages", get(messages::list), |g| {
         Operation::new::<MessagePage>(g, "list_messages", "The conversation, from its end backwards", OK)
-            .query::<messages::PageParams>()
+            .query::<messages::MessagePageParams>()
     })
     .route(&Method::GET, "/v1/sessions/{session_id}/queue", get(messages::queue), |g| {
         Operation::new::<MessageQueue>(g, "list_queue", "The messages that wait for their turn", OK)
@@ -188,7 +186,7 @@ fn turn_routes(api: Api) -> Api {
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/approve", post(approvals::answer), |g| {
         Operation::new::<ApprovalAnswered>(g, "answer_approval", "Approve or deny a waiting call", OK)
-            .body::<Approve>(g)
+            .body::<ApprovalAnswerBody>(g)
     })
     .route(
         &Method::GET,

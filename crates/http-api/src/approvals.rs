@@ -3,19 +3,19 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use ostler_api_types::{ApprovalAnswered, ApprovalDiff, Approvals, Approve};
+use ostler_api_types::{ApprovalAnswerBody, ApprovalAnswered, ApprovalDiff, Approvals};
 use ostler_door_kit::{DoorContext, DoorError, requester};
 use ostler_types::{AnswerApproval, Command, PendingApproval, SessionId, ToolCallId};
 
-use super::extract::{Body, Ids};
+use super::extract::{JsonBody, PathParams};
 
 pub(super) async fn answer(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
     headers: HeaderMap,
-    Body(body): Body<Approve>,
+    JsonBody(body): JsonBody<ApprovalAnswerBody>,
 ) -> Result<Json<ApprovalAnswered>, DoorError> {
-    let Approve { turn_id, tool_call_id, action, scope, reason, review, option } = body;
+    let ApprovalAnswerBody { turn_id, tool_call_id, action, scope, reason, review, option } = body;
     let command = Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: tool_call_id.clone(),
@@ -32,7 +32,7 @@ pub(super) async fn answer(
 
 pub(super) async fn diff(
     State(context): State<DoorContext>,
-    Ids((id, tool_call_id)): Ids<(SessionId, ToolCallId)>,
+    PathParams((id, tool_call_id)): PathParams<(SessionId, ToolCallId)>,
 ) -> Result<Json<ApprovalDiff>, DoorError> {
     let view = context.engine.view(id).await?;
     let waits =

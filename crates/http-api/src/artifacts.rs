@@ -9,18 +9,18 @@ use ostler_types::{SessionId, TurnId};
 
 use super::attachments::listed;
 use super::download::download;
-use super::extract::Ids;
+use super::extract::PathParams;
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
-    Ids((id, turn)): Ids<(SessionId, TurnId)>,
+    PathParams((id, turn)): PathParams<(SessionId, TurnId)>,
 ) -> Result<Json<FileList>, DoorError> {
     Ok(Json(listed(context.engine.artifacts(id, turn).await?)))
 }
 
 pub(super) async fn show(
     State(context): State<DoorContext>,
-    Ids((id, turn, name)): Ids<(SessionId, TurnId, String)>,
+    PathParams((id, turn, name)): PathParams<(SessionId, TurnId, String)>,
 ) -> Result<Response, DoorError> {
     Ok(download(context.engine.get_artifact(id, turn, &name).await?))
 }

@@ -13,14 +13,14 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use hyper::body::Body as _;
 use ostler_api_types::{FileList, StoredFile};
 use ostler_door_kit::{DoorContext, DoorError, is_json, too_large};
-use ostler_engine::{AttachmentRoom, MAX_ATTACHMENT};
+use ostler_engine::{AttachmentPermit, MAX_ATTACHMENT};
 use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::HttpDoor;
 use super::download::download;
-use super::extract::{Ids, invalid, parse, read_whole};
+use super::extract::{PathParams, invalid, parse, read_whole};
 use super::multipart::{boundary, fields};
 
 /// What may be around the content: boundaries, headers, the name.
@@ -50,26 +50,26 @@ pub(super) struct AttachmentBody<'a> {
 }
 
 /// A file beside the log, as clients are told of it.
-fn stored(file: ostler_engine::StoredFile) -> StoredFile {
-    let ostler_engine::StoredFile { reference, name, mime_type, size } = file;
+fn stored(file: ostler_engine::StoredBlob) -> StoredFile {
+    let ostler_engine::StoredBlob { reference, name, mime_type, size } = file;
     StoredFile { reference, name, mime_type: mime_type.to_owned(), size }
 }
 
 /// Files beside the log, as clients are told of them.
-pub(super) fn listed(list: ostler_engine::FileList) -> FileList {
+pub(super) fn listed(list: ostler_engine::StoredBlobList) -> FileList {
     FileList { files: list.files.into_iter().map(stored).collect(), more: list.more }
 }
 
 /// A file out of a request, in the room that it takes.
 pub(super) struct Upload {
-    room: AttachmentRoom,
+    room: AttachmentPermit,
     name: String,
     content: Vec<u8>,
 }
 
 pub(super) async fn upload(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
     Upload { room, name, content }: Upload,
 ) -> Result<(StatusCode, Json<StoredFile>), DoorError> {
     let file = context.engine.put_attachment(room, id, &name, content).await?;
@@ -78,14 +78,14 @@ pub(super) async fn upload(
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
 ) -> Result<Json<FileList>, DoorError> {
     Ok(Json(listed(context.engine.attachments(id).await?)))
 }
 
 pub(super) async fn show(
     State(context): State<DoorContext>,
-    Ids((id, name)): Ids<(SessionId, String)>,
+    PathParams((id, name)): PathParams<(SessionId, String)>,
 ) -> Result<Response, DoorError> {
     Ok(download(context.engine.get_attachment(id, &name).await?))
 }

@@ -7,12 +7,12 @@ use ostler_api_types::{Created, ForkSession, PieceBody, PlanRequest, Started};
 use ostler_door_kit::{DoorContext, DoorError};
 use ostler_types::{Command, Plan, SessionId, Subtask, TurnId};
 
-use super::extract::{Body, Ids, OptionalBody};
+use super::extract::{JsonBody, OptionalJsonBody, PathParams};
 
 pub(super) async fn fork(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-    OptionalBody(body): OptionalBody<ForkSession>,
+    PathParams(id): PathParams<SessionId>,
+    OptionalJsonBody(body): OptionalJsonBody<ForkSession>,
 ) -> Result<(StatusCode, Json<Created>), DoorError> {
     let session = context.engine.fork(id, body.turn_id).await?;
     Ok((StatusCode::CREATED, Json(Created { session_id: session.id })))
@@ -20,7 +20,7 @@ pub(super) async fn fork(
 
 pub(super) async fn compact(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
 ) -> Result<(StatusCode, Json<Started>), DoorError> {
     let turn_id = TurnId::new(context.engine.clock().uuid());
     context.engine.submit(id, Command::Compact { turn_id }).await?;
@@ -29,8 +29,8 @@ pub(super) async fn compact(
 
 pub(super) async fn subtasks(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-    Body(body): Body<PlanRequest>,
+    PathParams(id): PathParams<SessionId>,
+    JsonBody(body): JsonBody<PlanRequest>,
 ) -> Result<(StatusCode, Json<Started>), DoorError> {
     for PieceBody(piece) in &body.subtasks {
         piece.model.as_deref().map_or(Ok(()), |model| context.settings.models.check(model))?;

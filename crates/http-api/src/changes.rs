@@ -7,11 +7,11 @@ use ostler_door_kit::{DoorContext, DoorError};
 use ostler_runner::ChangedFile;
 use ostler_types::{SessionId, TurnId};
 
-use super::extract::Ids;
+use super::extract::PathParams;
 
 pub(super) async fn show(
     State(context): State<DoorContext>,
-    Ids((id, turn_id)): Ids<(SessionId, TurnId)>,
+    PathParams((id, turn_id)): PathParams<(SessionId, TurnId)>,
 ) -> Result<Json<TurnDiff>, DoorError> {
     let changes = context.engine.changes(id, turn_id).await?;
     let file = |ChangedFile { change, truncated }| TurnFile { change, truncated };

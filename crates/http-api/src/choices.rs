@@ -10,7 +10,7 @@ use ostler_types::Refusal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::Params;
+use super::extract::QueryParams;
 
 /// How to list models.
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub(super) struct ToolParams {
 
 pub(super) async fn models(
     State(context): State<DoorContext>,
-    Params(params): Params<ModelParams>,
+    QueryParams(params): QueryParams<ModelParams>,
 ) -> Result<Json<ModelList>, DoorError> {
     let settings = &context.settings;
     let models = settings.models.list(params.refresh.unwrap_or(false)).await;
@@ -43,7 +43,7 @@ pub(super) async fn models(
 
 pub(super) async fn tools(
     State(context): State<DoorContext>,
-    Params(params): Params<ToolParams>,
+    QueryParams(params): QueryParams<ToolParams>,
 ) -> Result<Json<ToolList>, DoorError> {
     let settings = &context.settings;
     let mut tools = settings.tools.clone();

@@ -6,11 +6,11 @@ use ostler_api_types::{ContextShare, ContextView};
 use ostler_door_kit::{DoorContext, DoorError};
 use ostler_types::{ContextSection, SessionId};
 
-use super::extract::Ids;
+use super::extract::PathParams;
 
 pub(super) async fn show(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
 ) -> Result<Json<ContextView>, DoorError> {
     let messages = context.engine.context(id).await?;
     let view = context.engine.view(id).await?;

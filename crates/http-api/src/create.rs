@@ -6,12 +6,12 @@ use axum::http::StatusCode;
 use ostler_api_types::{CreateMode, CreateSession, Created};
 use ostler_door_kit::{DoorContext, DoorError, SessionMode, SessionRequest, make_session};
 
-use super::extract::Body;
+use super::extract::JsonBody;
 use super::policy::changed;
 
 pub(super) async fn create(
     State(context): State<DoorContext>,
-    Body(mut body): Body<CreateSession>,
+    JsonBody(mut body): JsonBody<CreateSession>,
 ) -> Result<(StatusCode, Json<Created>), DoorError> {
     let policy = changed(context.settings.policy.clone(), body.policy.take().unwrap_or_default())?;
     let session = make_session(&context, request(body), policy).await?;

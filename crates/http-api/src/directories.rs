@@ -11,7 +11,7 @@ use ostler_runner::Directory;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::Params;
+use super::extract::QueryParams;
 
 /// Where to look.
 #[derive(Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub(super) struct DirectoryParams {
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
-    Params(params): Params<DirectoryParams>,
+    QueryParams(params): QueryParams<DirectoryParams>,
 ) -> Result<Json<DirectoryList>, DoorError> {
     let start = || context.settings.workspace.display().to_string();
     let path = existing_directory(&context, "path", &params.path.unwrap_or_else(start)).await?;

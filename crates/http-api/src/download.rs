@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use ostler_engine::{OpenFile, StoredFile};
+use ostler_engine::{OpenBlob, StoredBlob};
 
 /// Bytes that are read ahead of what the client has taken.
 const CHUNK: usize = 64 << 10;
@@ -16,8 +16,8 @@ const ACTIVE: [&str; 13] =
     ["html", "htm", "xhtml", "xht", "shtml", "svg", "svgz", "xml", "xsl", "xslt", "js", "mjs", "mht"];
 
 /// The answer that holds a file.
-pub(super) fn download(open: OpenFile) -> Response {
-    let StoredFile { name, mime_type, size, .. } = &open.file;
+pub(super) fn download(open: OpenBlob) -> Response {
+    let StoredBlob { name, mime_type, size, .. } = &open.file;
     let kind = served_type(mime_type, name, &open.head);
     let place = if kind.starts_with("image/") { "inline" } else { "attachment" };
     let disposition = format!("{place}; filename*=UTF-8''{}", escaped(name));
@@ -59,7 +59,7 @@ fn is_active(name: &str, head: &[u8]) -> bool {
 
 /// The file's bytes, as many as were promised. If it fails on the way, so does the connection, and the
 /// client sees that something is missing.
-fn content(open: OpenFile) -> impl futures_util::Stream<Item = std::io::Result<Bytes>> {
+fn content(open: OpenBlob) -> impl futures_util::Stream<Item = std::io::Result<Bytes>> {
     stream::try_unfold((open, 0), |(open, offset)| async move {
         let wanted = CHUNK.min(usize::try_from(open.file.size - offset).unwrap_or(CHUNK));
         let chunk = if wanted == 0 { Bytes::new() } else { open.read(offset, wanted).await? };

@@ -13,8 +13,8 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
-use ostler_door_kit::{DoorContext, DoorError, Framing, Pass};
-use ostler_engine::{EngineError, FeedItem, FeedSubscription, Item, Subscription};
+use ostler_door_kit::{AccessGrant, DoorContext, DoorError, Framing};
+use ostler_engine::{EngineError, FeedItem, FeedSubscription, Subscription, SubscriptionItem};
 use ostler_eventlog::FeedPosition;
 use ostler_types::SessionId;
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::extract::{Ids, Params};
+use super::extract::{PathParams, QueryParams};
 
 /// How often a silent stream shows that it is alive. As data, since page code cannot see comments.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ const CHUNK: usize = 64 * 1024;
 /// Where to start, and what to show.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SessionParams {
+pub(super) struct SessionEventParams {
     /// Go on after this seq.
     after: Option<u64>,
     /// Whether to stay for what is to come; true when absent.
@@ -47,7 +47,7 @@ pub(super) struct SessionParams {
 /// Where to start, and what to show.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AllParams {
+pub(super) struct FeedParams {
     /// Go on after this cursor; `start` is the very beginning. Without it, only what is to come.
     after: Option<String>,
     /// Only events of these names, separated by commas.
@@ -56,22 +56,22 @@ pub(super) struct AllParams {
 
 pub(super) async fn session(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-    Params(params): Params<SessionParams>,
-    Extension(pass): Extension<Pass>,
+    PathParams(id): PathParams<SessionId>,
+    QueryParams(params): QueryParams<SessionEventParams>,
+    Extension(pass): Extension<AccessGrant>,
     headers: HeaderMap,
 ) -> Result<Response, DoorError> {
     let after = last_event_id(&headers)?.or(params.after).unwrap_or(0);
     let subscription = context.engine.subscribe(id, after).await?;
     let follow = params.follow.unwrap_or(true);
-    let source = Source::Session { id, subscription: Box::new(subscription), follow };
+    let source = EventSource::Session { id, subscription: Box::new(subscription), follow };
     Ok(respond(&context, source, pass, params.types.as_deref(), &headers))
 }
 
 pub(super) async fn all(
     State(context): State<DoorContext>,
-    Params(params): Params<AllParams>,
-    Extension(pass): Extension<Pass>,
+    QueryParams(params): QueryParams<FeedParams>,
+    Extension(pass): Extension<AccessGrant>,
     headers: HeaderMap,
 ) -> Result<Response, DoorError> {
     let after = match (last_event_id(&headers)?, params.after.as_deref()) {
@@ -81,17 +81,17 @@ pub(super) async fn all(
         (None, None) => None,
     };
     let subscription = context.engine.subscribe_all(after)?;
-    Ok(respond(&context, Source::All(Box::new(subscription)), pass, params.types.as_deref(), &headers))
+    Ok(respond(&context, EventSource::All(Box::new(subscription)), pass, params.types.as_deref(), &headers))
 }
 
 /// A stream in the making.
-struct Events {
-    source: Source,
+struct HttpEventStream {
+    source: EventSource,
     framing: Framing,
     types: Option<HashSet<String>>,
     stopping: watch::Receiver<bool>,
     /// What the client was let in with, and when that was last looked at.
-    pass: Pass,
+    pass: AccessGrant,
     checked: Instant,
     /// When the client last got something.
     sent: Instant,
@@ -100,13 +100,13 @@ struct Events {
     done: bool,
 }
 
-enum Source {
+enum EventSource {
     Session { id: SessionId, subscription: Box<Subscription>, follow: bool },
     All(Box<FeedSubscription>),
 }
 
 /// Something to put into a chunk.
-struct Frame {
+struct EventFrame {
     id: Option<u64>,
     name: Cow<'static, str>,
     data: Bytes,
@@ -114,8 +114,8 @@ struct Frame {
 
 fn respond(
     context: &DoorContext,
-    source: Source,
-    pass: Pass,
+    source: EventSource,
+    pass: AccessGrant,
     types: Option<&str>,
     headers: &HeaderMap,
 ) -> Response {
@@ -123,7 +123,7 @@ fn respond(
     let types = types.map(|types| types.split(',').map(|name| name.trim().to_owned()).collect());
     let stopping = context.engine.stopping();
     let now = Instant::now();
-    let events = Events {
+    let events = HttpEventStream {
         source,
         framing,
         types,
@@ -145,7 +145,7 @@ fn respond(
     response
 }
 
-impl Events {
+impl HttpEventStream {
     /// All that is ready, or the next thing that comes; `None` when the stream is over.
     async fn chunk(&mut self) -> Option<Bytes> {
         let mut chunk = BytesMut::new();
@@ -188,7 +188,7 @@ impl Events {
         }
     }
 
-    fn put(&self, chunk: &mut BytesMut, frame: &Frame) {
+    fn put(&self, chunk: &mut BytesMut, frame: &EventFrame) {
         let wanted = self.types.as_ref().is_none_or(|types| types.contains(&*frame.name));
         if wanted || matches!(&*frame.name, "heartbeat" | "error") {
             self.framing.put(chunk, frame.id, &frame.name, &frame.data);
@@ -199,70 +199,76 @@ impl Events {
     fn fail(&mut self, chunk: &mut BytesMut, error: EngineError) {
         let body = DoorError::from(error).body;
         let data = json!({"type": "error", "data": body}).to_string().into();
-        self.put(chunk, &Frame { id: None, name: "error".into(), data });
+        self.put(chunk, &EventFrame { id: None, name: "error".into(), data });
         self.done = true;
     }
 }
 
-impl Source {
-    async fn next(&mut self) -> Result<Option<Frame>, EngineError> {
+impl EventSource {
+    async fn next(&mut self) -> Result<Option<EventFrame>, EngineError> {
         match self {
-            Source::Session { subscription, .. } => Ok(subscription.next().await?.map(from_item)),
-            Source::All(subscription) => subscription.next().await.map(|item| Some(from_feed(item))),
+            EventSource::Session { subscription, .. } => Ok(subscription.next().await?.map(from_item)),
+            EventSource::All(subscription) => subscription.next().await.map(|item| Some(from_feed(item))),
         }
     }
 
-    async fn ready(&mut self) -> Result<Option<Frame>, EngineError> {
+    async fn ready(&mut self) -> Result<Option<EventFrame>, EngineError> {
         match self {
-            Source::Session { subscription, .. } => Ok(subscription.ready().await?.map(from_item)),
-            Source::All(subscription) => Ok(subscription.ready().await?.map(from_feed)),
+            EventSource::Session { subscription, .. } => Ok(subscription.ready().await?.map(from_item)),
+            EventSource::All(subscription) => Ok(subscription.ready().await?.map(from_feed)),
         }
     }
 
     /// Whether the client asked for history only, and has it.
     fn is_over(&self) -> bool {
         match self {
-            Source::Session { subscription, follow, .. } => !follow && subscription.is_live(),
-            Source::All(_) => false,
+            EventSource::Session { subscription, follow, .. } => !follow && subscription.is_live(),
+            EventSource::All(_) => false,
         }
     }
 
     fn is_all(&self) -> bool {
         match self {
-            Source::Session { .. } => false,
-            Source::All(_) => true,
+            EventSource::Session { .. } => false,
+            EventSource::All(_) => true,
         }
     }
 
-    fn heartbeat(&self) -> Frame {
+    fn heartbeat(&self) -> EventFrame {
         let data = match self {
-            Source::Session { id, subscription, .. } => {
+            EventSource::Session { id, subscription, .. } => {
                 json!({"type": "heartbeat", "session_id": id, "data": {"last_seq": subscription.seen()}})
             }
-            Source::All(subscription) => {
+            EventSource::All(subscription) => {
                 json!({"type": "heartbeat", "data": {"cursor": subscription.position().0.to_string()}})
             }
         };
-        Frame { id: None, name: "heartbeat".into(), data: data.to_string().into() }
+        EventFrame { id: None, name: "heartbeat".into(), data: data.to_string().into() }
     }
 }
 
-fn from_item(item: Item) -> Frame {
+fn from_item(item: SubscriptionItem) -> EventFrame {
     match item {
-        Item::Record(line) => {
-            Frame { id: Some(line.seq), name: line.event_type().to_owned().into(), data: line.bytes.clone() }
+        SubscriptionItem::Record(line) => EventFrame {
+            id: Some(line.seq),
+            name: line.event_type().to_owned().into(),
+            data: line.bytes.clone(),
+        },
+        SubscriptionItem::Delta(line) => {
+            EventFrame { id: None, name: line.name().into(), data: line.bytes().clone() }
         }
-        Item::Delta(line) => Frame { id: None, name: line.name().into(), data: line.bytes().clone() },
     }
 }
 
-fn from_feed(item: FeedItem) -> Frame {
+fn from_feed(item: FeedItem) -> EventFrame {
     match item {
         FeedItem::Record(record) => {
             let name = record.line.event_type().to_owned().into();
-            Frame { id: Some(record.next.0), name, data: record.line.bytes }
+            EventFrame { id: Some(record.next.0), name, data: record.line.bytes }
         }
-        FeedItem::Delta(line) => Frame { id: None, name: line.name().into(), data: line.bytes().clone() },
+        FeedItem::Delta(line) => {
+            EventFrame { id: None, name: line.name().into(), data: line.bytes().clone() }
+        }
     }
 }
 

@@ -14,9 +14,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use ostler_door_kit::DoorError;
 use ostler_engine::Engine;
-use ostler_eventlog::Line;
+use ostler_eventlog::LogLine;
 use ostler_recorder::export::{
-    Folders, Format, SessionFiles, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
+    ArchiveFolders, SessionExportFormat, SessionFiles, write_html, write_markdown, write_ndjson,
+    write_sqlite, write_zip,
 };
 use ostler_types::{Record, Session, SessionId};
 use schemars::JsonSchema;
@@ -25,7 +26,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::HttpDoor;
-use super::extract::{Ids, Params};
+use super::extract::{PathParams, QueryParams};
 
 /// Exports at the same time. Each has a thread for as long as its client takes.
 const AT_ONCE: usize = 16;
@@ -58,32 +59,32 @@ enum ExportFormat {
 
 /// Room for exports, shared by all who ask.
 #[derive(Clone)]
-pub(super) struct Exports(Arc<Semaphore>);
+pub(super) struct ExportSlots(Arc<Semaphore>);
 
-impl Exports {
-    pub(super) fn new() -> Exports {
-        Exports(Arc::new(Semaphore::new(AT_ONCE)))
+impl ExportSlots {
+    pub(super) fn new() -> ExportSlots {
+        ExportSlots(Arc::new(Semaphore::new(AT_ONCE)))
     }
 }
 
 pub(super) async fn export(
     State(door): State<HttpDoor>,
-    Ids(id): Ids<SessionId>,
-    Params(params): Params<ExportParams>,
+    PathParams(id): PathParams<SessionId>,
+    QueryParams(params): QueryParams<ExportParams>,
 ) -> Result<Response, DoorError> {
     let format = match params.format.unwrap_or(ExportFormat::Md) {
-        ExportFormat::Ndjson => Format::Ndjson,
-        ExportFormat::Md => Format::Md,
-        ExportFormat::Html => Format::Html,
-        ExportFormat::Sqlite => Format::Sqlite,
-        ExportFormat::Zip => Format::Zip,
+        ExportFormat::Ndjson => SessionExportFormat::Ndjson,
+        ExportFormat::Md => SessionExportFormat::Md,
+        ExportFormat::Html => SessionExportFormat::Html,
+        ExportFormat::Sqlite => SessionExportFormat::Sqlite,
+        ExportFormat::Zip => SessionExportFormat::Zip,
     };
     let place = Arc::clone(&door.exports.0).try_acquire_owned().map_err(|_| busy())?;
     let view = door.context.engine.view(id).await?;
-    if matches!(format, Format::Sqlite | Format::Zip) {
+    if matches!(format, SessionExportFormat::Sqlite | SessionExportFormat::Zip) {
         door.context.engine.flush_views(id).await?;
     }
-    let job = Job {
+    let job = ExportJob {
         views: door.context.engine.readable_folder(&view.session),
         session_folder: door.context.engine.session_folder(id),
         files: Box::new(door.context.engine.exported_files(id)),
@@ -107,10 +108,10 @@ fn no_scratch(error: &io::Error) -> DoorError {
 }
 
 /// Sends the file under a type that no browser runs where it is: as a download, and without any rights.
-fn respond(job: Job, format: Format, place: OwnedSemaphorePermit) -> Response {
+fn respond(job: ExportJob, format: SessionExportFormat, place: OwnedSemaphorePermit) -> Response {
     let name = format!("{}.{}", job.session.id, format.extension());
     let (sender, receiver) = mpsc::channel(CHUNKS);
-    let mut out = Chunks { sender, chunk: BytesMut::new(), runtime: Handle::current() };
+    let mut out = ChunkedBodyWriter { sender, chunk: BytesMut::new(), runtime: Handle::current() };
     // The thread ends with the file, or soon after the client has gone.
     tokio::task::spawn_blocking(move || {
         let _place = place;
@@ -142,7 +143,7 @@ fn respond(job: Job, format: Format, place: OwnedSemaphorePermit) -> Response {
 }
 
 /// What is to be written.
-struct Job {
+struct ExportJob {
     engine: Engine,
     session: Session,
     /// The newest record when it was asked for; what comes later is left out.
@@ -153,16 +154,16 @@ struct Job {
     scratch: super::scratch::ScratchFile,
 }
 
-impl Job {
-    fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+impl ExportJob {
+    fn write(&self, format: SessionExportFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
-            Format::Ndjson => write_ndjson(self.lines(), out),
-            Format::Md => write_markdown(self.records(), out),
-            Format::Html => write_html(&self.session, &*self.files, self.records(), out),
-            Format::Sqlite => write_sqlite(&self.views, self.scratch.path(), out),
-            Format::Zip => {
+            SessionExportFormat::Ndjson => write_ndjson(self.lines(), out),
+            SessionExportFormat::Md => write_markdown(self.records(), out),
+            SessionExportFormat::Html => write_html(&self.session, &*self.files, self.records(), out),
+            SessionExportFormat::Sqlite => write_sqlite(&self.views, self.scratch.path(), out),
+            SessionExportFormat::Zip => {
                 let (session, views) = (self.session_folder.as_path(), self.views.as_path());
-                let folders = Folders { session, views, scratch: self.scratch.path() };
+                let folders = ArchiveFolders { session, views, scratch: self.scratch.path() };
                 write_zip(folders, &*self.files, self.lines(), self.session.updated_at, out)
             }
         }
@@ -177,10 +178,10 @@ impl Job {
         self.pages().map(|line| line?.record().map_err(io::Error::other))
     }
 
-    fn pages(&self) -> impl Iterator<Item = io::Result<Line>> {
+    fn pages(&self) -> impl Iterator<Item = io::Result<LogLine>> {
         let (engine, id, last_seq) = (self.engine.clone(), self.session.id, self.last_seq);
         let runtime = Handle::current();
-        let mut page: Vec<Line> = Vec::new();
+        let mut page: Vec<LogLine> = Vec::new();
         let mut seq = 0;
         std::iter::from_fn(move || {
             if seq >= last_seq {
@@ -206,13 +207,13 @@ impl Job {
 }
 
 /// Writes into the body of an answer.
-struct Chunks {
+struct ChunkedBodyWriter {
     sender: mpsc::Sender<io::Result<Bytes>>,
     chunk: BytesMut,
     runtime: Handle,
 }
 
-impl Chunks {
+impl ChunkedBodyWriter {
     fn send(&mut self, chunk: io::Result<Bytes>) -> io::Result<()> {
         let sent = self.runtime.block_on(tokio::time::timeout(PATIENCE, self.sender.send(chunk)));
         match sent {
@@ -228,7 +229,7 @@ impl Chunks {
     }
 }
 
-impl Write for Chunks {
+impl Write for ChunkedBodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(CHUNK - self.chunk.len());
         self.chunk.extend_from_slice(&bytes[..taken]);

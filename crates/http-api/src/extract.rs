@@ -15,44 +15,44 @@ use serde::de::{Deserialize, DeserializeOwned, IgnoredAny};
 const FILE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A JSON body.
-pub(super) struct Body<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = DoorError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, DoorError> {
         refuse_unless_json(request.headers())?;
         let bytes = read_body(request).await?;
-        parse(&bytes).map(Body)
+        parse(&bytes).map(JsonBody)
     }
 }
 
 /// A JSON body that may be absent.
-pub(super) struct OptionalBody<T>(pub(super) T);
+pub(super) struct OptionalJsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T> {
     type Rejection = DoorError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, DoorError> {
         let json = refuse_unless_json(request.headers());
         let bytes = read_body(request).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(OptionalBody(T::default()));
+            return Ok(OptionalJsonBody(T::default()));
         }
         json?;
-        parse(&bytes).map(OptionalBody)
+        parse(&bytes).map(OptionalJsonBody)
     }
 }
 
 /// Parameters of the path. What cannot be an id names nothing.
-pub(super) struct Ids<T>(pub(super) T);
+pub(super) struct PathParams<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Ids<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
     type Rejection = DoorError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, DoorError> {
         match Path::<T>::from_request_parts(parts, state).await {
-            Ok(Path(ids)) => Ok(Ids(ids)),
+            Ok(Path(ids)) => Ok(PathParams(ids)),
             Err(rejection) => {
                 let message = format!("the path names nothing: {}", why(&rejection));
                 Err(DoorError::new(StatusCode::NOT_FOUND, "not_found", message)
@@ -72,14 +72,14 @@ fn why(rejection: &PathRejection) -> &str {
 }
 
 /// Parameters of the query; unknown ones are refused, since they are most likely misspelt.
-pub(super) struct Params<T>(pub(super) T);
+pub(super) struct QueryParams<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = DoorError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, DoorError> {
         match Query::<T>::from_request_parts(parts, state).await {
-            Ok(Query(params)) => Ok(Params(params)),
+            Ok(Query(params)) => Ok(QueryParams(params)),
             Err(rejection) => {
                 let message = rejection.body_text();
                 let message =

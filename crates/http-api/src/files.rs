@@ -11,7 +11,7 @@ use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::{Ids, Params};
+use super::extract::{PathParams, QueryParams};
 
 /// What to look for.
 #[derive(Deserialize, JsonSchema)]
@@ -26,8 +26,8 @@ pub(super) struct FileParams {
 
 pub(super) async fn find(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-    Params(params): Params<FileParams>,
+    PathParams(id): PathParams<SessionId>,
+    QueryParams(params): QueryParams<FileParams>,
 ) -> Result<Json<FoundFiles>, DoorError> {
     let limit = match params.limit {
         None => 50,

@@ -15,7 +15,7 @@ use ostler_door_kit::{
     DoorError, existing_directory, imported_records, late, refuse_own_data, too_large, unreadable,
 };
 use ostler_engine::{EngineError, check_attachment_limits};
-use ostler_recorder::import::{Archive, ImportError, Imported, read_ndjson, read_transcript};
+use ostler_recorder::import::{ImportError, ImportedArchive, ImportedSession, read_ndjson, read_transcript};
 use ostler_types::{NewRecord, NewSession, Refusal, RefusalCode, SessionId, create};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::HttpDoor;
-use super::extract::Params;
+use super::extract::QueryParams;
 use super::scratch::ScratchFile;
 
 /// What a file may be called. A page of another origin can send other types without asking.
@@ -54,7 +54,7 @@ enum ImportFormat {
 
 pub(super) async fn import(
     State(door): State<HttpDoor>,
-    Params(params): Params<ImportParams>,
+    QueryParams(params): QueryParams<ImportParams>,
     request: Request,
 ) -> Result<(StatusCode, Json<Created>), DoorError> {
     refuse_unless_file(request.headers())?;
@@ -69,7 +69,7 @@ pub(super) async fn import(
     store(request, &scratch).await?;
     let id = SessionId::new(door.context.engine.clock().uuid());
     let content = read(scratch, params.format, id).await?;
-    if let Content::Archive(_, archive, _) = &content {
+    if let ImportContent::Archive(_, archive, _) = &content {
         let attachments = archive.attachments();
         check_attachment_limits(attachments.count, attachments.bytes)?;
     }
@@ -119,9 +119,9 @@ async fn store(request: Request, scratch: &ScratchFile) -> Result<(), DoorError>
 }
 
 /// What was found in a file.
-enum Content {
-    Session(Imported),
-    Archive(Imported, Box<Archive<BufReader<File>>>, ScratchFile),
+enum ImportContent {
+    Session(ImportedSession),
+    Archive(ImportedSession, Box<ImportedArchive<BufReader<File>>>, ScratchFile),
     Transcript(ScratchFile),
 }
 
@@ -130,20 +130,20 @@ async fn read(
     scratch: ScratchFile,
     format: Option<ImportFormat>,
     id: SessionId,
-) -> Result<Content, DoorError> {
+) -> Result<ImportContent, DoorError> {
     let reading = tokio::task::spawn_blocking(move || {
         let mut input = BufReader::new(File::open(scratch.path())?);
         let format = match format {
             Some(format) => format,
             None => sniff(&mut input)?,
         };
-        Ok::<Content, ImportError>(match format {
+        Ok::<ImportContent, ImportError>(match format {
             ImportFormat::Zip => {
-                let mut archive = Archive::open(input)?;
-                Content::Archive(archive.session(Some(id))?, Box::new(archive), scratch)
+                let mut archive = ImportedArchive::open(input)?;
+                ImportContent::Archive(archive.session(Some(id))?, Box::new(archive), scratch)
             }
-            ImportFormat::Ndjson => Content::Session(read_ndjson(input, Some(id))?),
-            ImportFormat::Transcript => Content::Transcript(scratch),
+            ImportFormat::Ndjson => ImportContent::Session(read_ndjson(input, Some(id))?),
+            ImportFormat::Transcript => ImportContent::Transcript(scratch),
         })
     });
     match reading.await {
@@ -165,19 +165,19 @@ fn sniff(input: &mut BufReader<File>) -> Result<ImportFormat, ImportError> {
     })
 }
 
-type Files = Option<(Box<Archive<BufReader<File>>>, ScratchFile)>;
+type UploadedArchive = Option<(Box<ImportedArchive<BufReader<File>>>, ScratchFile)>;
 
 /// The records of the session as it will be here.
 async fn adopt(
     door: &HttpDoor,
-    content: Content,
+    content: ImportContent,
     id: SessionId,
     workspace: Option<String>,
-) -> Result<(Vec<NewRecord>, Files), DoorError> {
+) -> Result<(Vec<NewRecord>, UploadedArchive), DoorError> {
     let (imported, files) = match content {
-        Content::Session(imported) => (imported, None),
-        Content::Archive(imported, archive, scratch) => (imported, Some((archive, scratch))),
-        Content::Transcript(scratch) => {
+        ImportContent::Session(imported) => (imported, None),
+        ImportContent::Archive(imported, archive, scratch) => (imported, Some((archive, scratch))),
+        ImportContent::Transcript(scratch) => {
             return Ok((from_transcript(door, scratch, id, workspace).await?, None));
         }
     };
@@ -228,7 +228,7 @@ async fn from_transcript(
 async fn keep_files(
     door: &HttpDoor,
     id: SessionId,
-    (mut archive, scratch): (Box<Archive<BufReader<File>>>, ScratchFile),
+    (mut archive, scratch): (Box<ImportedArchive<BufReader<File>>>, ScratchFile),
 ) -> Result<(), DoorError> {
     let (engine, runtime) = (door.context.engine.clone(), Handle::current());
     let keeping = tokio::task::spawn_blocking(move || {

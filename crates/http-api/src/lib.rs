@@ -43,10 +43,10 @@ use tokio::sync::Semaphore;
 
 use api::{HEALTH, LOGIN};
 pub use built_page::file as built_page;
-use export::Exports;
+use export::ExportSlots;
 pub use page::PageFiles;
-use scratch::Scratch;
-pub use settings::Configured;
+use scratch::ScratchDirectory;
+pub use settings::ConfigurationInfo;
 
 /// The http door. Cheap to clone.
 #[derive(Clone)]
@@ -55,11 +55,11 @@ pub struct HttpDoor {
     /// The page and who is logged in there, if there is one.
     page: Option<PageFiles>,
     logins: Option<Arc<Logins>>,
-    exports: Exports,
+    exports: ExportSlots,
     /// Lets in one import at a time.
     imports: Arc<Semaphore>,
-    scratch: Scratch,
-    configured: Option<Arc<Configured>>,
+    scratch: ScratchDirectory,
+    configured: Option<Arc<ConfigurationInfo>>,
 }
 
 /// Most routes need no more than any door does.
@@ -72,12 +72,12 @@ impl FromRef<HttpDoor> for DoorContext {
 impl HttpDoor {
     /// A door to the engine of this context.
     pub fn new(context: DoorContext) -> HttpDoor {
-        let scratch = Scratch::new(context.engine.data_dir());
+        let scratch = ScratchDirectory::new(context.engine.data_dir());
         HttpDoor {
             context,
             page: None,
             logins: None,
-            exports: Exports::new(),
+            exports: ExportSlots::new(),
             imports: Arc::new(Semaphore::new(1)),
             scratch,
             configured: None,
@@ -92,7 +92,7 @@ impl HttpDoor {
 
     /// The same door, which tells how the daemon is set up.
     #[must_use]
-    pub fn with_configured(self, configured: Configured) -> HttpDoor {
+    pub fn with_configured(self, configured: ConfigurationInfo) -> HttpDoor {
         HttpDoor { configured: Some(Arc::new(configured)), ..self }
     }
 

@@ -7,15 +7,15 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use ostler_api_types::{LogIn, LoginCode};
-use ostler_door_kit::{DoorError, Invitation, Logins, Pass, too_many_refusals};
+use ostler_api_types::{LoginCode, LoginRequest};
+use ostler_door_kit::{AccessGrant, DoorError, LoginLink, Logins, too_many_refusals};
 
 use super::HttpDoor;
-use super::extract::Body;
+use super::extract::JsonBody;
 
 pub(super) async fn log_in(
     State(door): State<HttpDoor>,
-    Body(body): Body<LogIn>,
+    JsonBody(body): JsonBody<LoginRequest>,
 ) -> Result<Response, DoorError> {
     let logins = logins(&door)?;
     let Some(cookie) = logins.log_in(&body.code).await.map_err(|_| failed())? else {
@@ -30,25 +30,25 @@ pub(super) async fn log_in(
 
 pub(super) async fn invite(
     State(door): State<HttpDoor>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
 ) -> Result<(StatusCode, Json<LoginCode>), DoorError> {
-    if let Pass::Login(..) = pass {
+    if let AccessGrant::Login(..) = pass {
         let message = "a browser that was let in cannot let in another";
         return Err(DoorError::new(StatusCode::FORBIDDEN, "token_needed", message)
             .hint("run `ostler open` in a terminal"));
     }
-    let Invitation { address, expires_at } =
+    let LoginLink { address, expires_at } =
         logins(&door)?.invite().map_err(|_| failed())?.ok_or_else(no_page)?;
     Ok((StatusCode::CREATED, Json(LoginCode { address, expires_at })))
 }
 
 pub(super) async fn log_out(
     State(door): State<HttpDoor>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
 ) -> Result<Response, DoorError> {
     let logins = logins(&door)?;
     let name = logins.cookie_name();
-    if let Pass::Login(logins, digest) = pass {
+    if let AccessGrant::Login(logins, digest) = pass {
         logins.log_out(&digest).await;
     }
     Ok(with_cookie(&format!("{name}=; Max-Age=0")))

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use ostler_api_types::{
-    Attached, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue, MessageWithdrawn,
-    SendMessage, Sent, Speaker, Started, Waits,
+    AttachmentReference, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue,
+    MessageWithdrawn, SendMessage, Sent, Speaker, Started, Waits,
 };
 use ostler_door_kit::{DoorContext, DoorError, requester};
 use ostler_engine::EngineError;
@@ -16,13 +16,13 @@ use ostler_types::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::{Body, Ids, OptionalBody, Params};
+use super::extract::{JsonBody, OptionalJsonBody, PathParams, QueryParams};
 
 pub(super) async fn send(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
     headers: HeaderMap,
-    Body(body): Body<SendMessage>,
+    JsonBody(body): JsonBody<SendMessage>,
 ) -> Result<(StatusCode, Json<Sent>), DoorError> {
     let clock = context.engine.clock();
     let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
@@ -53,7 +53,7 @@ pub(super) async fn send(
 /// Where to read.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PageParams {
+pub(super) struct MessagePageParams {
     /// Messages before this place, as given in the page after it.
     before: Option<u64>,
     /// How many at most.
@@ -63,8 +63,8 @@ pub(super) struct PageParams {
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-    Params(params): Params<PageParams>,
+    PathParams(id): PathParams<SessionId>,
+    QueryParams(params): QueryParams<MessagePageParams>,
 ) -> Result<Json<MessagePage>, DoorError> {
     let limit = match params.limit {
         None => 50,
@@ -77,16 +77,16 @@ pub(super) async fn list(
 
 pub(super) async fn queue(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
 ) -> Result<Json<MessageQueue>, DoorError> {
     Ok(Json(MessageQueue { queue: context.engine.view(id).await?.queue }))
 }
 
 pub(super) async fn requeue(
     State(context): State<DoorContext>,
-    Ids((id, message_id)): Ids<(SessionId, MessageId)>,
+    PathParams((id, message_id)): PathParams<(SessionId, MessageId)>,
     headers: HeaderMap,
-    Body(body): Body<ChangeQueued>,
+    JsonBody(body): JsonBody<ChangeQueued>,
 ) -> Result<Json<MessageQueue>, DoorError> {
     let parts = match body.parts {
         Some(given) => {
@@ -108,12 +108,12 @@ pub(super) async fn requeue(
         .engine
         .submit(id, Command::Requeue(RequeueMessage { message_id, turn_id, parts, delivery, before, by }))
         .await?;
-    queue(State(context), Ids(id)).await
+    queue(State(context), PathParams(id)).await
 }
 
 pub(super) async fn withdraw(
     State(context): State<DoorContext>,
-    Ids((id, message_id)): Ids<(SessionId, MessageId)>,
+    PathParams((id, message_id)): PathParams<(SessionId, MessageId)>,
     headers: HeaderMap,
 ) -> Result<Json<MessageWithdrawn>, DoorError> {
     context.engine.submit(id, Command::Withdraw { message_id, by: requester(&headers) }).await?;
@@ -122,7 +122,7 @@ pub(super) async fn withdraw(
 
 pub(super) async fn run(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
 ) -> Result<(StatusCode, Json<Started>), DoorError> {
     let turn_id = TurnId::new(context.engine.clock().uuid());
     context.engine.submit(id, Command::Run { turn_id }).await?;
@@ -131,7 +131,7 @@ pub(super) async fn run(
 
 pub(super) async fn retry(
     State(context): State<DoorContext>,
-    Ids((id, retry_of)): Ids<(SessionId, TurnId)>,
+    PathParams((id, retry_of)): PathParams<(SessionId, TurnId)>,
 ) -> Result<(StatusCode, Json<Started>), DoorError> {
     let turn_id = TurnId::new(context.engine.clock().uuid());
     context.engine.submit(id, Command::Retry { retry_of, turn_id }).await?;
@@ -140,9 +140,9 @@ pub(super) async fn retry(
 
 pub(super) async fn cancel(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
     headers: HeaderMap,
-    OptionalBody(body): OptionalBody<CancelRequest>,
+    OptionalJsonBody(body): OptionalJsonBody<CancelRequest>,
 ) -> Result<Json<Canceled>, DoorError> {
     let CancelRequest { turn_id, reason } = body;
     let command = Command::Cancel(CancelTurn { turn_id, by: requester(&headers), reason });
@@ -155,7 +155,7 @@ pub(super) async fn cancel(
 async fn checked(context: &DoorContext, id: SessionId, part: InputPart) -> Result<Part, DoorError> {
     Ok(match part {
         InputPart::Text { text } => Part::Text { text },
-        InputPart::Image(Attached { reference, .. }) => {
+        InputPart::Image(AttachmentReference { reference, .. }) => {
             let (reference, mime_type) = stored(context, id, reference).await?;
             if mime_type.starts_with("image/") {
                 Part::Image { reference, mime_type }
@@ -163,7 +163,7 @@ async fn checked(context: &DoorContext, id: SessionId, part: InputPart) -> Resul
                 Part::File { reference, mime_type }
             }
         }
-        InputPart::Audio(Attached { reference, .. }) => {
+        InputPart::Audio(AttachmentReference { reference, .. }) => {
             let (reference, mime_type) = stored(context, id, reference).await?;
             if mime_type.starts_with("audio/") {
                 Part::Audio { reference, mime_type }
@@ -171,7 +171,7 @@ async fn checked(context: &DoorContext, id: SessionId, part: InputPart) -> Resul
                 Part::File { reference, mime_type }
             }
         }
-        InputPart::File(Attached { reference, .. }) => {
+        InputPart::File(AttachmentReference { reference, .. }) => {
             let (reference, mime_type) = stored(context, id, reference).await?;
             Part::File { reference, mime_type }
         }

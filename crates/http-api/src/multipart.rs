@@ -19,7 +19,7 @@ const MAX_HEADERS: usize = 8 << 10;
 
 /// A field of a form.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub(super) name: String,
     /// What the file is called, as the client says.
     pub(super) file_name: Option<String>,
@@ -40,7 +40,7 @@ pub(super) fn boundary(headers: &HeaderMap) -> Option<String> {
 }
 
 /// The fields of a form.
-pub(super) fn fields(body: &[u8], boundary: &str) -> Result<Vec<Field>, DoorError> {
+pub(super) fn fields(body: &[u8], boundary: &str) -> Result<Vec<FormField>, DoorError> {
     let line = format!("\r\n--{boundary}");
     let delimiters = Finder::new(line.as_bytes());
     // The first delimiter may be the very beginning, without a line before it.
@@ -63,7 +63,7 @@ pub(super) fn fields(body: &[u8], boundary: &str) -> Result<Vec<Field>, DoorErro
         let (end, after) = next_delimiter(body, content, &delimiters)
             .ok_or_else(|| malformed("a field does not end with the boundary"))?;
         let (name, file_name) = disposition(headers)?;
-        fields.push(Field { name, file_name, content: content..end });
+        fields.push(FormField { name, file_name, content: content..end });
         at = delimiter_end(body, after);
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn answer(files: PageFiles, request: &Request) -> Option<Response> {
 }
 
 /// A file of the page that a request asks for.
-struct Wanted {
+struct RequestedPageFile {
     files: PageFiles,
     name: String,
     content: Cow<'static, [u8]>,
@@ -36,14 +36,15 @@ struct Wanted {
 
 /// The file that a request asks for, if it asks for the page. Every path that a person may type leads there, unless
 /// it is one of the doors'.
-fn wanted(files: PageFiles, request: &Request) -> Option<Wanted> {
+fn wanted(files: PageFiles, request: &Request) -> Option<RequestedPageFile> {
     let path = request.uri().path();
     let is_route = path != "/" && request.extensions().get::<MatchedPath>().is_some();
     if is_route || !matches!(*request.method(), Method::GET | Method::HEAD) {
         return None;
     }
     let name = if path == "/" { INDEX } else { plain(path)? };
-    let file = |name: &str| files(name).map(|content| Wanted { files, name: name.to_owned(), content });
+    let file =
+        |name: &str| files(name).map(|content| RequestedPageFile { files, name: name.to_owned(), content });
     let is_place =
         !name.starts_with("v1/") && name != "v1" && !name.contains('.') && !name.starts_with(HASHED);
     match file(name) {
@@ -52,7 +53,7 @@ fn wanted(files: PageFiles, request: &Request) -> Option<Wanted> {
     }
 }
 
-impl Wanted {
+impl RequestedPageFile {
     /// The answer, compressed where the client takes that and short where it has the file.
     fn into_response(self, method: &Method, headers: &HeaderMap) -> Response {
         let (encoding, content) = self.encoded(headers);

@@ -8,7 +8,7 @@ use ostler_door_kit::{DoorContext, DoorError};
 use ostler_engine::Project;
 use uuid::Uuid;
 
-use super::extract::{Body, Ids};
+use super::extract::{JsonBody, PathParams};
 
 pub(super) async fn list(State(context): State<DoorContext>) -> Result<Json<ProjectList>, DoorError> {
     let projects = context.engine.projects()?.into_iter().map(described).collect();
@@ -17,7 +17,7 @@ pub(super) async fn list(State(context): State<DoorContext>) -> Result<Json<Proj
 
 pub(super) async fn add(
     State(context): State<DoorContext>,
-    Body(body): Body<AddProject>,
+    JsonBody(body): JsonBody<AddProject>,
 ) -> Result<(StatusCode, Json<ProjectView>), DoorError> {
     let project = context.engine.add_project(&body.path).await?;
     Ok((StatusCode::CREATED, Json(described(project))))
@@ -25,7 +25,7 @@ pub(super) async fn add(
 
 pub(super) async fn remove(
     State(context): State<DoorContext>,
-    Ids(id): Ids<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<ProjectRemoved>, DoorError> {
     // There is one spelling, as of every id.
     let uuid = Uuid::try_parse(&id).ok().filter(|uuid| uuid.to_string() == id);

@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 /// Where such files lie.
 #[derive(Clone)]
-pub(super) struct Scratch(Arc<PathBuf>);
+pub(super) struct ScratchDirectory(Arc<PathBuf>);
 
-impl Scratch {
+impl ScratchDirectory {
     /// A folder of its own in the data directory. What a daemon left there that was killed is removed.
-    pub(super) fn new(data_dir: &Path) -> Scratch {
+    pub(super) fn new(data_dir: &Path) -> ScratchDirectory {
         let folder = data_dir.join("scratch");
         _ = fs::remove_dir_all(&folder);
-        Scratch(Arc::new(folder))
+        ScratchDirectory(Arc::new(folder))
     }
 
     /// A path that nothing is at. What is put there is removed with what is returned.

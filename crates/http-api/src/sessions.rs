@@ -3,20 +3,22 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use ostler_api_types::{ContextRoom, ListedSession, SessionClosed, SessionPage, SessionShown, UpdateSession};
+use ostler_api_types::{
+    ContextUsage, ListedSession, SessionClosed, SessionPage, SessionWithContext, UpdateSession,
+};
 use ostler_door_kit::{DoorContext, DoorError, NATIVE, changed_settings, requester};
-use ostler_index::{Filter, Listed};
-use ostler_types::{Change, Command, SessionId, SessionStatus};
+use ostler_index::{IndexedSession, ListFilter};
+use ostler_types::{Command, SessionChange, SessionId, SessionStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::{Body, Ids, Params};
+use super::extract::{JsonBody, PathParams, QueryParams};
 use super::policy::changed;
 
 /// Which sessions to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListParams {
+pub(super) struct SessionListParams {
     /// Only those that stand like this.
     status: Option<SessionStatus>,
     /// Only those of this directory.
@@ -40,20 +42,20 @@ pub(super) struct ListParams {
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
-    Params(params): Params<ListParams>,
+    QueryParams(params): QueryParams<SessionListParams>,
 ) -> Result<Json<SessionPage>, DoorError> {
     let limit = match params.limit {
         None => 50,
         Some(limit @ 1..=200) => limit as usize,
         Some(_) => return Err(DoorError::bad_request("bad_query", "`limit` must be from 1 to 200")),
     };
-    let ListParams { status, workspace, archived, pinned, parent, children, q, cursor, .. } = params;
+    let SessionListParams { status, workspace, archived, pinned, parent, children, q, cursor, .. } = params;
     // One session may start hundreds; people look for their own.
     let top = parent.is_none() && !children.unwrap_or(false);
-    let filter = Filter { status, workspace, archived, pinned, q, cursor, limit, parent, top };
+    let filter = ListFilter { status, workspace, archived, pinned, q, cursor, limit, parent, top };
     let listing = context.engine.list(filter).await?;
-    let entry = |listed: Listed| {
-        let Listed { session, last_seq, running_turn_id, snippet, source } = listed;
+    let entry = |listed: IndexedSession| {
+        let IndexedSession { session, last_seq, running_turn_id, snippet, source } = listed;
         let snippet_message_id = source.map(|source| source.message_id);
         ListedSession { session, last_seq, running_turn_id, snippet, snippet_message_id }
     };
@@ -63,22 +65,22 @@ pub(super) async fn list(
 
 pub(super) async fn show(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-) -> Result<Json<SessionShown>, DoorError> {
+    PathParams(id): PathParams<SessionId>,
+) -> Result<Json<SessionWithContext>, DoorError> {
     let view = context.engine.view(id).await?;
     let log_dir = context.engine.readable_folder(&view.session).display().to_string();
     let trusted = context.engine.is_trusted(&view.session.workspace_path).await;
     let said = view.agent_state.as_ref().and_then(|agent| agent.context_window);
     let window = said.or_else(|| context.settings.models.info(&view.session.model).context_window);
-    let context = ContextRoom { tokens: view.context_tokens, window };
-    Ok(Json(SessionShown { view, context, log_dir, trusted }))
+    let context = ContextUsage { tokens: view.context_tokens, window };
+    Ok(Json(SessionWithContext { view, context, log_dir, trusted }))
 }
 
 pub(super) async fn update(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
-    Body(body): Body<UpdateSession>,
-) -> Result<Json<SessionShown>, DoorError> {
+    PathParams(id): PathParams<SessionId>,
+    JsonBody(body): JsonBody<UpdateSession>,
+) -> Result<Json<SessionWithContext>, DoorError> {
     let UpdateSession {
         title, archived, model, fallback_models, effort, raw_log, verbose_log, policy, ..
     } = body;
@@ -89,7 +91,7 @@ pub(super) async fn update(
         context.settings.models.check(name)?;
     }
     let policy = policy.map(|changes| changed(view.session.policy, changes)).transpose()?;
-    let change = Change {
+    let change = SessionChange {
         title,
         archived,
         model,
@@ -102,7 +104,7 @@ pub(super) async fn update(
         pinned: body.pinned,
     };
     context.engine.submit(id, Command::Update(change)).await?;
-    show(State(context), Ids(id)).await
+    show(State(context), PathParams(id)).await
 }
 
 /// Whether to remove the session too.
@@ -115,8 +117,8 @@ pub(super) struct CloseParams {
 
 pub(super) async fn close(
     State(context): State<DoorContext>,
-    Ids(session_id): Ids<SessionId>,
-    Params(params): Params<CloseParams>,
+    PathParams(session_id): PathParams<SessionId>,
+    QueryParams(params): QueryParams<CloseParams>,
     headers: HeaderMap,
 ) -> Result<Json<SessionClosed>, DoorError> {
     let purged = params.purge.unwrap_or(false);

@@ -9,7 +9,7 @@ use ostler_api_types::{ConfiguredProvider, SettingsView};
 use super::HttpDoor;
 
 /// What the configuration says that the door itself has no use for.
-pub struct Configured {
+pub struct ConfigurationInfo {
     /// Where models are found, in the order in which a default is looked for. Asked each time, since a key may come
     /// later.
     pub providers: Box<dyn Fn() -> Vec<ConfiguredProvider> + Send + Sync>,

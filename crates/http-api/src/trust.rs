@@ -9,7 +9,7 @@ use ostler_door_kit::{DoorContext, DoorError, existing_directory};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::{Body, Params};
+use super::extract::{JsonBody, QueryParams};
 
 /// Which workspace.
 #[derive(Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ pub(super) struct TrustParams {
 
 pub(super) async fn show(
     State(context): State<DoorContext>,
-    Params(params): Params<TrustParams>,
+    QueryParams(params): QueryParams<TrustParams>,
 ) -> Result<Json<WorkspaceTrust>, DoorError> {
     let workspace_path = existing_directory(&context, "workspace_path", &params.workspace_path).await?;
     let trusted = context.engine.is_trusted(&workspace_path).await;
@@ -30,7 +30,7 @@ pub(super) async fn show(
 
 pub(super) async fn set(
     State(context): State<DoorContext>,
-    Body(body): Body<TrustWorkspace>,
+    JsonBody(body): JsonBody<TrustWorkspace>,
 ) -> Result<Json<WorkspaceTrust>, DoorError> {
     let workspace_path = existing_directory(&context, "workspace_path", &body.workspace_path).await?;
     let (servers, trusted) = (&context.settings.servers, body.trusted);

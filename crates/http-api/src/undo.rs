@@ -3,23 +3,23 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use ostler_api_types::{LeftAlone, UndoTurn, Undone};
+use ostler_api_types::{NotUndone, UndoTurn, Undone};
 use ostler_door_kit::{DoorContext, DoorError, requester};
-use ostler_engine::Undo;
+use ostler_engine::UndoRequest;
 use ostler_types::SessionId;
 
-use super::extract::{Body, Ids};
+use super::extract::{JsonBody, PathParams};
 
 pub(super) async fn undo(
     State(context): State<DoorContext>,
-    Ids(id): Ids<SessionId>,
+    PathParams(id): PathParams<SessionId>,
     headers: HeaderMap,
-    Body(body): Body<UndoTurn>,
+    JsonBody(body): JsonBody<UndoTurn>,
 ) -> Result<Json<Undone>, DoorError> {
     let (preview, force) = (body.preview.unwrap_or(false), body.force.unwrap_or(false));
-    let undo = Undo { turn_id: body.turn_id, preview, force };
+    let undo = UndoRequest { turn_id: body.turn_id, preview, force };
     let undone = context.engine.undo(id, undo, requester(&headers)).await?;
-    let not_undone = |(path, why)| LeftAlone { path, why };
+    let not_undone = |(path, why)| NotUndone { path, why };
     Ok(Json(Undone {
         preview,
         restored: undone.restored,

@@ -13,7 +13,7 @@ use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::extract::Params;
+use super::extract::QueryParams;
 
 /// Which uses of models to sum up, and how.
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub(super) struct UsageParams {
 
 pub(super) async fn usage(
     State(context): State<DoorContext>,
-    Params(params): Params<UsageParams>,
+    QueryParams(params): QueryParams<UsageParams>,
 ) -> Result<Json<UsageTable>, DoorError> {
     let by = params.by.unwrap_or(UsageBy::Day);
     let report = context.engine.usage(query(by, params)?).await?;
@@ -57,11 +57,11 @@ fn query(by: UsageBy, params: UsageParams) -> Result<UsageQuery, DoorError> {
     let time = |name: &str, text: Option<String>| text.map(|text| time(name, &text, offset)).transpose();
     Ok(UsageQuery {
         by: match by {
-            UsageBy::Day => ostler_index::UsageBy::Day,
-            UsageBy::Model => ostler_index::UsageBy::Model,
-            UsageBy::Session => ostler_index::UsageBy::Session,
-            UsageBy::Workspace => ostler_index::UsageBy::Workspace,
-            UsageBy::Total => ostler_index::UsageBy::Total,
+            UsageBy::Day => ostler_index::UsageGrouping::Day,
+            UsageBy::Model => ostler_index::UsageGrouping::Model,
+            UsageBy::Session => ostler_index::UsageGrouping::Session,
+            UsageBy::Workspace => ostler_index::UsageGrouping::Workspace,
+            UsageBy::Total => ostler_index::UsageGrouping::Total,
         },
         from: time("from", params.from)?,
         to: time("to", params.to)?,
@@ -87,11 +87,11 @@ fn time(name: &str, text: &str, offset: Offset) -> Result<Timestamp, DoorError> 
 }
 
 fn table(by: UsageBy, report: UsageReport) -> UsageTable {
-    let keyed = |ostler_index::UsageRow { key, sum: of }| UsageRow { key, sum: sum(of) };
+    let keyed = |ostler_index::UsageGroup { key, sum: of }| UsageRow { key, sum: sum(of) };
     let UsageReport { rows, left_out, total } = report;
     UsageTable { by, rows: rows.into_iter().map(keyed).collect(), left_out, total: sum(total) }
 }
 
-fn sum(of: ostler_index::UsageSum) -> UsageSum {
+fn sum(of: ostler_index::UsageTotal) -> UsageSum {
     UsageSum { steps: of.steps, usage: of.usage, unpriced_steps: of.unpriced_steps }
 }

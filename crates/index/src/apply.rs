@@ -4,26 +4,26 @@ use ostler_types::{SessionId, SessionStatus};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::schema::place;
-use crate::update::{Update, Used, Write};
+use crate::update::{IndexUpdate, IndexWrite, ModelUse};
 
 /// Brings the tables up to date with one write. Doing it twice is the same as doing it once.
-pub(crate) fn apply(connection: &Connection, write: &Write) -> rusqlite::Result<()> {
+pub(crate) fn apply(connection: &Connection, write: &IndexWrite) -> rusqlite::Result<()> {
     match write {
-        Write::Update(update) => apply_update(connection, update),
-        Write::Remove(session) => remove(connection, *session),
+        IndexWrite::Update(update) => apply_update(connection, update),
+        IndexWrite::Remove(session) => remove(connection, *session),
     }
 }
 
 /// A session's row as far as an update depends on it.
 #[derive(Default)]
-struct Row {
+struct SessionRow {
     num: i64,
     title: Option<String>,
     last_seq: i64,
     position: i64,
 }
 
-fn apply_update(connection: &Connection, update: &Update) -> rusqlite::Result<()> {
+fn apply_update(connection: &Connection, update: &IndexUpdate) -> rusqlite::Result<()> {
     let last_seq = number(update.last_seq)?;
     let found = find(connection, update.session.id)?;
     if found.as_ref().is_some_and(|row| last_seq <= row.position) {
@@ -61,17 +61,27 @@ fn apply_update(connection: &Connection, update: &Update) -> rusqlite::Result<()
     Ok(())
 }
 
-fn find(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<Row>> {
+fn find(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<SessionRow>> {
     connection
         .prepare_cached("SELECT num, title, last_seq, position FROM sessions WHERE id = ?1")?
         .query_row([session.to_string()], |row| {
-            Ok(Row { num: row.get(0)?, title: row.get(1)?, last_seq: row.get(2)?, position: row.get(3)? })
+            Ok(SessionRow {
+                num: row.get(0)?,
+                title: row.get(1)?,
+                last_seq: row.get(2)?,
+                position: row.get(3)?,
+            })
         })
         .optional()
 }
 
 /// Makes or replaces the row of a session, and returns its number.
-fn put_row(connection: &Connection, update: &Update, last_seq: i64, position: i64) -> rusqlite::Result<i64> {
+fn put_row(
+    connection: &Connection,
+    update: &IndexUpdate,
+    last_seq: i64,
+    position: i64,
+) -> rusqlite::Result<i64> {
     let session = &update.session;
     let json = serde_json::to_string(session)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
@@ -117,7 +127,7 @@ fn put_title(connection: &Connection, num: i64, title: Option<&str>) -> rusqlite
     Ok(())
 }
 
-fn put_use(connection: &Connection, num: i64, used: &Used) -> rusqlite::Result<()> {
+fn put_use(connection: &Connection, num: i64, used: &ModelUse) -> rusqlite::Result<()> {
     let Some(place) = place(num, used.seq) else { return Ok(()) };
     let usage = &used.usage;
     connection

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use ostler_types::{Session, SessionId};
 
-use crate::{Filter, IndexError, Listing, Update, UsageQuery, UsageReport};
+use crate::{IndexError, IndexUpdate, ListFilter, SessionListing, UsageQuery, UsageReport};
 
 /// The list of all sessions, the search in what was said in them, and what they used. It may lag behind the logs, and
 /// never leads.
@@ -11,7 +11,7 @@ pub trait Index: Send + Sync + 'static {
     /// Queues an update, waiting for room in the queue. Updates of one session are applied in the order in
     /// which they were queued; one that brings nothing new changes nothing. They are committed within a second, and
     /// before any answer that must see them.
-    fn update(&self, update: Update) -> BoxFuture<'_, Result<(), IndexError>>;
+    fn update(&self, update: IndexUpdate) -> BoxFuture<'_, Result<(), IndexError>>;
 
     /// Queues the removal of a session and of all that was said and used in it.
     fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), IndexError>>;
@@ -29,7 +29,7 @@ pub trait Index: Send + Sync + 'static {
 
     /// The sessions that pass the filter, those with the newest activity first. Sees every update queued
     /// before the call, unless writing fails: then it shows what there is.
-    fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Listing, IndexError>>;
+    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<SessionListing, IndexError>>;
 
     /// What models were used for, summed up. Takes as long as there are answers in the time that is asked
     /// for. Sees every update queued before the call, unless writing fails: then it shows what there is.

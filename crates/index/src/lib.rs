@@ -23,9 +23,9 @@ mod writer;
 
 pub use error::IndexError;
 pub use index::Index;
-pub use list::{Filter, Listed, Listing, Source};
-pub use schema::Opened;
-pub use sqlite_index::{Counts, SqliteIndex};
-pub use update::{Text, Update, Used};
-pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow, UsageSum};
+pub use list::{IndexedSession, ListFilter, MatchedMessage, SessionListing};
+pub use schema::OpenedIndex;
+pub use sqlite_index::{IndexCounts, SqliteIndex};
+pub use update::{IndexUpdate, IndexedText, ModelUse};
+pub use usage::{UsageGroup, UsageGrouping, UsageQuery, UsageReport, UsageTotal};
 pub use workspaces::workspaces;

@@ -9,11 +9,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::IndexError;
-use crate::search::{self, Found};
+use crate::search::{self, SearchMatches};
 
 /// Which sessions to list. Everything given must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter {
+pub struct ListFilter {
     /// How they stand.
     pub status: Option<SessionStatus>,
     /// The directory that they work in, exactly.
@@ -37,16 +37,16 @@ pub struct Filter {
 
 /// A page of sessions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listing {
+pub struct SessionListing {
     /// The sessions, those with the newest activity first.
-    pub sessions: Vec<Listed>,
+    pub sessions: Vec<IndexedSession>,
     /// Where the next page begins; none on the last one.
     pub next_cursor: Option<String>,
 }
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct IndexedSession {
     /// The session.
     pub session: Session,
     /// The newest record that the index knows of.
@@ -56,12 +56,12 @@ pub struct Listed {
     /// For a search: the newest match, with the text around it, in a line.
     pub snippet: Option<String>,
     /// For a search: the message that the snippet is from; none when it is from the title.
-    pub source: Option<Source>,
+    pub source: Option<MatchedMessage>,
 }
 
 /// The message that a search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source {
+pub struct MatchedMessage {
     /// The record that holds it.
     pub seq: u64,
     /// The message.
@@ -70,38 +70,38 @@ pub struct Source {
     pub role: Role,
 }
 
-impl Default for Filter {
+impl Default for ListFilter {
     fn default() -> Self {
         let (status, workspace, archived, pinned) = (None, None, None, None);
         let (parent, q, cursor) = (None, None, None);
-        Filter { status, workspace, archived, pinned, parent, top: false, q, limit: 50, cursor }
+        ListFilter { status, workspace, archived, pinned, parent, top: false, q, limit: 50, cursor }
     }
 }
 
 /// Where a row is in the order of all rows: when it was active, and its id.
-type Place = (i64, String);
+type ListPosition = (i64, String);
 
 /// A filter that has been checked.
-pub(crate) struct Page {
-    filter: Filter,
-    after: Option<Place>,
+pub(crate) struct CheckedFilter {
+    filter: ListFilter,
+    after: Option<ListPosition>,
     /// The search, in FTS5's language.
     expression: Option<String>,
     limit: usize,
 }
 
-impl Page {
-    pub(crate) fn new(filter: Filter) -> Result<Page, IndexError> {
+impl CheckedFilter {
+    pub(crate) fn new(filter: ListFilter) -> Result<CheckedFilter, IndexError> {
         let after = filter.cursor.as_deref().map(parse_cursor).transpose()?;
         let expression = filter.q.as_deref().and_then(search::expression);
         let limit = filter.limit.clamp(1, 200);
-        Ok(Page { filter, after, expression, limit })
+        Ok(CheckedFilter { filter, after, expression, limit })
     }
 
     /// The index that listings with this filter walk: it begins with the narrowest column of the filter, and
     /// has the others too.
     fn index(&self) -> &'static str {
-        let Filter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
+        let ListFilter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
         if *pinned == Some(true) {
             return "by_pinned";
         }
@@ -118,7 +118,7 @@ impl Page {
 
     /// The filter as SQL, and what its question marks stand for.
     fn conditions(&self) -> (String, Vec<Value>) {
-        let Filter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
+        let ListFilter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
         let mut sql = if *top { "parent IS NULL" } else { "true" }.to_owned();
         let mut values = Vec::new();
         let mut add = |condition: &str, value: Option<Value>| {
@@ -146,19 +146,19 @@ impl Page {
 }
 
 /// A row's number and place.
-struct Key {
+struct ListRow {
     num: i64,
-    place: Place,
+    place: ListPosition,
 }
 
-impl Key {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Key> {
-        Ok(Key { num: row.get(0)?, place: (row.get(1)?, row.get(2)?) })
+impl ListRow {
+    fn of(row: &Row<'_>) -> rusqlite::Result<ListRow> {
+        Ok(ListRow { num: row.get(0)?, place: (row.get(1)?, row.get(2)?) })
     }
 }
 
 /// Answers a listing.
-pub(crate) fn list(connection: &Connection, page: &Page) -> Result<Listing, IndexError> {
+pub(crate) fn list(connection: &Connection, page: &CheckedFilter) -> Result<SessionListing, IndexError> {
     let found =
         page.expression.as_deref().map(|expression| search::find(connection, expression)).transpose()?;
     // One more than is shown, to see whether there is another page.
@@ -176,12 +176,16 @@ pub(crate) fn list(connection: &Connection, page: &Page) -> Result<Listing, Inde
             (sessions[at].snippet, sessions[at].source) = (Some(snippet.text), snippet.source);
         }
     }
-    Ok(Listing { sessions, next_cursor })
+    Ok(SessionListing { sessions, next_cursor })
 }
 
 /// Walks the sessions in order and stops when the page is full. The way when nothing is searched
 /// for, or when so much was found that the page fills soon.
-fn walk(connection: &Connection, page: &Page, found: Option<&Found>) -> Result<Vec<Key>, IndexError> {
+fn walk(
+    connection: &Connection,
+    page: &CheckedFilter,
+    found: Option<&SearchMatches>,
+) -> Result<Vec<ListRow>, IndexError> {
     let (sql, values) = walk_sql(page);
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
@@ -190,13 +194,13 @@ fn walk(connection: &Connection, page: &Page, found: Option<&Found>) -> Result<V
         && let Some(row) = rows.next()?
     {
         if found.is_none_or(|found| row.get(0).is_ok_and(|num| found.text_of(num).is_some())) {
-            keys.push(Key::of(row)?);
+            keys.push(ListRow::of(row)?);
         }
     }
     Ok(keys)
 }
 
-fn walk_sql(page: &Page) -> (String, Vec<Value>) {
+fn walk_sql(page: &CheckedFilter) -> (String, Vec<Value>) {
     let (conditions, values) = page.conditions();
     let index = page.index();
     let sql = format!(
@@ -207,7 +211,11 @@ fn walk_sql(page: &Page) -> (String, Vec<Value>) {
 }
 
 /// Looks at each session that was found, and sorts. The way when those are few among many.
-fn pick(connection: &Connection, page: &Page, found: &Found) -> Result<Vec<Key>, IndexError> {
+fn pick(
+    connection: &Connection,
+    page: &CheckedFilter,
+    found: &SearchMatches,
+) -> Result<Vec<ListRow>, IndexError> {
     let (conditions, values) = page.conditions();
     let sql = format!("SELECT num, updated_at, id FROM sessions WHERE {conditions} AND num = ?");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -216,7 +224,7 @@ fn pick(connection: &Connection, page: &Page, found: &Found) -> Result<Vec<Key>,
         let values = values.iter().cloned().chain([Value::from(num)]);
         let mut rows = statement.query(params_from_iter(values))?;
         if let Some(row) = rows.next()? {
-            keys.push(Key::of(row)?);
+            keys.push(ListRow::of(row)?);
         }
     }
     keys.sort_by(|a, b| b.place.cmp(&a.place));
@@ -224,7 +232,7 @@ fn pick(connection: &Connection, page: &Page, found: &Found) -> Result<Vec<Key>,
     Ok(keys)
 }
 
-fn read(connection: &Connection, num: i64) -> Result<Listed, IndexError> {
+fn read(connection: &Connection, num: i64) -> Result<IndexedSession, IndexError> {
     let sql = "SELECT session, last_seq, running_turn FROM sessions WHERE num = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let (json, last_seq, running): (String, i64, Option<String>) =
@@ -234,15 +242,15 @@ fn read(connection: &Connection, num: i64) -> Result<Listed, IndexError> {
     let running_turn_id = running.map(|turn| turn.parse::<TurnId>()).transpose();
     let running_turn_id = running_turn_id.map_err(|error| damaged(error.to_string()))?;
     let last_seq = last_seq.cast_unsigned();
-    Ok(Listed { session, last_seq, running_turn_id, snippet: None, source: None })
+    Ok(IndexedSession { session, last_seq, running_turn_id, snippet: None, source: None })
 }
 
 /// A cursor is the time in 16 hex digits and the digits of the id; callers take it as it is.
-fn cursor((updated_at, id): &Place) -> String {
+fn cursor((updated_at, id): &ListPosition) -> String {
     format!("{:016x}{}", updated_at.cast_unsigned(), id.trim_start_matches(SessionId::PREFIX))
 }
 
-fn parse_cursor(cursor: &str) -> Result<Place, IndexError> {
+fn parse_cursor(cursor: &str) -> Result<ListPosition, IndexError> {
     let (time, digits) = cursor.split_at_checked(16).ok_or(IndexError::BadCursor)?;
     let exact = time.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let updated_at = u64::from_str_radix(time, 16).ok().filter(|_| exact).ok_or(IndexError::BadCursor)?;
@@ -255,7 +263,7 @@ fn parse_cursor(cursor: &str) -> Result<Place, IndexError> {
 mod tests {
     use rusqlite::params_from_iter;
 
-    use super::{Filter, Page, SessionStatus, cursor, parse_cursor, walk_sql};
+    use super::{CheckedFilter, ListFilter, SessionStatus, cursor, parse_cursor, walk_sql};
     use crate::{IndexError, schema};
 
     /// Every combination of filters and cursor walks one index, and neither sorts nor reads the table.
@@ -266,7 +274,7 @@ mod tests {
         let place = (5, "sess_0190f3c4a5b67c8d9e0f112233445566".to_owned());
         for bits in 0..256u32 {
             let has = |bit: u32| bits & (1 << bit) != 0;
-            let filter = Filter {
+            let filter = ListFilter {
                 status: has(0).then_some(SessionStatus::Active),
                 workspace: has(1).then(|| "/w".to_owned()),
                 archived: has(2).then_some(false),
@@ -274,12 +282,12 @@ mod tests {
                 cursor: has(4).then(|| cursor(&place)),
                 top: has(5),
                 pinned: has(6).then_some(has(7)),
-                ..Filter::default()
+                ..ListFilter::default()
             };
             // Those that no other started have an index of their own, which is read from its end.
             let pinned = has(6) && has(7);
             let filtered = has(0) || has(1) || has(3) || has(4) || pinned || (has(2) && !has(5));
-            let (sql, values) = walk_sql(&Page::new(filter.clone()).unwrap());
+            let (sql, values) = walk_sql(&CheckedFilter::new(filter.clone()).unwrap());
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> = statement
                 .query_map(params_from_iter(values), |row| row.get("detail"))

@@ -12,16 +12,16 @@ use crate::{IndexError, schema};
 /// How many questions are answered at a time. More wait.
 const READERS: u32 = 4;
 
-pub(crate) struct Readers {
+pub(crate) struct IndexReaders {
     path: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
 }
 
-impl Readers {
-    pub(crate) fn new(path: &Path) -> Readers {
+impl IndexReaders {
+    pub(crate) fn new(path: &Path) -> IndexReaders {
         let permits = Arc::new(Semaphore::new(READERS as usize));
-        Readers { path: path.to_owned(), idle: Arc::default(), permits }
+        IndexReaders { path: path.to_owned(), idle: Arc::default(), permits }
     }
 
     /// Asks a question. All that it reads is of one moment.

@@ -39,7 +39,7 @@ use crate::IndexError;
 
 /// What was found when the index was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
+pub enum OpenedIndex {
     /// An index that was complete once. It may lag behind sessions that were active at the end.
     Existing,
     /// There was none, or none that can be used, or updates were lost, or a rebuild did not come to its
@@ -110,7 +110,7 @@ INSERT INTO rebuild VALUES (0);
 ";
 
 /// Opens the index for writing, and makes it first where there is none that can be used.
-pub(crate) fn open(path: &Path) -> Result<(Connection, Opened), IndexError> {
+pub(crate) fn open(path: &Path) -> Result<(Connection, OpenedIndex), IndexError> {
     assert!(rusqlite::version_number() >= SQLITE_VERSION, "SQLite {} is too old", rusqlite::version());
     match try_open(path) {
         Err(IndexError::Damaged(why)) => {
@@ -151,7 +151,7 @@ pub(crate) fn place(num: i64, seq: u64) -> Option<i64> {
 /// How many bits of a rowid hold the seq. The bits above number the session.
 pub(crate) const SEQ_BITS: u32 = 24;
 
-fn try_open(path: &Path) -> Result<(Connection, Opened), IndexError> {
+fn try_open(path: &Path) -> Result<(Connection, OpenedIndex), IndexError> {
     // SQLite gives the files beside it the same permissions.
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)))
@@ -175,7 +175,7 @@ fn try_open(path: &Path) -> Result<(Connection, Opened), IndexError> {
         create(&mut connection)?;
     }
     let complete = connection.query_row("SELECT complete FROM rebuild", [], |row| row.get::<_, bool>(0))?;
-    Ok((connection, if complete { Opened::Existing } else { Opened::Empty }))
+    Ok((connection, if complete { OpenedIndex::Existing } else { OpenedIndex::Empty }))
 }
 
 fn connect(path: &Path) -> Result<Connection, IndexError> {

@@ -8,7 +8,7 @@ use ostler_types::Role;
 use rusqlite::Connection;
 
 use crate::IndexError;
-use crate::list::Source;
+use crate::list::MatchedMessage;
 use crate::schema::SEQ_BITS;
 
 /// Bytes of a search that are looked at. More is a text that was pasted by mistake.
@@ -52,9 +52,9 @@ pub(crate) fn expression(q: &str) -> Option<String> {
 }
 
 /// The sessions that have a match, each with the rowid of its newest one, ordered by number.
-pub(crate) struct Found(Vec<(i64, i64)>);
+pub(crate) struct SearchMatches(Vec<(i64, i64)>);
 
-impl Found {
+impl SearchMatches {
     pub(crate) fn is_few(&self) -> bool {
         self.0.len() <= FEW
     }
@@ -71,7 +71,7 @@ impl Found {
 }
 
 /// Every session that has a match.
-pub(crate) fn find(connection: &Connection, expression: &str) -> Result<Found, IndexError> {
+pub(crate) fn find(connection: &Connection, expression: &str) -> Result<SearchMatches, IndexError> {
     let mut statement =
         connection.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid")?;
     let mut rows = statement.query([expression])?;
@@ -84,22 +84,22 @@ pub(crate) fn find(connection: &Connection, expression: &str) -> Result<Found, I
             Some(_) | None => found.push((num, rowid)),
         }
     }
-    Ok(Found(found))
+    Ok(SearchMatches(found))
 }
 
 /// A match with the text around it.
-pub(crate) struct Snippet {
+pub(crate) struct SearchSnippet {
     pub(crate) text: String,
-    pub(crate) source: Option<Source>,
+    pub(crate) source: Option<MatchedMessage>,
 }
 
 /// The newest match of each of these sessions, as (place in `nums`, snippet).
 pub(crate) fn snippets(
     connection: &Connection,
     expression: &str,
-    found: &Found,
+    found: &SearchMatches,
     nums: &[i64],
-) -> Result<Vec<(usize, Snippet)>, IndexError> {
+) -> Result<Vec<(usize, SearchSnippet)>, IndexError> {
     // The plus keeps FTS5 from looking up each rowid for itself, which would search anew for each.
     let sql = "SELECT rowid, snippet(texts, 0, '', '', '…', 16), message_id, role FROM texts
                WHERE texts MATCH ?1 AND +rowid IN (SELECT value FROM json_each(?2))";
@@ -114,15 +114,15 @@ pub(crate) fn snippets(
         let text = in_a_line(&row.get::<_, String>(1)?);
         let message: Option<(String, String)> = row.get::<_, Option<String>>(2)?.zip(row.get(3)?);
         let source = message.map(|(id, role)| source(rowid, &id, &role)).transpose()?;
-        snippets.push((at, Snippet { text, source }));
+        snippets.push((at, SearchSnippet { text, source }));
     }
     Ok(snippets)
 }
 
-fn source(rowid: i64, message_id: &str, role: &str) -> Result<Source, IndexError> {
+fn source(rowid: i64, message_id: &str, role: &str) -> Result<MatchedMessage, IndexError> {
     let damaged = || IndexError::Damaged(format!("text {rowid} is of message {message_id} and role {role}"));
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    Ok(Source {
+    Ok(MatchedMessage {
         seq: (rowid & ((1 << SEQ_BITS) - 1)).cast_unsigned(),
         message_id: message_id.parse().map_err(|_| damaged())?,
         role: roles.into_iter().find(|known| known.as_str() == role).ok_or_else(damaged)?,

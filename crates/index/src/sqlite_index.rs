@@ -10,13 +10,15 @@ use ostler_types::{Session, SessionId};
 use rusqlite::{OptionalExtension, params_from_iter};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::list::{self, Page};
-use crate::readers::Readers;
+use crate::list::{self, CheckedFilter};
+use crate::readers::IndexReaders;
 use crate::schema::{self, SEQ_BITS};
-use crate::update::Write;
+use crate::update::IndexWrite;
 use crate::usage;
-use crate::writer::{Request, Writer};
-use crate::{Filter, Index, IndexError, Listing, Opened, Update, UsageQuery, UsageReport};
+use crate::writer::{IndexWriter, IndexWriterRequest};
+use crate::{
+    Index, IndexError, IndexUpdate, ListFilter, OpenedIndex, SessionListing, UsageQuery, UsageReport,
+};
 
 /// How many writes may wait for the writer.
 const QUEUE: usize = 1024;
@@ -25,16 +27,16 @@ const QUEUE_BYTES: usize = 16 << 20;
 
 /// An index in a SQLite file. Dropping it commits what is queued.
 pub struct SqliteIndex {
-    requests: Option<mpsc::Sender<Request>>,
+    requests: Option<mpsc::Sender<IndexWriterRequest>>,
     room: Arc<Semaphore>,
-    readers: Readers,
+    readers: IndexReaders,
     lost: Arc<AtomicU64>,
     writer: Option<JoinHandle<()>>,
 }
 
 /// How much the index holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct IndexCounts {
     /// Sessions.
     pub sessions: u64,
     /// Messages that can be searched.
@@ -44,17 +46,17 @@ pub struct Counts {
 impl SqliteIndex {
     /// Opens the index, in a time that does not depend on how much is in it. A file that cannot be used
     /// is moved aside to `<path>.bad-<n>` and replaced by an empty one.
-    pub fn open(path: &Path) -> Result<(SqliteIndex, Opened), IndexError> {
+    pub fn open(path: &Path) -> Result<(SqliteIndex, OpenedIndex), IndexError> {
         let (connection, opened) = schema::open(path)?;
         let (sender, receiver) = mpsc::channel(QUEUE);
         let lost = Arc::new(AtomicU64::new(0));
-        let writer = Writer::new(path, connection, lost.clone());
+        let writer = IndexWriter::new(path, connection, lost.clone());
         let thread = std::thread::Builder::new()
             .name("index".to_owned())
             .spawn(move || writer.run(receiver))
             .map_err(|error| IndexError::Storage(format!("cannot start its thread: {error}")))?;
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
-        let readers = Readers::new(path);
+        let readers = IndexReaders::new(path);
         Ok((SqliteIndex { requests: Some(sender), room, readers, lost, writer: Some(thread) }, opened))
     }
 
@@ -68,11 +70,11 @@ impl SqliteIndex {
     /// as [`Opened::Empty`].
     pub async fn clear(&self) -> Result<(), IndexError> {
         let _alone = self.readers.alone().await?;
-        self.demand(Request::Clear).await
+        self.demand(IndexWriterRequest::Clear).await
     }
 
     /// How much there is. Reads through much of the file: for a doctor, not for every request.
-    pub async fn counts(&self) -> Result<Counts, IndexError> {
+    pub async fn counts(&self) -> Result<IndexCounts, IndexError> {
         self.settle().await?;
         let question = |connection: &rusqlite::Connection| {
             let sql = format!(
@@ -82,7 +84,7 @@ impl SqliteIndex {
             );
             let (sessions, texts): (i64, i64) =
                 connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(Counts { sessions: sessions.cast_unsigned(), texts: texts.cast_unsigned() })
+            Ok(IndexCounts { sessions: sessions.cast_unsigned(), texts: texts.cast_unsigned() })
         };
         self.readers.ask(question).await
     }
@@ -112,10 +114,10 @@ impl SqliteIndex {
         }
     }
 
-    async fn write(&self, write: Write) -> Result<(), IndexError> {
+    async fn write(&self, write: IndexWrite) -> Result<(), IndexError> {
         let bytes = u32::try_from(write.size().min(QUEUE_BYTES)).expect("the queue is smaller than 4 GiB");
         // A lost removal would leave a session that no log knows, so it is not kept waiting.
-        let is_urgent = matches!(write, Write::Remove(_));
+        let is_urgent = matches!(write, IndexWrite::Remove(_));
         let room = match self.room.clone().try_acquire_many_owned(bytes) {
             Ok(room) => room,
             Err(_) => {
@@ -124,7 +126,7 @@ impl SqliteIndex {
             }
         };
         let is_filling = self.requests().capacity() <= QUEUE / 2;
-        self.send(Request::Write(write, room)).await?;
+        self.send(IndexWriterRequest::Write(write, room)).await?;
         if is_urgent || is_filling {
             self.hurry();
         }
@@ -133,7 +135,7 @@ impl SqliteIndex {
 
     async fn demand(
         &self,
-        request: impl FnOnce(oneshot::Sender<Result<(), IndexError>>) -> Request,
+        request: impl FnOnce(oneshot::Sender<Result<(), IndexError>>) -> IndexWriterRequest,
     ) -> Result<(), IndexError> {
         let (done, result) = oneshot::channel();
         self.send(request(done)).await?;
@@ -141,11 +143,11 @@ impl SqliteIndex {
         result.await.map_err(|_| IndexError::Stopped)?
     }
 
-    async fn send(&self, request: Request) -> Result<(), IndexError> {
+    async fn send(&self, request: IndexWriterRequest) -> Result<(), IndexError> {
         self.requests().send(request).await.map_err(|_| IndexError::Stopped)
     }
 
-    fn requests(&self) -> &mpsc::Sender<Request> {
+    fn requests(&self) -> &mpsc::Sender<IndexWriterRequest> {
         self.requests.as_ref().expect("the queue is open until the index is dropped")
     }
 
@@ -158,20 +160,20 @@ impl SqliteIndex {
 }
 
 impl Index for SqliteIndex {
-    fn update(&self, update: Update) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.write(Write::update(update)))
+    fn update(&self, update: IndexUpdate) -> BoxFuture<'_, Result<(), IndexError>> {
+        Box::pin(self.write(IndexWrite::update(update)))
     }
 
     fn remove(&self, session: SessionId) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.write(Write::Remove(session)))
+        Box::pin(self.write(IndexWrite::Remove(session)))
     }
 
     fn flushed(&self) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.demand(Request::Flush))
+        Box::pin(self.demand(IndexWriterRequest::Flush))
     }
 
     fn rebuilt(&self) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.demand(Request::Rebuilt))
+        Box::pin(self.demand(IndexWriterRequest::Rebuilt))
     }
 
     fn position(&self, session: SessionId) -> BoxFuture<'_, Result<u64, IndexError>> {
@@ -186,9 +188,9 @@ impl Index for SqliteIndex {
         Box::pin(self.readers.ask(question))
     }
 
-    fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Listing, IndexError>> {
+    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<SessionListing, IndexError>> {
         Box::pin(async move {
-            let page = Page::new(filter)?;
+            let page = CheckedFilter::new(filter)?;
             self.settle().await?;
             self.readers.ask(move |connection| list::list(connection, &page)).await
         })

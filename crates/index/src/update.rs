@@ -8,7 +8,7 @@ pub(crate) const TEXT_BYTES: usize = 64 << 10;
 
 /// How a session stands, and what was said and used in it since the update before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Update {
+pub struct IndexUpdate {
     /// The session after `last_seq`.
     pub session: Session,
     /// The turn that ran then, if one did.
@@ -20,14 +20,14 @@ pub struct Update {
     /// The newest record that this update knows of.
     pub last_seq: u64,
     /// Every text that was recorded after `after_seq` and up to `last_seq`.
-    pub texts: Vec<Text>,
+    pub texts: Vec<IndexedText>,
     /// Every use of a model that was recorded after `after_seq` and up to `last_seq`.
-    pub uses: Vec<Used>,
+    pub uses: Vec<ModelUse>,
 }
 
 /// The text of a message. A record has at most one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct IndexedText {
     /// The record that holds the message.
     pub seq: u64,
     /// The message.
@@ -40,7 +40,7 @@ pub struct Text {
 
 /// What one answer of a model took. A record has at most one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Used {
+pub struct ModelUse {
     /// The record that says so.
     pub seq: u64,
     /// When it was recorded.
@@ -53,34 +53,34 @@ pub struct Used {
 
 /// One thing that the writer does.
 #[derive(Debug)]
-pub(crate) enum Write {
-    Update(Box<Update>),
+pub(crate) enum IndexWrite {
+    Update(Box<IndexUpdate>),
     Remove(SessionId),
 }
 
-impl Write {
+impl IndexWrite {
     /// Takes an update, cut down to what is indexed so that it takes no more room than it needs.
-    pub(crate) fn update(mut update: Update) -> Write {
+    pub(crate) fn update(mut update: IndexUpdate) -> IndexWrite {
         for text in &mut update.texts {
             if text.text.len() > TEXT_BYTES {
                 text.text.truncate(text.text.floor_char_boundary(TEXT_BYTES));
                 text.text.shrink_to_fit();
             }
         }
-        Write::Update(Box::new(update))
+        IndexWrite::Update(Box::new(update))
     }
 
     pub(crate) fn session(&self) -> SessionId {
         match self {
-            Write::Update(update) => update.session.id,
-            Write::Remove(session) => *session,
+            IndexWrite::Update(update) => update.session.id,
+            IndexWrite::Remove(session) => *session,
         }
     }
 
     /// Takes in the write that follows on this one, if both are updates of one session without a hole in between: its
     /// row is then written once. `next` is left empty.
-    pub(crate) fn absorb(&mut self, next: &mut Write) -> bool {
-        let (Write::Update(update), Write::Update(next)) = (self, next) else { return false };
+    pub(crate) fn absorb(&mut self, next: &mut IndexWrite) -> bool {
+        let (IndexWrite::Update(update), IndexWrite::Update(next)) = (self, next) else { return false };
         if update.session.id != next.session.id || update.last_seq != next.after_seq {
             return false;
         }
@@ -94,13 +94,15 @@ impl Write {
     /// Roughly how many bytes it holds.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Write::Update(update) => {
-                let texts: usize = update.texts.iter().map(|text| text.text.len() + size_of::<Text>()).sum();
-                let uses: usize = update.uses.iter().map(|used| used.model.len() + size_of::<Used>()).sum();
+            IndexWrite::Update(update) => {
+                let texts: usize =
+                    update.texts.iter().map(|text| text.text.len() + size_of::<IndexedText>()).sum();
+                let uses: usize =
+                    update.uses.iter().map(|used| used.model.len() + size_of::<ModelUse>()).sum();
                 let prompt = update.session.system_prompt.as_ref().map_or(0, String::len);
-                size_of::<Update>() + prompt + texts + uses
+                size_of::<IndexUpdate>() + prompt + texts + uses
             }
-            Write::Remove(_) => size_of::<Write>(),
+            IndexWrite::Remove(_) => size_of::<IndexWrite>(),
         }
     }
 }

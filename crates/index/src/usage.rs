@@ -30,7 +30,7 @@ const MAX_OFFSET: i32 = 18 * 60;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuery {
     /// What a row stands for.
-    pub by: UsageBy,
+    pub by: UsageGrouping,
     /// Only what was recorded at this time or later.
     pub from: Option<Timestamp>,
     /// Only what was recorded before this time.
@@ -48,7 +48,7 @@ pub struct UsageQuery {
 
 /// What a row of a report stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsageBy {
+pub enum UsageGrouping {
     /// A day; its key is the date.
     Day,
     /// A model; its key is the full name.
@@ -65,25 +65,25 @@ pub enum UsageBy {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageReport {
     /// At most 1,000 rows: the newest days first, of all else the dearest first.
-    pub rows: Vec<UsageRow>,
+    pub rows: Vec<UsageGroup>,
     /// How many more rows there would have been.
     pub left_out: u64,
     /// Everything that the query is about, with what was left out.
-    pub total: UsageSum,
+    pub total: UsageTotal,
 }
 
 /// What was used by one day, model, session or workspace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UsageRow {
+pub struct UsageGroup {
     /// Which one.
     pub key: String,
     /// What it used.
-    pub sum: UsageSum,
+    pub sum: UsageTotal,
 }
 
 /// What some answers took together. A sum that has no room for more stays at its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct UsageSum {
+pub struct UsageTotal {
     /// How many answers.
     pub steps: u64,
     /// Their tokens, and what they cost as far as prices are known.
@@ -94,7 +94,7 @@ pub struct UsageSum {
 
 impl UsageQuery {
     /// Everything that was ever used, with days that begin as they do in UTC.
-    pub fn new(by: UsageBy) -> UsageQuery {
+    pub fn new(by: UsageGrouping) -> UsageQuery {
         let (from, to, session, workspace, model) = (None, None, None, None, None);
         UsageQuery { by, from, to, session, workspace, model, utc_offset_minutes: 0 }
     }
@@ -125,18 +125,18 @@ impl UsageQuery {
     }
 }
 
-impl UsageSum {
-    fn add(&mut self, other: UsageSum) {
+impl UsageTotal {
+    fn add(&mut self, other: UsageTotal) {
         self.steps = self.steps.saturating_add(other.steps);
         self.usage += other.usage;
         self.unpriced_steps = self.unpriced_steps.saturating_add(other.unpriced_steps);
     }
 
     /// Dearer ones come first; without prices, those with more tokens.
-    fn by_cost(&self, other: &UsageSum) -> Ordering {
+    fn by_cost(&self, other: &UsageTotal) -> Ordering {
         let tokens =
-            |sum: &UsageSum| u128::from(sum.usage.input_tokens) + u128::from(sum.usage.output_tokens);
-        let worth = |sum: &UsageSum| (sum.usage.cost_usd, tokens(sum), sum.steps);
+            |sum: &UsageTotal| u128::from(sum.usage.input_tokens) + u128::from(sum.usage.output_tokens);
+        let worth = |sum: &UsageTotal| (sum.usage.cost_usd, tokens(sum), sum.steps);
         worth(other).cmp(&worth(self))
     }
 }
@@ -145,30 +145,30 @@ impl UsageSum {
 pub(crate) fn report(connection: &Connection, query: &UsageQuery) -> Result<UsageReport, IndexError> {
     let num = format!("place >> {SEQ_BITS}");
     match query.by {
-        UsageBy::Day => {
+        UsageGrouping::Day => {
             let offset = i64::from(query.utc_offset_minutes.clamp(-MAX_OFFSET, MAX_OFFSET)) * MINUTE;
             let days = gather(connection, query, "at", |at: i64| (at + offset).div_euclid(DAY))?;
             shown(days, |(a, _), (b, _)| b.cmp(a), |day| Ok(date(*day)))
         }
-        UsageBy::Model => {
+        UsageGrouping::Model => {
             let models = gather(connection, query, "model", |model: String| model)?;
             shown(models, dearest, |model| Ok(model.clone()))
         }
-        UsageBy::Session => {
+        UsageGrouping::Session => {
             let sessions = gather(connection, query, &num, |num: i64| num)?;
             let mut report = shown(sessions, dearest, |num| session_column(connection, "id", *num))?;
             // A session's number depends on how the index came to be, its id does not.
             report.rows.sort_by(|a, b| a.sum.by_cost(&b.sum).then_with(|| a.key.cmp(&b.key)));
             Ok(report)
         }
-        UsageBy::Workspace => {
-            let mut workspaces: HashMap<String, UsageSum> = HashMap::new();
+        UsageGrouping::Workspace => {
+            let mut workspaces: HashMap<String, UsageTotal> = HashMap::new();
             for (num, sum) in gather(connection, query, &num, |num: i64| num)? {
                 workspaces.entry(session_column(connection, "workspace", num)?).or_default().add(sum);
             }
             shown(workspaces, dearest, |workspace| Ok(workspace.clone()))
         }
-        UsageBy::Total => {
+        UsageGrouping::Total => {
             let total = gather(connection, query, "0", |zero: i64| zero)?;
             shown(total, dearest, |_| Ok("total".to_owned()))
         }
@@ -181,8 +181,8 @@ fn gather<C: FromSql, K: Eq + Hash>(
     query: &UsageQuery,
     column: &str,
     group: impl Fn(C) -> K,
-) -> Result<HashMap<K, UsageSum>, IndexError> {
-    let mut sums: HashMap<K, UsageSum> = HashMap::new();
+) -> Result<HashMap<K, UsageTotal>, IndexError> {
+    let mut sums: HashMap<K, UsageTotal> = HashMap::new();
     let places = match query.session {
         None => None,
         Some(session) => match session_places(connection, session)? {
@@ -209,7 +209,7 @@ fn walk_sql(query: &UsageQuery, places: Option<[i64; 2]>, column: &str) -> (Stri
 }
 
 /// The sum of a row alone.
-fn one(row: &Row<'_>) -> rusqlite::Result<UsageSum> {
+fn one(row: &Row<'_>) -> rusqlite::Result<UsageTotal> {
     let count = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
     let cost: Option<i64> = row.get(6)?;
     let usage = Usage {
@@ -220,29 +220,29 @@ fn one(row: &Row<'_>) -> rusqlite::Result<UsageSum> {
         reasoning_tokens: count(5)?,
         cost_usd: cost.map(|nanos| Cost::from_nanos(nanos.cast_unsigned())),
     };
-    Ok(UsageSum { steps: 1, usage, unpriced_steps: u64::from(cost.is_none()) })
+    Ok(UsageTotal { steps: 1, usage, unpriced_steps: u64::from(cost.is_none()) })
 }
 
 /// The first groups in this order, under their names, and the sum of all.
 fn shown<K: Ord>(
-    groups: HashMap<K, UsageSum>,
-    order: impl Fn(&(K, UsageSum), &(K, UsageSum)) -> Ordering,
+    groups: HashMap<K, UsageTotal>,
+    order: impl Fn(&(K, UsageTotal), &(K, UsageTotal)) -> Ordering,
     name: impl Fn(&K) -> Result<String, IndexError>,
 ) -> Result<UsageReport, IndexError> {
-    let mut total = UsageSum::default();
-    let mut groups: Vec<(K, UsageSum)> = groups.into_iter().collect();
+    let mut total = UsageTotal::default();
+    let mut groups: Vec<(K, UsageTotal)> = groups.into_iter().collect();
     for (_, sum) in &groups {
         total.add(*sum);
     }
     groups.sort_unstable_by(order);
     let left_out = groups.len().saturating_sub(ROWS) as u64;
     groups.truncate(ROWS);
-    let row = |(key, sum): &(K, UsageSum)| Ok(UsageRow { key: name(key)?, sum: *sum });
+    let row = |(key, sum): &(K, UsageTotal)| Ok(UsageGroup { key: name(key)?, sum: *sum });
     let rows = groups.iter().map(row).collect::<Result<_, IndexError>>()?;
     Ok(UsageReport { rows, left_out, total })
 }
 
-fn dearest<K: Ord>((a, a_sum): &(K, UsageSum), (b, b_sum): &(K, UsageSum)) -> Ordering {
+fn dearest<K: Ord>((a, a_sum): &(K, UsageTotal), (b, b_sum): &(K, UsageTotal)) -> Ordering {
     a_sum.by_cost(b_sum).then_with(|| a.cmp(b))
 }
 
@@ -275,7 +275,7 @@ mod tests {
     use jiff::Timestamp;
     use rusqlite::params_from_iter;
 
-    use super::{UsageBy, UsageQuery, walk_sql};
+    use super::{UsageGrouping, UsageQuery, walk_sql};
     use crate::schema;
 
     fn plan(query: &UsageQuery, places: Option<[i64; 2]>) -> String {
@@ -293,7 +293,7 @@ mod tests {
         let times = [None, Some(Timestamp::from_second(1_000_000).unwrap())];
         for (from, to) in times.iter().flat_map(|from| times.iter().map(move |to| (*from, *to))) {
             for workspace in [None, Some("/w".to_owned())] {
-                let query = UsageQuery { from, to, workspace, ..UsageQuery::new(UsageBy::Total) };
+                let query = UsageQuery { from, to, workspace, ..UsageQuery::new(UsageGrouping::Total) };
                 let all = plan(&query, None);
                 let kind = if from.is_some() || to.is_some() {
                     "SEARCH uses USING PRIMARY KEY"

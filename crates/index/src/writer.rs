@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::apply::apply;
-use crate::update::Write;
+use crate::update::IndexWrite;
 use crate::{IndexError, schema};
 
 /// How many requests are taken together.
@@ -30,9 +30,9 @@ const KEPT_BYTES: usize = 32 << 20;
 const PATIENCE: usize = 64;
 
 /// What the writer can be asked for.
-pub(crate) enum Request {
+pub(crate) enum IndexWriterRequest {
     /// To write, some time soon. The permit is its room in the queue.
-    Write(Write, OwnedSemaphorePermit),
+    Write(IndexWrite, OwnedSemaphorePermit),
     /// To say when everything before is committed.
     Flush(oneshot::Sender<Result<(), IndexError>>),
     /// To begin anew with an empty file, which nobody else has open.
@@ -41,12 +41,12 @@ pub(crate) enum Request {
     Rebuilt(oneshot::Sender<Result<(), IndexError>>),
 }
 
-pub(crate) struct Writer {
+pub(crate) struct IndexWriter {
     path: PathBuf,
     /// None after the file could not be made again; then each attempt to write tries to.
     connection: Option<Connection>,
     /// What is not committed yet, oldest first.
-    waiting: Vec<Write>,
+    waiting: Vec<IndexWrite>,
     /// Why the last attempt failed, if it did.
     failure: Option<IndexError>,
     /// How many writes wait before the next attempt, after a failure.
@@ -56,9 +56,9 @@ pub(crate) struct Writer {
     incomplete: bool,
 }
 
-impl Writer {
-    pub(crate) fn new(path: &Path, connection: Connection, lost: Arc<AtomicU64>) -> Writer {
-        Writer {
+impl IndexWriter {
+    pub(crate) fn new(path: &Path, connection: Connection, lost: Arc<AtomicU64>) -> IndexWriter {
+        IndexWriter {
             path: path.to_owned(),
             connection: Some(connection),
             waiting: Vec::new(),
@@ -70,9 +70,9 @@ impl Writer {
     }
 
     /// Serves requests until nobody can make any more. Who cannot wait unparks the thread after sending.
-    pub(crate) fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+    pub(crate) fn run(mut self, mut requests: mpsc::Receiver<IndexWriterRequest>) {
         while let Some(first) = requests.blocking_recv() {
-            if matches!(first, Request::Write(Write::Update(_), _)) && may_gather(&requests) {
+            if matches!(first, IndexWriterRequest::Write(IndexWrite::Update(_), _)) && may_gather(&requests) {
                 // A wake-up that came too early or twice only makes this group smaller.
                 thread::park_timeout(GATHERING);
             }
@@ -94,14 +94,18 @@ impl Writer {
         self.commit_waiting();
     }
 
-    fn take(&mut self, request: Request, flushes: &mut Vec<oneshot::Sender<Result<(), IndexError>>>) {
+    fn take(
+        &mut self,
+        request: IndexWriterRequest,
+        flushes: &mut Vec<oneshot::Sender<Result<(), IndexError>>>,
+    ) {
         match request {
-            Request::Write(write, _room) => self.waiting.push(write),
-            Request::Flush(done) => flushes.push(done),
-            Request::Clear(done) => {
+            IndexWriterRequest::Write(write, _room) => self.waiting.push(write),
+            IndexWriterRequest::Flush(done) => flushes.push(done),
+            IndexWriterRequest::Clear(done) => {
                 let _ = done.send(self.clear());
             }
-            Request::Rebuilt(done) => {
+            IndexWriterRequest::Rebuilt(done) => {
                 self.commit_waiting();
                 let result = match &self.failure {
                     Some(error) => Err(error.clone()),
@@ -116,7 +120,7 @@ impl Writer {
     fn commit_waiting(&mut self) {
         // In the order of ids, which is nearly the order of rowids: FTS5 writes a segment whenever they go back.
         // The sort is stable, so each session's own order stays.
-        self.waiting.sort_by_key(Write::session);
+        self.waiting.sort_by_key(IndexWrite::session);
         self.waiting.dedup_by(|next, write| write.absorb(next));
         let failure = self.commit().err();
         if failure.is_none() {
@@ -162,8 +166,8 @@ impl Writer {
     fn bound_waiting(&mut self) {
         let before = self.waiting.len();
         let mut count = before;
-        let mut bytes: usize = self.waiting.iter().map(Write::size).sum();
-        let mut fits = |write: &Write| {
+        let mut bytes: usize = self.waiting.iter().map(IndexWrite::size).sum();
+        let mut fits = |write: &IndexWrite| {
             let fits = count <= KEPT && bytes <= KEPT_BYTES;
             if !fits {
                 count -= 1;
@@ -171,7 +175,7 @@ impl Writer {
             }
             fits
         };
-        self.waiting.retain(|write| matches!(write, Write::Remove(_)) || fits(write));
+        self.waiting.retain(|write| matches!(write, IndexWrite::Remove(_)) || fits(write));
         self.waiting.truncate(KEPT);
         let lost = before - self.waiting.len();
         if lost > 0 {
@@ -202,7 +206,7 @@ impl Writer {
 }
 
 /// Whether it is worth waiting for more to commit.
-fn may_gather(requests: &mpsc::Receiver<Request>) -> bool {
+fn may_gather(requests: &mpsc::Receiver<IndexWriterRequest>) -> bool {
     requests.len() < GROUP && !requests.is_closed()
 }
 
@@ -219,7 +223,7 @@ fn open_again<'a>(
 /// On failure says which write failed, unless it was the transaction itself.
 fn commit_all(
     connection: &mut Connection,
-    writes: &[Write],
+    writes: &[IndexWrite],
     incomplete: bool,
 ) -> Result<(), (Option<usize>, rusqlite::Error)> {
     let whole = |error| (None, error);

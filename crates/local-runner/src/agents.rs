@@ -14,24 +14,26 @@ use futures_util::future::{BoxFuture, join_all};
 use ostler_acp::{McpDescription, McpTransport};
 use ostler_agent::Agent;
 use ostler_agent_acp::{
-    AcpAgent, AgentProgram, AgentSettings, AgentStatus, Launch, NotPrepared, Prepared, Preset, ProcessState,
-    SpawnFn,
+    AcpAgent, AgentLaunch, AgentPreset, AgentProgram, AgentSettings, AgentSpawnFn, AgentStatus, NotPrepared,
+    PreparedChild, ProcessState,
 };
 use ostler_process::{Invocation, Program, ProgramFinder, child_environment};
-use ostler_runner::{AdoptSession, Adopted, BeginSession, Runner, ThirdPartyAgents, unknown_agent};
+use ostler_runner::{
+    AdoptSession, AdoptedAgentSession, BeginSession, Runner, ThirdPartyAgents, unknown_agent,
+};
 use ostler_sandbox::Sandbox;
 use ostler_turn_care::Baselines;
 use ostler_types::{AgentDescription, AgentLink, AgentProcess, AgentSession, AgentState, Clock, Failure};
 use tokio::sync::watch;
 
-use self::profile::Confining;
+use self::profile::ConfinedAgentLaunch;
 pub use self::profile::expand;
 use ostler_config::with_variables;
-use ostler_config::{AgentCommand, Config, Confinement, Environment, McpServer};
+use ostler_config::{AgentConfinement, AgentSection, Config, Environment, McpSection};
 
 /// What agents of others are made of, besides what each is.
 #[derive(Clone)]
-pub struct AgentParts {
+pub struct AgentDependencies {
     /// The environment, of which each gets what it is to get.
     pub environment: Environment,
     /// Confines those that are to be confined.
@@ -47,32 +49,40 @@ pub struct AgentParts {
 }
 
 /// The agents of others that are configured. They end with it.
-pub struct Agents {
-    agents: BTreeMap<String, Configured>,
+pub struct ConfiguredAgents {
+    agents: BTreeMap<String, ConfiguredAgent>,
     /// Those of whoever embeds the daemon. They have no process and no settings.
     embedded: BTreeMap<String, Arc<dyn Agent>>,
     clock: Arc<dyn Clock>,
 }
 
-struct Configured {
+struct ConfiguredAgent {
     agent: Arc<AcpAgent>,
-    command: AgentCommand,
+    command: AgentSection,
     program: AgentProgram,
 }
 
-impl Agents {
+impl ConfiguredAgents {
     /// Those of a configuration, and those of whoever embeds the daemon. Nothing is started.
-    pub fn of(config: &Config, parts: &AgentParts, embedded: &BTreeMap<String, Arc<dyn Agent>>) -> Agents {
-        let with_own = |(name, server): (&String, &McpServer)| {
+    pub fn of(
+        config: &Config,
+        parts: &AgentDependencies,
+        embedded: &BTreeMap<String, Arc<dyn Agent>>,
+    ) -> ConfiguredAgents {
+        let with_own = |(name, server): (&String, &McpSection)| {
             (name.clone(), with_variables(server.clone(), &parts.environment))
         };
         let servers = config.mcp.iter().map(with_own).collect();
         let configured = config.agents.iter().map(|(name, command)| {
             let program = program(name, command, &servers);
             let agent = Arc::new(acp_agent(program.clone(), AgentSettings::default(), command, parts));
-            (name.clone(), Configured { agent, command: command.clone(), program })
+            (name.clone(), ConfiguredAgent { agent, command: command.clone(), program })
         });
-        Agents { agents: configured.collect(), embedded: embedded.clone(), clock: Arc::clone(&parts.clock) }
+        ConfiguredAgents {
+            agents: configured.collect(),
+            embedded: embedded.clone(),
+            clock: Arc::clone(&parts.clock),
+        }
     }
 
     /// Ends all their processes, and waits until they are gone.
@@ -80,12 +90,12 @@ impl Agents {
         join_all(self.agents.values().map(|configured| configured.agent.stop())).await;
     }
 
-    fn find(&self, name: &str) -> Result<&Configured, Failure> {
+    fn find(&self, name: &str) -> Result<&ConfiguredAgent, Failure> {
         self.agents.get(name).ok_or_else(|| unknown_agent(name))
     }
 }
 
-impl ThirdPartyAgents for Agents {
+impl ThirdPartyAgents for ConfiguredAgents {
     fn all(&self) -> Vec<(String, Arc<dyn Agent>)> {
         let configured = self.agents.iter().map(|(name, configured)| {
             let agent: Arc<dyn Agent> = configured.agent.clone();
@@ -141,7 +151,7 @@ impl ThirdPartyAgents for Agents {
     ) -> BoxFuture<'a, Result<Vec<AgentSession>, Failure>> {
         async move {
             let listed = self.find(agent)?.agent.sessions(&workspace).await.map_err(|failed| failed.error)?;
-            let session = |session: ostler_agent_acp::AgentSession| AgentSession {
+            let session = |session: ostler_agent_acp::AcpSessionInfo| AgentSession {
                 agent_session_id: session.id,
                 title: session.title,
                 updated_at: session.updated_at,
@@ -152,20 +162,24 @@ impl ThirdPartyAgents for Agents {
         .boxed()
     }
 
-    fn adopt<'a>(&'a self, agent: &'a str, adopt: AdoptSession) -> BoxFuture<'a, Result<Adopted, Failure>> {
+    fn adopt<'a>(
+        &'a self,
+        agent: &'a str,
+        adopt: AdoptSession,
+    ) -> BoxFuture<'a, Result<AdoptedAgentSession, Failure>> {
         async move {
             let AdoptSession { session_id, workspace, agent_session_id } = adopt;
             let agent = &self.find(agent)?.agent;
             let adopted = agent.adopt(session_id, &workspace, &agent_session_id, &*self.clock).await;
-            let ostler_agent_acp::Adopted { state, records, files } =
+            let ostler_agent_acp::AdoptedHistory { state, records, files } =
                 adopted.map_err(|failed| failed.error)?;
-            Ok(Adopted { state, records, files })
+            Ok(AdoptedAgentSession { state, records, files })
         }
         .boxed()
     }
 }
 
-impl Configured {
+impl ConfiguredAgent {
     fn described(&self, name: &str) -> AgentDescription {
         let processes = self.agent.statuses().into_iter().map(|status| AgentProcess {
             workspace: status.workspace.display().to_string(),
@@ -212,8 +226,8 @@ fn link(state: ProcessState) -> AgentLink {
 pub fn acp_agent(
     program: AgentProgram,
     settings: AgentSettings,
-    command: &AgentCommand,
-    parts: &AgentParts,
+    command: &AgentSection,
+    parts: &AgentDependencies,
 ) -> AcpAgent {
     let agent = AcpAgent::new(program, settings, spawn(command, parts), Arc::clone(&parts.runner));
     match &parts.baselines {
@@ -223,10 +237,10 @@ pub fn acp_agent(
 }
 
 /// The program that a section of the configuration describes.
-pub fn program(name: &str, command: &AgentCommand, servers: &BTreeMap<String, McpServer>) -> AgentProgram {
+pub fn program(name: &str, command: &AgentSection, servers: &BTreeMap<String, McpSection>) -> AgentProgram {
     let mut program = command.preset().map_or_else(
         || AgentProgram::new(name, "", [""; 0]).with_network(),
-        |preset: &Preset| AgentProgram { name: name.to_owned(), ..preset.program() },
+        |preset: &AgentPreset| AgentProgram { name: name.to_owned(), ..preset.program() },
     );
     if let Some((first, rest)) = command.command.split_first() {
         (program.program, program.arguments) = (first.clone(), rest.to_vec());
@@ -247,9 +261,9 @@ pub fn program(name: &str, command: &AgentCommand, servers: &BTreeMap<String, Mc
 
 /// Prepares its process: with a program that no sandboxed command can have changed, with little of the daemon's
 /// environment, and confined unless its owner wants it in the open.
-fn spawn(command: &AgentCommand, parts: &AgentParts) -> SpawnFn {
+fn spawn(command: &AgentSection, parts: &AgentDependencies) -> AgentSpawnFn {
     let (command, parts) = (command.clone(), parts.clone());
-    Arc::new(move |launch: &Launch| {
+    Arc::new(move |launch: &AgentLaunch| {
         let program = parts.programs.find(&launch.program).map_err(|error| error.to_string())?;
         let all: Vec<(OsString, OsString)> = parts.environment.variables().collect();
         let is_named = |name: &OsString| launch.pass_env.iter().any(|wanted| name == wanted.as_str());
@@ -258,8 +272,8 @@ fn spawn(command: &AgentCommand, parts: &AgentParts) -> SpawnFn {
         variables.extend(all.into_iter().filter(|(name, _)| is_named(name)));
         variables.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
         match command.sandbox {
-            Confinement::Off => Ok(in_the_open(program, launch, parts.sandbox.as_ref(), variables)?),
-            Confinement::On => confined(&program, launch, &command, &parts, variables),
+            AgentConfinement::Off => Ok(in_the_open(program, launch, parts.sandbox.as_ref(), variables)?),
+            AgentConfinement::On => confined(&program, launch, &command, &parts, variables),
         }
     })
 }
@@ -267,33 +281,33 @@ fn spawn(command: &AgentCommand, parts: &AgentParts) -> SpawnFn {
 /// Unconfined; where the sandbox's helper is used at all, it sees to it that nothing of an agent outlives the daemon.
 fn in_the_open(
     program: Program,
-    launch: &Launch,
+    launch: &AgentLaunch,
     sandbox: Option<&Sandbox>,
     variables: Vec<(OsString, OsString)>,
-) -> Result<Prepared, String> {
+) -> Result<PreparedChild, String> {
     if let Some(sandbox) = sandbox {
         let attended = sandbox.attended(&launch.workspace, &program, &launch.arguments);
         let attended = attended.map_err(|error| error.to_string())?;
         let (command, confinement) = attended.envs(variables).prepare();
-        return Ok(Prepared { command, keep: Box::new(confinement) });
+        return Ok(PreparedChild { command, keep: Box::new(confinement) });
     }
     let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
-    Ok(Prepared { command: invocation.envs(variables).prepare(), keep: Box::new(()) })
+    Ok(PreparedChild { command: invocation.envs(variables).prepare(), keep: Box::new(()) })
 }
 
 fn confined(
     program: &Program,
-    launch: &Launch,
-    command: &AgentCommand,
-    parts: &AgentParts,
+    launch: &AgentLaunch,
+    command: &AgentSection,
+    parts: &AgentDependencies,
     variables: Vec<(OsString, OsString)>,
-) -> Result<Prepared, NotPrepared> {
+) -> Result<PreparedChild, NotPrepared> {
     let Some(sandbox) = parts.sandbox.as_ref().filter(|sandbox| sandbox.is_available()) else {
         return Err(nothing_confines(&launch.agent, parts.sandbox.is_some()));
     };
     let home = &sandbox.settings().home;
     let home = &home.canonicalize().unwrap_or_else(|_| home.clone());
-    let confining = Confining {
+    let confining = ConfinedAgentLaunch {
         command,
         workspace: &launch.workspace,
         program,
@@ -313,7 +327,7 @@ fn confined(
         )),
     })?;
     let (command, confinement) = confined.envs(variables).prepare();
-    Ok(Prepared { command, keep: Box::new(confinement) })
+    Ok(PreparedChild { command, keep: Box::new(confinement) })
 }
 
 /// Why an agent that is to be confined is not started, and what its owner can do.
@@ -339,7 +353,7 @@ fn nothing_confines(agent: &str, is_wanted: bool) -> NotPrepared {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ostler_config::{AgentCommand, McpServer};
+    use ostler_config::{AgentSection, McpSection};
 
     use super::{nothing_confines, program};
 
@@ -354,20 +368,20 @@ mod tests {
 
     #[test]
     fn a_preset_is_changed_key_by_key() {
-        let command = AgentCommand {
+        let command = AgentSection {
             preset: Some("claude".to_owned()),
             env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
             pass_env: vec!["MINE".to_owned()],
             mcp_servers: vec!["time".to_owned()],
-            ..AgentCommand::default()
+            ..AgentSection::default()
         };
-        let server = McpServer { command: vec!["clock".to_owned()], ..McpServer::default() };
+        let server = McpSection { command: vec!["clock".to_owned()], ..McpSection::default() };
         let made = program("work", &command, &BTreeMap::from([("time".to_owned(), server)]));
         assert_eq!((made.name.as_str(), made.program.as_str()), ("work", "claude-agent-acp"));
         assert!(made.pass_env.iter().any(|name| name == "ANTHROPIC_API_KEY"));
         assert!(made.pass_env.iter().any(|name| name == "MINE") && made.install.is_some());
         assert_eq!(made.mcp_servers[0].name, "time");
-        let own = AgentCommand { command: vec!["/opt/agent".to_owned(), "acp".to_owned()], ..command };
+        let own = AgentSection { command: vec!["/opt/agent".to_owned(), "acp".to_owned()], ..command };
         let made = program("work", &own, &BTreeMap::new());
         assert_eq!((made.program.as_str(), made.arguments), ("/opt/agent", vec!["acp".to_owned()]));
     }

@@ -9,28 +9,30 @@ use std::time::SystemTime;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_checkpoint::{
-    Against, CaptureOptions, Checkpoint, Error, Limits, Reason, RestoreOptions, Span, Store,
+    CaptureOptions, Checkpoint, CheckpointStore, DiffTarget, Error, LeftOutReason, RestoreOptions,
+    StoreLimits, TurnCheckpoints,
 };
 use ostler_runner::{
-    Capture, Captured, ChangedFile, CheckpointError, CheckpointId, Checkpoints, Compare, Hold, HoldFor,
-    NotRestored, PutBack, Rejected, Restored, UndoTurns,
+    CaptureWorkspace, CapturedCheckpoint, ChangedFile, CheckpointError, CheckpointId, Checkpoints,
+    CompareCheckpoints, HoldGuard, HoldPurpose, RevertOutcome, RevertRejected, UndoOutcome, UndoTurns,
+    UnrestoredFile,
 };
 
 /// The checkpoints of a store.
 #[derive(Clone)]
 pub(crate) struct LocalCheckpoints {
-    store: Arc<Store>,
+    store: Arc<CheckpointStore>,
 }
 
 impl LocalCheckpoints {
-    pub(crate) fn new(store: Arc<Store>) -> LocalCheckpoints {
+    pub(crate) fn new(store: Arc<CheckpointStore>) -> LocalCheckpoints {
         LocalCheckpoints { store }
     }
 
     /// Does something on the store. It runs to its end, whether or not somebody waits for it.
     fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Store) -> Result<T, CheckpointError> + Send + 'static,
+        work: impl FnOnce(&CheckpointStore) -> Result<T, CheckpointError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, CheckpointError>> {
         let store = Arc::clone(&self.store);
         let done = tokio::task::spawn_blocking(move || work(&store));
@@ -40,18 +42,21 @@ impl LocalCheckpoints {
 }
 
 impl Checkpoints for LocalCheckpoints {
-    fn hold(&self, workspace: String, purpose: HoldFor) -> BoxFuture<'_, Hold> {
+    fn hold(&self, workspace: String, purpose: HoldPurpose) -> BoxFuture<'_, HoldGuard> {
         async move {
             let workspace = Path::new(&workspace);
             match purpose {
-                HoldFor::Changing => Hold::new(self.store.changing(workspace).await),
-                HoldFor::Undoing => Hold::new(self.store.undoing(workspace).await),
+                HoldPurpose::Changing => HoldGuard::new(self.store.changing(workspace).await),
+                HoldPurpose::Undoing => HoldGuard::new(self.store.undoing(workspace).await),
             }
         }
         .boxed()
     }
 
-    fn capture(&self, capture: Capture) -> BoxFuture<'_, Result<Captured, CheckpointError>> {
+    fn capture(
+        &self,
+        capture: CaptureWorkspace,
+    ) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>> {
         self.blocking(move |store| {
             let since = capture.since.as_ref().map(parsed).transpose()?;
             let options = CaptureOptions { since, ..CaptureOptions::default() };
@@ -62,24 +67,27 @@ impl Checkpoints for LocalCheckpoints {
         })
     }
 
-    fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<Captured, CheckpointError>> {
+    fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>> {
         self.blocking(move |store| find(store, &id).map(|checkpoint| captured(&checkpoint)))
     }
 
-    fn keep(&self, id: CheckpointId) -> BoxFuture<'_, Hold> {
+    fn keep(&self, id: CheckpointId) -> BoxFuture<'_, HoldGuard> {
         // An id that is none keeps nothing.
         let kept = parsed(&id).ok().map(|id| self.store.in_use(id));
-        std::future::ready(Hold::new(kept)).boxed()
+        std::future::ready(HoldGuard::new(kept)).boxed()
     }
 
-    fn compare(&self, compare: Compare) -> BoxFuture<'_, Result<Vec<ChangedFile>, CheckpointError>> {
+    fn compare(
+        &self,
+        compare: CompareCheckpoints,
+    ) -> BoxFuture<'_, Result<Vec<ChangedFile>, CheckpointError>> {
         self.blocking(move |store| {
             let from = find(store, &compare.from)?;
             let to = compare.to.as_ref().map(|to| find(store, to)).transpose()?;
             let workspace = Path::new(&compare.workspace);
-            let against = to.as_ref().map_or(Against::Workspace(workspace), Against::Checkpoint);
+            let against = to.as_ref().map_or(DiffTarget::Workspace(workspace), DiffTarget::Checkpoint);
             let changes = store.diff(&from, against).map_err(|error| failed(&error))?;
-            let changed = |file: ostler_checkpoint::FileChange| ChangedFile {
+            let changed = |file: ostler_checkpoint::CheckpointFileChange| ChangedFile {
                 truncated: file.truncated,
                 change: file.into(),
             };
@@ -87,26 +95,31 @@ impl Checkpoints for LocalCheckpoints {
         })
     }
 
-    fn put_back(&self, rejected: Rejected) -> BoxFuture<'_, Result<Vec<PutBack>, CheckpointError>> {
+    fn put_back(
+        &self,
+        rejected: RevertRejected,
+    ) -> BoxFuture<'_, Result<Vec<RevertOutcome>, CheckpointError>> {
         self.blocking(move |store| {
             let (before, shown) = (find(store, &rejected.before)?, find(store, &rejected.shown)?);
             let workspace = Path::new(&rejected.workspace);
-            let change = put_back::Change { store, workspace, before: &before, shown: &shown };
+            let change = put_back::RejectedChange { store, workspace, before: &before, shown: &shown };
             let put_back =
                 if rejected.files.is_empty() { change.all() } else { change.some(&rejected.files) };
             put_back.map_err(|error| failed(&error))
         })
     }
 
-    fn undo(&self, undo: UndoTurns) -> BoxFuture<'_, Result<Restored, CheckpointError>> {
+    fn undo(&self, undo: UndoTurns) -> BoxFuture<'_, Result<UndoOutcome, CheckpointError>> {
         self.blocking(move |store| {
             let mut found = Vec::new();
             for turn in &undo.turns {
                 let after = turn.after.as_ref().map(|after| find(store, after)).transpose()?;
                 found.push((find(store, &turn.before)?, after));
             }
-            let spans: Vec<Span<'_>> =
-                found.iter().map(|(before, after)| Span { before, after: after.as_ref() }).collect();
+            let spans: Vec<TurnCheckpoints<'_>> = found
+                .iter()
+                .map(|(before, after)| TurnCheckpoints { before, after: after.as_ref() })
+                .collect();
             let options = RestoreOptions { only: None, preview: undo.preview, force: undo.force };
             let restored = store.undo(Path::new(&undo.workspace), &spans, &options);
             restored.map(told).map_err(|error| failed(&error))
@@ -116,24 +129,24 @@ impl Checkpoints for LocalCheckpoints {
     fn prune(&self) {
         let store = Arc::clone(&self.store);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = store.prune_if_due(&Limits::default(), SystemTime::now()) {
+            if let Err(error) = store.prune_if_due(&StoreLimits::default(), SystemTime::now()) {
                 tracing::warn!(%error, "old checkpoints were not removed");
             }
         });
     }
 }
 
-fn parsed(id: &CheckpointId) -> Result<ostler_checkpoint::CheckpointId, CheckpointError> {
+fn parsed(id: &CheckpointId) -> Result<ostler_checkpoint::CheckpointDigest, CheckpointError> {
     id.0.parse().map_err(|_| CheckpointError::Failed(format!("`{id}` is no checkpoint")))
 }
 
-fn find(store: &Store, id: &CheckpointId) -> Result<Checkpoint, CheckpointError> {
+fn find(store: &CheckpointStore, id: &CheckpointId) -> Result<Checkpoint, CheckpointError> {
     store.find(parsed(id)?).map_err(|error| failed(&error))
 }
 
-fn captured(checkpoint: &Checkpoint) -> Captured {
+fn captured(checkpoint: &Checkpoint) -> CapturedCheckpoint {
     let Checkpoint { id, files, bytes, left_out, .. } = checkpoint;
-    Captured { id: CheckpointId(id.to_string()), files: *files, bytes: *bytes, left_out: *left_out }
+    CapturedCheckpoint { id: CheckpointId(id.to_string()), files: *files, bytes: *bytes, left_out: *left_out }
 }
 
 fn failed(error: &Error) -> CheckpointError {
@@ -144,17 +157,19 @@ fn failed(error: &Error) -> CheckpointError {
 }
 
 /// A restore in words, with paths as text.
-fn told(restored: ostler_checkpoint::Restored) -> Restored {
+fn told(restored: ostler_checkpoint::RestoreReport) -> UndoOutcome {
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     let texts = |paths: Vec<PathBuf>| -> Vec<String> { paths.into_iter().map(text).collect() };
-    let conflict = |it: ostler_checkpoint::Conflict| NotRestored { path: text(it.path), why: it.why };
-    let left_out = |it: ostler_checkpoint::LeftOut| NotRestored {
+    let conflict =
+        |it: ostler_checkpoint::RestoreConflict| UnrestoredFile { path: text(it.path), why: it.why };
+    let left_out = |it: ostler_checkpoint::LeftOut| UnrestoredFile {
         path: text(it.path),
         why: why_left_out(it.reason).to_owned(),
     };
-    let protected = |it: ostler_checkpoint::ProtectedPath| NotRestored { why: it.why(), path: text(it.path) };
+    let protected =
+        |it: ostler_checkpoint::SkippedProtectedPath| UnrestoredFile { why: it.why(), path: text(it.path) };
     let left_out = restored.left_out.into_iter().map(left_out);
-    Restored {
+    UndoOutcome {
         restored: texts(restored.restored),
         recreated: texts(restored.recreated),
         deleted: texts(restored.deleted),
@@ -163,10 +178,10 @@ fn told(restored: ostler_checkpoint::Restored) -> Restored {
     }
 }
 
-fn why_left_out(reason: Reason) -> &'static str {
+fn why_left_out(reason: LeftOutReason) -> &'static str {
     match reason {
-        Reason::TooLarge => "it was too large to be kept",
-        Reason::Unreadable => "it could not be read",
-        Reason::Special => "it is no file",
+        LeftOutReason::TooLarge => "it was too large to be kept",
+        LeftOutReason::Unreadable => "it could not be read",
+        LeftOutReason::Special => "it is no file",
     }
 }

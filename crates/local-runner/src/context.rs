@@ -10,13 +10,13 @@ use ostler_runner::{
     FindSkills, GatherContext, GatheredContext, LateContext, PrepareContext, WorkspaceContext,
 };
 use ostler_types::SessionId;
-use ostler_workspace_context::{Gathered, Request, SkillPlaces, Skills, Sources};
+use ostler_workspace_context::{GatherRequest, GatherResult, GatherSources, SkillLocations, Skills};
 
 use crate::LocalRunner;
 
 /// How what models are told is gathered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextSettings {
+pub struct ContextGatherSettings {
     /// The time that gathering may take.
     pub deadline: Duration,
     /// Directories with skills of the owner's own.
@@ -25,10 +25,10 @@ pub struct ContextSettings {
     pub hidden: Vec<PathBuf>,
 }
 
-impl Default for ContextSettings {
-    fn default() -> ContextSettings {
+impl Default for ContextGatherSettings {
+    fn default() -> ContextGatherSettings {
         let (skill_directories, hidden) = (Vec::new(), Vec::new());
-        ContextSettings { deadline: Duration::from_secs(2), skill_directories, hidden }
+        ContextGatherSettings { deadline: Duration::from_secs(2), skill_directories, hidden }
     }
 }
 
@@ -36,9 +36,9 @@ impl WorkspaceContext for LocalRunner {
     fn gather(&self, request: GatherContext) -> BoxFuture<'_, GatheredContext> {
         let GatherContext { session, workspace, trusted, prompt, in_play, shown, budget } = request;
         let about = self.request(session, workspace);
-        let request = Request { prompt, in_play, shown, budget, is_trusted: trusted, ..about };
+        let request = GatherRequest { prompt, in_play, shown, budget, is_trusted: trusted, ..about };
         async move {
-            let Gathered { bundle, skills } = self.gatherer.gather(request, &self.sources()).await;
+            let GatherResult { bundle, skills } = self.gatherer.gather(request, &self.sources()).await;
             GatheredContext { text: bundle.text(), skills }
         }
         .boxed()
@@ -50,7 +50,7 @@ impl WorkspaceContext for LocalRunner {
 
     fn late_context(&self, request: LateContext) -> BoxFuture<'_, Option<String>> {
         let LateContext { session, workspace, budget } = request;
-        let request = Request { budget, ..self.request(session, workspace) };
+        let request = GatherRequest { budget, ..self.request(session, workspace) };
         std::future::ready(self.gatherer.late(&request, &self.sources()).text()).boxed()
     }
 
@@ -76,24 +76,24 @@ impl WorkspaceContext for LocalRunner {
 }
 
 impl LocalRunner {
-    fn request(&self, session: SessionId, workspace: String) -> Request {
-        let ContextSettings { deadline, skill_directories, hidden } = &*self.context;
-        Request {
+    fn request(&self, session: SessionId, workspace: String) -> GatherRequest {
+        let ContextGatherSettings { deadline, skill_directories, hidden } = &*self.context;
+        GatherRequest {
             skill_directories: skill_directories.clone(),
             hidden: hidden.clone(),
             deadline: *deadline,
-            ..Request::new(PathBuf::from(workspace), session, "")
+            ..GatherRequest::new(PathBuf::from(workspace), session, "")
         }
     }
 
-    fn sources(&self) -> Sources {
+    fn sources(&self) -> GatherSources {
         let tools = Arc::clone(&self.tools);
         let checked_out = Arc::new(move |workspace: &Path| tools.checked_out(workspace));
-        Sources { tools: Arc::clone(self.tools.set()), checked_out }
+        GatherSources { tools: Arc::clone(self.tools.set()), checked_out }
     }
 
-    fn skill_places(&self, request: FindSkills) -> SkillPlaces {
-        SkillPlaces {
+    fn skill_places(&self, request: FindSkills) -> SkillLocations {
+        SkillLocations {
             directories: self.context.skill_directories.clone(),
             trusted_workspace: request.trusted.then(|| PathBuf::from(request.workspace)),
             hidden: self.context.hidden.clone(),

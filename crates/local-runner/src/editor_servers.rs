@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ostler_acp::plain;
-use ostler_mcp::{Limits, McpServers, ServerConfig, SpawnFn};
+use ostler_mcp::{McpLimits, McpServers, ServerConfig, ServerSpawnFn};
 use ostler_runner::Tool;
 use ostler_types::SessionId;
 
@@ -22,10 +22,10 @@ const REMEMBERED: usize = 1_000;
 
 /// The servers of tools that editors bring, by session.
 pub struct EditorServers {
-    spawn: SpawnFn,
+    spawn: ServerSpawnFn,
     /// The names of servers that are configured, which count before those of an editor.
     configured: Vec<String>,
-    state: Mutex<State>,
+    state: Mutex<EditorServerState>,
 }
 
 /// A server of an editor that is not used.
@@ -38,13 +38,13 @@ pub struct UnusedServer {
 }
 
 #[derive(Default)]
-struct State {
-    sessions: HashMap<SessionId, OfSession>,
+struct EditorServerState {
+    sessions: HashMap<SessionId, SessionEditorServers>,
     /// Which servers have gone that a model was told of.
     gone: HashMap<SessionId, Vec<String>>,
 }
 
-struct OfSession {
+struct SessionEditorServers {
     editor: u64,
     names: Vec<String>,
     servers: McpServers,
@@ -54,7 +54,7 @@ struct OfSession {
 
 impl EditorServers {
     /// None yet. They are started by this, like those that are configured.
-    pub(crate) fn new(spawn: SpawnFn, configured: Vec<String>) -> EditorServers {
+    pub(crate) fn new(spawn: ServerSpawnFn, configured: Vec<String>) -> EditorServers {
         EditorServers { spawn, configured, state: Mutex::default() }
     }
 
@@ -104,9 +104,9 @@ impl EditorServers {
             if !configs.is_empty() {
                 let names: Vec<String> = configs.iter().map(|config| plain(&config.name, 200)).collect();
                 let is_told = before.as_ref().is_some_and(|before| before.is_told && before.names == names);
-                let limits = Limits { processes: OF_SESSION, patience: PATIENCE, ..Limits::default() };
+                let limits = McpLimits { processes: OF_SESSION, patience: PATIENCE, ..McpLimits::default() };
                 let servers = McpServers::new(configs, Arc::clone(&self.spawn), limits);
-                state.sessions.insert(session, OfSession { editor, names, servers, is_told });
+                state.sessions.insert(session, SessionEditorServers { editor, names, servers, is_told });
             }
             before
         };
@@ -163,7 +163,7 @@ impl EditorServers {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EditorServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
-use ostler_runner::{FileList, FindFiles, PathError};
+use ostler_runner::{FindFiles, WorkspaceFileList, WorkspacePathError};
 use tokio::sync::Semaphore;
 
 /// How many files of a workspace are looked at.
@@ -23,71 +23,72 @@ const LISTS: usize = 8;
 const WALKS: usize = 2;
 
 /// The lists of files that were made last, and room for making them.
-pub(crate) struct FileLists {
-    made: Mutex<VecDeque<Made>>,
+pub(crate) struct FileListCache {
+    made: Mutex<VecDeque<CachedFileList>>,
     walks: Semaphore,
 }
 
 /// A list, and when it was made.
-struct Made {
+struct CachedFileList {
     workspace: String,
     at: Instant,
-    list: Arc<List>,
+    list: Arc<WalkedFiles>,
 }
 
-struct List {
+struct WalkedFiles {
     paths: Vec<String>,
     /// Whether the workspace has more.
     cut: bool,
 }
 
-impl FileLists {
-    pub(crate) fn new() -> FileLists {
-        FileLists { made: Mutex::default(), walks: Semaphore::new(WALKS) }
+impl FileListCache {
+    pub(crate) fn new() -> FileListCache {
+        FileListCache { made: Mutex::default(), walks: Semaphore::new(WALKS) }
     }
 
-    pub(crate) async fn find(&self, find: FindFiles) -> Result<FileList, PathError> {
+    pub(crate) async fn find(&self, find: FindFiles) -> Result<WorkspaceFileList, WorkspacePathError> {
         let FindFiles { workspace, letters, limit } = find;
         let list = self.of(workspace).await?;
         let found = tokio::task::spawn_blocking(move || list.best(&letters, limit)).await;
-        found.map_err(|error| PathError::Unreadable(error.to_string()))
+        found.map_err(|error| WorkspacePathError::Unreadable(error.to_string()))
     }
 
     /// The files of a workspace, as they are or were a moment ago.
-    async fn of(&self, workspace: String) -> Result<Arc<List>, PathError> {
+    async fn of(&self, workspace: String) -> Result<Arc<WalkedFiles>, WorkspacePathError> {
         if let Some(list) = self.known(&workspace) {
             return Ok(list);
         }
-        let _place = self.walks.acquire().await.map_err(|error| PathError::Unreadable(error.to_string()))?;
+        let _place =
+            self.walks.acquire().await.map_err(|error| WorkspacePathError::Unreadable(error.to_string()))?;
         // Somebody else may have looked in the meantime.
         if let Some(list) = self.known(&workspace) {
             return Ok(list);
         }
         let root = workspace.clone();
-        let walked = tokio::task::spawn_blocking(move || List::walk(&root)).await;
-        let list = Arc::new(walked.map_err(|error| PathError::Unreadable(error.to_string()))?);
+        let walked = tokio::task::spawn_blocking(move || WalkedFiles::walk(&root)).await;
+        let list = Arc::new(walked.map_err(|error| WorkspacePathError::Unreadable(error.to_string()))?);
         let mut made = self.lock();
         made.retain(|known| known.workspace != workspace);
         if made.len() >= LISTS {
             made.pop_front();
         }
-        made.push_back(Made { workspace, at: Instant::now(), list: Arc::clone(&list) });
+        made.push_back(CachedFileList { workspace, at: Instant::now(), list: Arc::clone(&list) });
         Ok(list)
     }
 
-    fn known(&self, workspace: &str) -> Option<Arc<List>> {
+    fn known(&self, workspace: &str) -> Option<Arc<WalkedFiles>> {
         let mut made = self.lock();
         made.retain(|known| known.at.elapsed() < FRESH);
         made.iter().find(|known| known.workspace == workspace).map(|known| Arc::clone(&known.list))
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Made>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<CachedFileList>> {
         self.made.lock().expect("no code panics while it holds the lists")
     }
 }
 
-impl List {
-    fn walk(root: &str) -> List {
+impl WalkedFiles {
+    fn walk(root: &str) -> WalkedFiles {
         let (end, mut paths, mut cut) = (Instant::now() + PATIENCE, Vec::new(), false);
         let mut walk = WalkBuilder::new(root);
         walk.hidden(false).require_git(false).max_depth(Some(MAX_DEPTH));
@@ -101,10 +102,10 @@ impl List {
             let path = entry.path().strip_prefix(root).ok().and_then(|path| path.to_str());
             paths.extend(path.filter(|_| is_file).map(str::to_owned));
         }
-        List { paths, cut }
+        WalkedFiles { paths, cut }
     }
 
-    fn best(&self, q: &str, limit: usize) -> FileList {
+    fn best(&self, q: &str, limit: usize) -> WorkspaceFileList {
         let q: Vec<char> =
             q.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect();
         let ranked = self.paths.iter().filter_map(|path| Some((rank(path, &q)?, path.len(), path)));
@@ -112,7 +113,7 @@ impl List {
         ranked.sort_unstable();
         let is_cut = self.cut || ranked.len() > limit;
         let paths = ranked.into_iter().take(limit).map(|(.., path)| path.clone()).collect();
-        FileList { paths, is_cut }
+        WorkspaceFileList { paths, is_cut }
     }
 }
 
@@ -154,12 +155,12 @@ fn spread(letters: &[char], q: &[char]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::List;
+    use super::WalkedFiles;
 
     fn best(q: &str) -> Vec<String> {
         let paths =
             ["src/main.rs", "src/domain.rs", "docs/main/notes.md", "tests/it/main_window.rs", "a/m/a/i/n"];
-        let list = List { paths: paths.map(str::to_owned).to_vec(), cut: false };
+        let list = WalkedFiles { paths: paths.map(str::to_owned).to_vec(), cut: false };
         list.best(q, 10).paths
     }
 

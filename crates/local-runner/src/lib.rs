@@ -21,22 +21,22 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_checkpoint::Store;
+use ostler_checkpoint::CheckpointStore;
 use ostler_runner::{
     Checkpoints, NoAgents, Runner, ThirdPartyAgents, Toolbox, WorkspaceContext, Workspaces, Worktrees,
 };
 use ostler_tools::{ToolSettings, Tools};
 use ostler_types::SessionId;
-use ostler_workspace_context::Gatherer;
+use ostler_workspace_context::ContextGatherer;
 
 use checkpoints::LocalCheckpoints;
 use workspaces::LocalWorkspaces;
 use worktrees::LocalWorktrees;
 
-pub use agents::{AgentParts, Agents, acp_agent, expand, program};
-pub use context::ContextSettings;
+pub use agents::{AgentDependencies, ConfiguredAgents, acp_agent, expand, program};
+pub use context::ContextGatherSettings;
 pub use editor_servers::{EditorServers, UnusedServer};
-pub use servers::{Servers, spawn_confined, spawn_in_the_open};
+pub use servers::{RunnerToolServers, spawn_confined, spawn_in_the_open};
 
 /// The workspaces of this machine. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -45,9 +45,9 @@ pub struct LocalRunner {
     checkpoints: Option<LocalCheckpoints>,
     worktrees: Option<Arc<LocalWorktrees>>,
     tools: Arc<Tools>,
-    servers: Option<Arc<Servers>>,
-    context: Arc<ContextSettings>,
-    gatherer: Arc<Gatherer>,
+    servers: Option<Arc<RunnerToolServers>>,
+    context: Arc<ContextGatherSettings>,
+    gatherer: Arc<ContextGatherer>,
     agents: Arc<dyn ThirdPartyAgents>,
 }
 
@@ -69,14 +69,14 @@ impl LocalRunner {
 
     /// The same, which keeps checkpoints in this store.
     #[must_use]
-    pub fn with_checkpoints(self, store: Arc<Store>) -> LocalRunner {
+    pub fn with_checkpoints(self, store: Arc<CheckpointStore>) -> LocalRunner {
         LocalRunner { checkpoints: Some(LocalCheckpoints::new(store)), ..self }
     }
 
     /// The same, which makes worktrees. Tools must be able to see them, so they lie outside of the data directory; no
     /// other runner may use their directory.
     #[must_use]
-    pub fn with_worktrees(self, worktrees: ostler_git::Worktrees) -> LocalRunner {
+    pub fn with_worktrees(self, worktrees: ostler_git::GitWorktrees) -> LocalRunner {
         LocalRunner { worktrees: Some(Arc::new(LocalWorktrees::new(worktrees))), ..self }
     }
 
@@ -88,13 +88,13 @@ impl LocalRunner {
 
     /// The same with these tool servers.
     #[must_use]
-    pub fn with_servers(self, servers: Arc<Servers>) -> LocalRunner {
+    pub fn with_servers(self, servers: Arc<RunnerToolServers>) -> LocalRunner {
         LocalRunner { servers: Some(servers), ..self }
     }
 
     /// The same, which gathers what models are told in this way.
     #[must_use]
-    pub fn with_context(self, context: ContextSettings) -> LocalRunner {
+    pub fn with_context(self, context: ContextGatherSettings) -> LocalRunner {
         LocalRunner { context: Arc::new(context), ..self }
     }
 

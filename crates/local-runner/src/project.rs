@@ -18,7 +18,7 @@ use ostler_runner::WorkspaceSettings;
 use ostler_tools::reveal_line;
 use ostler_types::{BroughtServer, shell_word};
 
-use settings::Settings;
+use settings::WorkspaceConfig;
 
 /// Where the settings of a workspace lie in it.
 const SETTINGS: &str = ".ostler/config.toml";
@@ -31,15 +31,15 @@ const MAX_WARNED: usize = 1000;
 
 /// Reads what workspaces say of themselves.
 #[derive(Clone, Default)]
-pub(crate) struct Projects {
+pub(crate) struct WorkspaceSettingsReader {
     /// What was last found wrong where, so that it is logged once.
     warned: Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>,
 }
 
 /// What one workspace says.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Project {
-    settings: Settings,
+struct ParsedWorkspaceSettings {
+    settings: WorkspaceConfig,
     /// Each with the file that names it.
     servers: Vec<(&'static str, ServerConfig)>,
     /// What cannot be used, and why.
@@ -48,7 +48,7 @@ struct Project {
     has_bad_settings: bool,
 }
 
-impl Projects {
+impl WorkspaceSettingsReader {
     /// What a workspace sets.
     pub(crate) async fn settings(&self, workspace: &Path) -> WorkspaceSettings {
         self.read(workspace).await.into_settings()
@@ -59,10 +59,10 @@ impl Projects {
         self.read(workspace).await.servers.into_iter().map(|(_, server)| server).collect()
     }
 
-    async fn read(&self, workspace: &Path) -> Project {
+    async fn read(&self, workspace: &Path) -> ParsedWorkspaceSettings {
         let read = tokio::task::spawn_blocking({
             let workspace = workspace.to_owned();
-            move || Project::read(&workspace)
+            move || ParsedWorkspaceSettings::read(&workspace)
         });
         let project = read.await.unwrap_or_default();
         self.warn(workspace, &project.problems);
@@ -85,10 +85,10 @@ impl Projects {
     }
 }
 
-impl Project {
+impl ParsedWorkspaceSettings {
     /// Reads a workspace's files. Blocks.
-    fn read(workspace: &Path) -> Project {
-        let mut project = Project::default();
+    fn read(workspace: &Path) -> ParsedWorkspaceSettings {
+        let mut project = ParsedWorkspaceSettings::default();
         match file::read(workspace, SETTINGS).and_then(|text| settings::parse(workspace, text.as_deref())) {
             Ok((settings, servers)) => {
                 project.settings = settings;
@@ -121,7 +121,7 @@ impl Project {
     }
 
     fn into_settings(self) -> WorkspaceSettings {
-        let Project { settings, servers, problems, has_bad_settings } = self;
+        let ParsedWorkspaceSettings { settings, servers, problems, has_bad_settings } = self;
         let verify_commands = match problems.first().filter(|_| has_bad_settings) {
             Some(problem) => Err(problem.clone()),
             None => Ok(settings.verify_commands),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ostler_runner::{ReadText, ToolContext};
 use ostler_tools::Tools;
-use ostler_workspace_fs::{Links, ReadError, Tree};
+use ostler_workspace_fs::{LinkPolicy, ReadError, RootedTree};
 use serde_json::json;
 
 /// How long a file may be that is read at once.
@@ -34,8 +34,8 @@ fn read_whole(workspace: &Path, path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
     let real = workspace.canonicalize().map_err(|error| error.to_string())?;
     let relative = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real)).unwrap_or(path);
-    let tree = Tree::open_following(workspace).map_err(|errno| cannot(errno.into()))?;
-    let (file, _) = tree.file(relative, Links::Inside).map_err(|error| match error {
+    let tree = RootedTree::open_following(workspace).map_err(|errno| cannot(errno.into()))?;
+    let (file, _) = tree.file(relative, LinkPolicy::Inside).map_err(|error| match error {
         ReadError::NotAFile(_) => format!("{} is not a file", path.display()),
         ReadError::Errno(errno) => cannot(errno.into()),
     })?;

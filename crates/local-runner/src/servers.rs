@@ -5,22 +5,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ostler_mcp::{Launch, Limits, McpServers, Prepared, ServerConfig, SpawnFn};
+use ostler_mcp::{McpLimits, McpServers, PreparedChild, ServerConfig, ServerLaunch, ServerSpawnFn};
 use ostler_process::{Invocation, ProgramFinder};
 use ostler_runner::Tool;
-use ostler_sandbox::{Profile, Sandbox, WorkspaceAccess};
+use ostler_sandbox::{Sandbox, SandboxProfile, WorkspaceAccess};
 use ostler_types::ToolSpec;
 
 use crate::editor_servers::EditorServers;
-use crate::project::Projects;
+use crate::project::WorkspaceSettingsReader;
 
 /// Workspaces of which it is remembered what tools their sessions were offered.
 const OFFERED: usize = 256;
 
 /// The tool servers of a runner.
-pub struct Servers {
+pub struct RunnerToolServers {
     servers: McpServers,
-    projects: Projects,
+    projects: WorkspaceSettingsReader,
     /// What sessions of a workspace were offered last.
     offered: Mutex<HashMap<PathBuf, Arc<[ToolSpec]>>>,
     /// The workspaces that are trusted no longer, so that a turn that began before starts nothing more.
@@ -29,14 +29,14 @@ pub struct Servers {
     of_editors: EditorServers,
 }
 
-impl Servers {
+impl RunnerToolServers {
     /// These servers, and those that workspaces and editors bring, all started by `spawn`.
-    pub fn new(configured: Vec<ServerConfig>, spawn: SpawnFn) -> Servers {
+    pub fn new(configured: Vec<ServerConfig>, spawn: ServerSpawnFn) -> RunnerToolServers {
         let names = configured.iter().map(|server| server.name.clone()).collect();
-        Servers {
+        RunnerToolServers {
             of_editors: EditorServers::new(Arc::clone(&spawn), names),
-            servers: McpServers::new(configured, spawn, Limits::default()),
-            projects: Projects::default(),
+            servers: McpServers::new(configured, spawn, McpLimits::default()),
+            projects: WorkspaceSettingsReader::default(),
             offered: Mutex::default(),
             revoked: Mutex::default(),
         }
@@ -110,15 +110,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Starts servers confined, or not at all.
-pub fn spawn_confined(sandbox: Option<(Sandbox, bool)>, variables: Vec<(OsString, OsString)>) -> SpawnFn {
-    Arc::new(move |launch: &Launch| {
+pub fn spawn_confined(
+    sandbox: Option<(Sandbox, bool)>,
+    variables: Vec<(OsString, OsString)>,
+) -> ServerSpawnFn {
+    Arc::new(move |launch: &ServerLaunch| {
         let available = sandbox.as_ref().filter(|(sandbox, _)| sandbox.is_available());
         let Some((sandbox, network)) = available else {
             return Err("nothing on this machine confines it, and servers are not run unconfined; `ostler doctor` says \
                         more"
                 .to_owned());
         };
-        let mut profile = Profile::new(&launch.workspace);
+        let mut profile = SandboxProfile::new(&launch.workspace);
         profile.network = *network;
         // A server runs for as long as its sessions.
         if !sandbox.holds_protected_paths() {
@@ -127,18 +130,18 @@ pub fn spawn_confined(sandbox: Option<(Sandbox, bool)>, variables: Vec<(OsString
         let confined = sandbox.command(&profile, &launch.program, &launch.arguments);
         let confined = confined.map_err(|error| error.to_string())?;
         let (command, confinement) = confined.envs(variables.clone()).envs(&launch.env).prepare();
-        Ok(Prepared { command, keep: Box::new(confinement) })
+        Ok(PreparedChild { command, keep: Box::new(confinement) })
     })
 }
 
 /// Starts servers as they are, because the owner has turned the sandbox off. A program that lies in a workspace
 /// is not started so.
-pub fn spawn_in_the_open(finder: ProgramFinder, variables: Vec<(OsString, OsString)>) -> SpawnFn {
-    Arc::new(move |launch: &Launch| {
+pub fn spawn_in_the_open(finder: ProgramFinder, variables: Vec<(OsString, OsString)>) -> ServerSpawnFn {
+    Arc::new(move |launch: &ServerLaunch| {
         let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
         let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
         let command =
             invocation.envs(variables.clone()).envs(&launch.env).envs([("PATH", finder.path())]).prepare();
-        Ok(Prepared { command, keep: Box::new(()) })
+        Ok(PreparedChild { command, keep: Box::new(()) })
     })
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ostler_runner::{
-    Directory, DirectoryList, DocumentedChecks, FileList, FileSums, FindCheckFiles, FindFiles, LinkTarget,
-    PathError, Resolved, WorkspaceSettings, Workspaces,
+    Directory, DocumentedChecks, FileSums, FindCheckFiles, FindFiles, LinkTarget, ResolvedDirectory,
+    SubdirectoryList, WorkspaceFileList, WorkspacePathError, WorkspaceSettings, Workspaces,
 };
 
 use crate::check_files::check_files;
 use crate::documented_checks::documented_checks;
-use crate::file_lists::FileLists;
-use crate::project::Projects;
+use crate::file_lists::FileListCache;
+use crate::project::WorkspaceSettingsReader;
 
 /// How many directories are listed.
 const MAX_DIRECTORIES: usize = 1000;
@@ -28,13 +28,13 @@ const MAX_INSTRUCTIONS: u64 = 256 * 1024;
 pub(crate) struct LocalWorkspaces {
     data_dir: PathBuf,
     home: Option<PathBuf>,
-    projects: Projects,
-    file_lists: Arc<FileLists>,
+    projects: WorkspaceSettingsReader,
+    file_lists: Arc<FileListCache>,
 }
 
 impl LocalWorkspaces {
     pub(crate) fn new(data_dir: PathBuf) -> LocalWorkspaces {
-        let (projects, file_lists) = (Projects::default(), Arc::new(FileLists::new()));
+        let (projects, file_lists) = (WorkspaceSettingsReader::default(), Arc::new(FileListCache::new()));
         LocalWorkspaces { data_dir, home: None, projects, file_lists }
     }
 
@@ -44,19 +44,19 @@ impl LocalWorkspaces {
 }
 
 impl Workspaces for LocalWorkspaces {
-    fn resolve(&self, path: String) -> BoxFuture<'_, Result<Resolved, PathError>> {
+    fn resolve(&self, path: String) -> BoxFuture<'_, Result<ResolvedDirectory, WorkspacePathError>> {
         async move {
             let real = tokio::fs::canonicalize(&path).await;
-            let real = real.map_err(|error| PathError::Missing(error.to_string()))?;
+            let real = real.map_err(|error| WorkspacePathError::Missing(error.to_string()))?;
             match tokio::fs::metadata(&real).await {
                 Ok(metadata) if metadata.is_dir() => {}
-                Ok(_) => return Err(PathError::NotADirectory),
-                Err(error) => return Err(PathError::Unreadable(error.to_string())),
+                Ok(_) => return Err(WorkspacePathError::NotADirectory),
+                Err(error) => return Err(WorkspacePathError::Unreadable(error.to_string())),
             }
             let data = tokio::fs::canonicalize(&self.data_dir).await;
             let is_own_data = real.starts_with(data.as_ref().unwrap_or(&self.data_dir));
-            let path = real.into_os_string().into_string().map_err(|_| PathError::NotUtf8)?;
-            Ok(Resolved { path, is_own_data })
+            let path = real.into_os_string().into_string().map_err(|_| WorkspacePathError::NotUtf8)?;
+            Ok(ResolvedDirectory { path, is_own_data })
         }
         .boxed()
     }
@@ -74,16 +74,16 @@ impl Workspaces for LocalWorkspaces {
         .boxed()
     }
 
-    fn directories(&self, path: String) -> BoxFuture<'_, Result<DirectoryList, PathError>> {
+    fn directories(&self, path: String) -> BoxFuture<'_, Result<SubdirectoryList, WorkspacePathError>> {
         async move {
             let listed = tokio::task::spawn_blocking(move || directories(Path::new(&path))).await;
             let listed = listed.map_err(std::io::Error::other).flatten();
-            listed.map_err(|error| PathError::Unreadable(error.to_string()))
+            listed.map_err(|error| WorkspacePathError::Unreadable(error.to_string()))
         }
         .boxed()
     }
 
-    fn find_files(&self, find: FindFiles) -> BoxFuture<'_, Result<FileList, PathError>> {
+    fn find_files(&self, find: FindFiles) -> BoxFuture<'_, Result<WorkspaceFileList, WorkspacePathError>> {
         self.file_lists.find(find).boxed()
     }
 
@@ -132,7 +132,7 @@ fn link_target(workspace: &Path, path: &str) -> Option<LinkTarget> {
     (shown != plain).then(|| LinkTarget { path: path.to_owned(), target })
 }
 
-fn directories(folder: &Path) -> std::io::Result<DirectoryList> {
+fn directories(folder: &Path) -> std::io::Result<SubdirectoryList> {
     let mut names = std::fs::read_dir(folder)?;
     let entries = names.by_ref().take(MAX_NAMES).flatten();
     let directory = |entry: std::fs::DirEntry| {
@@ -149,7 +149,7 @@ fn directories(folder: &Path) -> std::io::Result<DirectoryList> {
         let is_git = path.join(".git").exists();
         Directory { name, path: path.display().to_string(), is_git }
     };
-    Ok(DirectoryList { directories: found.into_iter().map(one).collect(), is_cut })
+    Ok(SubdirectoryList { directories: found.into_iter().map(one).collect(), is_cut })
 }
 
 /// Reads the file, unless it is a link that leads out of the workspace.

@@ -4,18 +4,18 @@ use std::path::Path;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_git::{Changed, ChangedLines, GitError};
+use ostler_git::{GitError, WorktreeChange, WorktreeFileDiff};
 use ostler_runner::{ChangedPath, MadeWorktree, NewWorktree, WorktreeError, WorktreeName, Worktrees};
 use ostler_types::{ChangeKind, FileChange};
 use tokio_util::sync::CancellationToken;
 
 /// The worktrees of one directory.
 pub(crate) struct LocalWorktrees {
-    worktrees: ostler_git::Worktrees,
+    worktrees: ostler_git::GitWorktrees,
 }
 
 impl LocalWorktrees {
-    pub(crate) fn new(worktrees: ostler_git::Worktrees) -> LocalWorktrees {
+    pub(crate) fn new(worktrees: ostler_git::GitWorktrees) -> LocalWorktrees {
         LocalWorktrees { worktrees }
     }
 }
@@ -28,7 +28,7 @@ impl Worktrees for LocalWorktrees {
     ) -> BoxFuture<'_, Result<MadeWorktree, WorktreeError>> {
         async move {
             let made = self.worktrees.make(&new.name, Path::new(&new.workspace), &canceled).await;
-            let ostler_git::MadeWorktree { workspace, base } = made.map_err(error)?;
+            let ostler_git::CreatedWorktree { workspace, base } = made.map_err(error)?;
             Ok(MadeWorktree { workspace: workspace.display().to_string(), base })
         }
         .boxed()
@@ -61,7 +61,7 @@ impl Worktrees for LocalWorktrees {
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<WorktreeName>, WorktreeError>> {
         async move {
-            let name = |it: ostler_git::WorktreeName| WorktreeName { name: it.name, is_made: it.is_made };
+            let name = |it: ostler_git::ListedWorktree| WorktreeName { name: it.name, is_made: it.is_made };
             Ok(self.worktrees.list().await.map_err(error)?.into_iter().map(name).collect())
         }
         .boxed()
@@ -79,12 +79,12 @@ impl Worktrees for LocalWorktrees {
     }
 }
 
-fn paths(changed: Vec<Changed>) -> Vec<ChangedPath> {
-    let path = |it: Changed| ChangedPath { path: it.path, what: it.what.to_owned() };
+fn paths(changed: Vec<WorktreeChange>) -> Vec<ChangedPath> {
+    let path = |it: WorktreeChange| ChangedPath { path: it.path, what: it.what.to_owned() };
     changed.into_iter().map(path).collect()
 }
 
-fn file_change(file: ChangedLines) -> FileChange {
+fn file_change(file: WorktreeFileDiff) -> FileChange {
     FileChange {
         path: file.path,
         kind: match file.what {

@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::server::Live;
+use crate::server::ServerHandle;
 use crate::text::{clean, head};
 
 /// How many times its timeout a call may take that keeps showing progress.
@@ -24,7 +24,7 @@ const ERROR_BYTES: usize = 4 * 1024;
 
 /// Calls a tool and waits for its answer. Dropping the future tells the server that nobody waits any more.
 pub(crate) async fn call(
-    live: &Live,
+    live: &ServerHandle,
     tool: &str,
     arguments: JsonObject,
     patience: Duration,
@@ -35,7 +35,7 @@ pub(crate) async fn call(
     let sent = live.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
     let mut handle =
         timeout(patience, sent).await.map_err(|_| silent(patience))?.map_err(|error| words(&error))?;
-    let mut call_off = CallOff { peer: &live.peer, id: Some(handle.id.clone()) };
+    let mut call_off = CancelOnDrop { peer: &live.peer, id: Some(handle.id.clone()) };
     let mut progress = live.progress.of(handle.progress_token.clone());
     let mut room = PROGRESS_BYTES;
     let idle = sleep(patience);
@@ -65,12 +65,12 @@ pub(crate) async fn call(
 }
 
 /// Calls off a request that is still open when this is dropped.
-struct CallOff<'a> {
+struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for CallOff<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             let reason = "nobody waits for the answer any more".to_owned();

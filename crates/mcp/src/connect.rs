@@ -18,12 +18,12 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::config::{ServerConfig, Transport};
-use crate::handler::{Handler, Progress};
-use crate::launch::{Launch, SpawnFn};
-use crate::lines::{Bounded, Fault, MESSAGE_BYTES};
-use crate::listing::{Collector, Listing};
+use crate::handler::{McpClientHandler, ProgressReceivers};
+use crate::launch::{ServerLaunch, ServerSpawnFn};
+use crate::lines::{BoundedLines, ConnectionFault, MESSAGE_BYTES};
+use crate::listing::{ToolCollector, ToolListing};
 use crate::text::{clean, head, tail};
-use ostler_process::{Child, Launcher, Tail};
+use ostler_process::{ChildProcess, Launcher, StderrTail};
 
 /// How many pages of tools are asked for.
 const MAXIMUM_PAGES: usize = 64;
@@ -33,7 +33,7 @@ const SUBSCRIBE_TIME: Duration = Duration::from_secs(5);
 const QUOTED_BYTES: usize = 800;
 
 /// A configured server, and what was learned of it.
-pub(crate) struct Configured {
+pub(crate) struct ConfiguredServer {
     /// Which one it is, whatever it is called.
     pub(crate) number: usize,
     pub(crate) config: ServerConfig,
@@ -45,16 +45,16 @@ pub(crate) struct Configured {
 }
 
 /// A server in a workspace, and how its process is prepared.
-pub(crate) struct Endpoint {
-    pub(crate) server: Arc<Configured>,
+pub(crate) struct ServerEndpoint {
+    pub(crate) server: Arc<ConfiguredServer>,
     pub(crate) workspace: PathBuf,
-    pub(crate) spawn: SpawnFn,
-    pub(crate) stderr: Tail,
+    pub(crate) spawn: ServerSpawnFn,
+    pub(crate) stderr: StderrTail,
 }
 
 /// How to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opening {
+enum OpeningMode {
     /// With the newest version, and with the handshake where the server does not know it.
     Newest,
     /// With the handshake.
@@ -62,21 +62,21 @@ enum Opening {
 }
 
 /// An open connection. Dropping it closes it and kills the server's process.
-pub(crate) struct Connection {
+pub(crate) struct McpConnection {
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ProgressReceivers,
     changed: Arc<Notify>,
     subscription: Option<Subscription>,
-    closed: Closed,
-    child: Option<Child>,
-    fault: Fault,
+    closed: ClosedFuture,
+    child: Option<ChildProcess>,
+    fault: ConnectionFault,
 }
 
 /// Ends with the connection; dropping it ends the connection.
-type Closed = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+type ClosedFuture = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// What can happen to a connection by itself.
-pub(crate) enum Happened {
+pub(crate) enum McpConnectionEvent {
     /// It is over, for this reason.
     Over(String),
     /// The server may have other tools now.
@@ -86,50 +86,54 @@ pub(crate) enum Happened {
 /// Opens a connection, however it has to be begun. `with_handshake` skips the newest version, for a server
 /// that may have failed over it.
 pub(crate) async fn connect(
-    endpoint: &Endpoint,
+    endpoint: &ServerEndpoint,
     launcher: &Launcher,
     with_handshake: bool,
-) -> Result<Connection, String> {
+) -> Result<McpConnection, String> {
     let server = &endpoint.server;
-    let mut opening = Opening::Newest;
+    let mut opening = OpeningMode::Newest;
     if with_handshake || server.is_legacy.load(Ordering::Relaxed) {
-        opening = Opening::Handshake;
+        opening = OpeningMode::Handshake;
     }
     let connection = match open(endpoint, launcher, opening).await {
         // Some servers end when they are asked something that they do not know.
-        Err(Failure::Refused(_)) if opening == Opening::Newest => {
-            open(endpoint, launcher, Opening::Handshake).await
+        Err(ConnectFailure::Refused(_)) if opening == OpeningMode::Newest => {
+            open(endpoint, launcher, OpeningMode::Handshake).await
         }
         opened => opened,
     };
     let connection = connection.map_err(|failure| match failure {
-        Failure::NotStarted(why) | Failure::Refused(why) => why,
+        ConnectFailure::NotStarted(why) | ConnectFailure::Refused(why) => why,
     })?;
     server.is_legacy.store(connection.is_legacy(), Ordering::Relaxed);
     Ok(connection)
 }
 
 /// What went wrong.
-enum Failure {
+enum ConnectFailure {
     /// There was nobody to speak to.
     NotStarted(String),
     /// It did not get as far as agreeing.
     Refused(String),
 }
 
-async fn open(endpoint: &Endpoint, launcher: &Launcher, opening: Opening) -> Result<Connection, Failure> {
-    let Endpoint { server, workspace, stderr, .. } = endpoint;
-    let handler = Handler {
+async fn open(
+    endpoint: &ServerEndpoint,
+    launcher: &Launcher,
+    opening: OpeningMode,
+) -> Result<McpConnection, ConnectFailure> {
+    let ServerEndpoint { server, workspace, stderr, .. } = endpoint;
+    let handler = McpClientHandler {
         workspace: workspace.to_owned(),
         changed: Arc::new(Notify::new()),
-        progress: Progress::default(),
+        progress: ProgressReceivers::default(),
     };
     let (changed, progress) = (Arc::clone(&handler.changed), handler.progress.clone());
-    let fault = Fault::default();
+    let fault = ConnectionFault::default();
     let mut child = None;
     let agreed = match &server.config.transport {
         Transport::Stdio { command, env } => {
-            let launch = Launch {
+            let launch = ServerLaunch {
                 server: server.config.name.clone(),
                 program: command.first().cloned().unwrap_or_default(),
                 arguments: command.iter().skip(1).cloned().collect(),
@@ -138,14 +142,14 @@ async fn open(endpoint: &Endpoint, launcher: &Launcher, opening: Opening) -> Res
             };
             let (process, stdout, stdin) = start(launch, endpoint, launcher).await?;
             let process = child.insert(process);
-            let stdout = Bounded::new(stdout, MESSAGE_BYTES, fault.clone());
+            let stdout = BoundedLines::new(stdout, MESSAGE_BYTES, fault.clone());
             // The limit is kept by the reader; the transport's own would let the call wait in vain.
             let transport =
                 AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(2 * MESSAGE_BYTES);
             agree(handler, transport, opening, process).await
         }
         Transport::Http { url, headers } => {
-            let transport = crate::http::transport(url, headers).map_err(Failure::NotStarted)?;
+            let transport = crate::http::transport(url, headers).map_err(ConnectFailure::NotStarted)?;
             serve(handler, transport, opening).await.map_err(|error| words(&error))
         }
     };
@@ -153,39 +157,40 @@ async fn open(endpoint: &Endpoint, launcher: &Launcher, opening: Opening) -> Res
         Ok(service) => {
             let peer = service.peer().clone();
             let closed = Box::pin(async move { drop(service.waiting().await) });
-            Ok(Connection { peer, progress, changed, subscription: None, closed, child, fault })
+            Ok(McpConnection { peer, progress, changed, subscription: None, closed, child, fault })
         }
         Err(why) => {
             if let Some(child) = child {
                 child.stop().await;
             }
             let why = fault.text().unwrap_or(why);
-            Err(Failure::Refused(with_last_words(&why, stderr)))
+            Err(ConnectFailure::Refused(with_last_words(&why, stderr)))
         }
     }
 }
 
 async fn start(
-    launch: Launch,
-    endpoint: &Endpoint,
+    launch: ServerLaunch,
+    endpoint: &ServerEndpoint,
     launcher: &Launcher,
-) -> Result<(Child, tokio::process::ChildStdout, tokio::process::ChildStdin), Failure> {
+) -> Result<(ChildProcess, tokio::process::ChildStdout, tokio::process::ChildStdin), ConnectFailure> {
     let spawn = Arc::clone(&endpoint.spawn);
     let program = launch.program.clone();
     let prepared = tokio::task::spawn_blocking(move || spawn(&launch)).await;
     let prepared = prepared.unwrap_or_else(|_| Err("preparing its process broke down".to_owned()));
-    let not_started = |why: String| Failure::NotStarted(format!("`{program}` could not be started: {why}"));
+    let not_started =
+        |why: String| ConnectFailure::NotStarted(format!("`{program}` could not be started: {why}"));
     let prepared = prepared.map_err(not_started)?;
     launcher.start(prepared, &endpoint.stderr).map_err(|error| not_started(error.to_string()))
 }
 
 /// Agrees with a process on how to speak, unless it ends before.
 async fn agree<T>(
-    handler: Handler,
+    handler: McpClientHandler,
     transport: T,
-    opening: Opening,
-    process: &mut Child,
-) -> Result<RunningService<RoleClient, Handler>, String>
+    opening: OpeningMode,
+    process: &mut ChildProcess,
+) -> Result<RunningService<RoleClient, McpClientHandler>, String>
 where
     T: rmcp::transport::Transport<RoleClient> + 'static,
 {
@@ -204,20 +209,20 @@ where
 }
 
 async fn serve<T, E, A>(
-    handler: Handler,
+    handler: McpClientHandler,
     transport: T,
-    opening: Opening,
-) -> Result<RunningService<RoleClient, Handler>, ClientInitializeError>
+    opening: OpeningMode,
+) -> Result<RunningService<RoleClient, McpClientHandler>, ClientInitializeError>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
     let mode = match opening {
-        Opening::Newest => ClientLifecycleMode::Auto {
+        OpeningMode::Newest => ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         },
-        Opening::Handshake => ClientLifecycleMode::Initialize,
+        OpeningMode::Handshake => ClientLifecycleMode::Initialize,
     };
     Box::pin(handler.serve_with_lifecycle(transport, mode)).await
 }
@@ -228,19 +233,19 @@ fn words(error: &ClientInitializeError) -> String {
 }
 
 /// The reason, and the last of what the server said about it.
-pub(crate) fn with_last_words(why: &str, stderr: &Tail) -> String {
+pub(crate) fn with_last_words(why: &str, stderr: &StderrTail) -> String {
     let said = stderr.text();
     let said = clean(tail(said.trim(), QUOTED_BYTES));
     if said.is_empty() { why.to_owned() } else { format!("{why}; its last words were: {said}") }
 }
 
-impl Connection {
+impl McpConnection {
     /// Asks for the tools.
-    pub(crate) async fn list(&mut self, server: &Configured) -> Result<Listing, String> {
+    pub(crate) async fn list(&mut self, server: &ConfiguredServer) -> Result<ToolListing, String> {
         if self.peer.peer_info().is_none_or(|info| info.capabilities.tools.is_none()) {
-            return Ok(Listing::default());
+            return Ok(ToolListing::default());
         }
-        let mut collector = Collector::new(&server.config, &server.key);
+        let mut collector = ToolCollector::new(&server.config, &server.key);
         let mut cursor = None;
         for _ in 0..MAXIMUM_PAGES {
             let mut page = PaginatedRequestParams::default();
@@ -273,29 +278,29 @@ impl Connection {
     }
 
     /// Waits for the next thing that happens to it by itself.
-    pub(crate) async fn next(&mut self) -> Happened {
-        let Connection { changed, subscription, closed, child, fault, .. } = self;
+    pub(crate) async fn next(&mut self) -> McpConnectionEvent {
+        let McpConnection { changed, subscription, closed, child, fault, .. } = self;
         let is_told = tokio::select! {
             biased;
-            how = over(closed, child.as_mut()) => return Happened::Over(fault.text().unwrap_or(how)),
+            how = over(closed, child.as_mut()) => return McpConnectionEvent::Over(fault.text().unwrap_or(how)),
             () = changed.notified() => true,
             is_told = told(subscription.as_mut()) => is_told,
         };
         if !is_told {
             *subscription = None;
         }
-        Happened::ToolsChanged
+        McpConnectionEvent::ToolsChanged
     }
 
     /// Waits until it is over, and says why.
-    pub(crate) async fn over(&mut self) -> Happened {
+    pub(crate) async fn over(&mut self) -> McpConnectionEvent {
         let how = over(&mut self.closed, self.child.as_mut()).await;
-        Happened::Over(self.fault.text().unwrap_or(how))
+        McpConnectionEvent::Over(self.fault.text().unwrap_or(how))
     }
 
     /// Closes it, and ends the process with all that it started.
     pub(crate) async fn stop(self) {
-        let Connection { subscription, closed, child, .. } = self;
+        let McpConnection { subscription, closed, child, .. } = self;
         drop(subscription);
         // Dropping what waits for the end closes the connection, and with it the server's input.
         drop(closed);
@@ -310,7 +315,7 @@ impl Connection {
 }
 
 /// Waits until the connection is closed or the process has ended, and says how.
-async fn over(closed: &mut Closed, child: Option<&mut Child>) -> String {
+async fn over(closed: &mut ClosedFuture, child: Option<&mut ChildProcess>) -> String {
     let Some(child) = child else {
         closed.await;
         return "the connection ended".to_owned();

@@ -24,30 +24,30 @@ const PROGRESS_BYTES: usize = 1024;
 const PROGRESS_WAITING: usize = 16;
 
 /// Answers a server.
-pub(crate) struct Handler {
+pub(crate) struct McpClientHandler {
     /// The one root that a server is told of.
     pub(crate) workspace: PathBuf,
     /// Woken when the server says that its tools have changed.
     pub(crate) changed: Arc<Notify>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ProgressReceivers,
 }
 
 /// Who waits for signs of progress of which call.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<String>>>>);
+pub(crate) struct ProgressReceivers(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<String>>>>);
 
 /// The signs of progress of one call, for as long as it is kept.
-pub(crate) struct ProgressOf {
-    progress: Progress,
+pub(crate) struct CallProgress {
+    progress: ProgressReceivers,
     token: ProgressToken,
     messages: mpsc::Receiver<String>,
 }
 
-impl Progress {
-    pub(crate) fn of(&self, token: ProgressToken) -> ProgressOf {
+impl ProgressReceivers {
+    pub(crate) fn of(&self, token: ProgressToken) -> CallProgress {
         let (sender, messages) = mpsc::channel(PROGRESS_WAITING);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
-        ProgressOf { progress: self.clone(), token, messages }
+        CallProgress { progress: self.clone(), token, messages }
     }
 
     fn tell(&self, told: &ProgressNotificationParam) {
@@ -59,7 +59,7 @@ impl Progress {
     }
 }
 
-impl ProgressOf {
+impl CallProgress {
     /// The next sign of progress.
     pub(crate) async fn next(&mut self) -> String {
         match self.messages.recv().await {
@@ -69,7 +69,7 @@ impl ProgressOf {
     }
 }
 
-impl Drop for ProgressOf {
+impl Drop for CallProgress {
     fn drop(&mut self) {
         self.progress.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
     }
@@ -86,7 +86,7 @@ fn words(told: &ProgressNotificationParam) -> String {
     }
 }
 
-impl rmcp::ClientHandler for Handler {
+impl rmcp::ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());

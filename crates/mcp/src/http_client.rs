@@ -30,7 +30,7 @@ const QUOTED_BYTES: usize = 500;
 #[derive(Clone)]
 pub(crate) struct BoundedClient(pub(crate) Client);
 
-type Failure = StreamableHttpError<reqwest::Error>;
+type HttpClientFailure = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl StreamableHttpClient for BoundedClient {
@@ -43,7 +43,7 @@ impl StreamableHttpClient for BoundedClient {
         session: Option<Arc<str>>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, HttpClientFailure> {
         let body = serde_json::to_vec(&message)?;
         let mut request = self.0.post(&*uri).headers(headers.into_iter().collect()).body(body);
         request = request.header(ACCEPT, [EVENTS, JSON].join(", ")).header(CONTENT_TYPE, JSON);
@@ -60,7 +60,7 @@ impl StreamableHttpClient for BoundedClient {
         session: Arc<str>,
         auth: Option<String>,
         headers: Headers,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HttpClientFailure> {
         self.0.delete_session(uri, session, auth, headers).await
     }
 
@@ -71,7 +71,7 @@ impl StreamableHttpClient for BoundedClient {
         last_event: Option<String>,
         auth: Option<String>,
         headers: Headers,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpClientFailure> {
         self.0
             .get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, MESSAGE_BYTES)
             .await
@@ -83,7 +83,7 @@ async fn answer(
     message: &ClientJsonRpcMessage,
     in_session: bool,
     response: Response,
-) -> Result<StreamableHttpPostResponse, Failure> {
+) -> Result<StreamableHttpPostResponse, HttpClientFailure> {
     let status = response.status();
     match status {
         StatusCode::ACCEPTED | StatusCode::NO_CONTENT => return Ok(StreamableHttpPostResponse::Accepted),
@@ -126,7 +126,7 @@ async fn answer(
     }
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, Failure> {
+async fn read(mut response: Response) -> Result<Vec<u8>, HttpClientFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > MESSAGE_BYTES {

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ostler_process::Prepared;
+use ostler_process::PreparedChild;
 
 /// Prepares the process of a server, confined as the caller sees fit. Called off the async threads, each
 /// time that a server is started; an error is shown as it stands.
-pub type SpawnFn = Arc<dyn Fn(&Launch) -> Result<Prepared, String> + Send + Sync>;
+pub type ServerSpawnFn = Arc<dyn Fn(&ServerLaunch) -> Result<PreparedChild, String> + Send + Sync>;
 
 /// What is to be started.
 #[derive(Debug, Clone)]
-pub struct Launch {
+pub struct ServerLaunch {
     /// The server's name, as configured.
     pub server: String,
     /// The program.

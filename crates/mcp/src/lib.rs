@@ -24,7 +24,7 @@ mod text;
 mod tool;
 
 pub use config::{ServerConfig, Transport};
-pub use launch::{Launch, SpawnFn};
-pub use ostler_process::Prepared;
-pub use servers::{Limits, McpServers};
+pub use launch::{ServerLaunch, ServerSpawnFn};
+pub use ostler_process::PreparedChild;
+pub use servers::{McpLimits, McpServers};
 pub use status::{ServerState, ServerStatus};

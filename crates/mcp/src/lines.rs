@@ -17,30 +17,30 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads until a line is too long, and then no further.
-pub(crate) struct Bounded<R> {
+pub(crate) struct BoundedLines<R> {
     lines: LineReader<R>,
     /// The line that is being handed on, with its LF.
     pending: Chain<Bytes, &'static [u8]>,
-    fault: Fault,
+    fault: ConnectionFault,
 }
 
 /// Why a connection was given up from here.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fault(Arc<OnceLock<String>>);
+pub(crate) struct ConnectionFault(Arc<OnceLock<String>>);
 
-impl Fault {
+impl ConnectionFault {
     pub(crate) fn text(&self) -> Option<String> {
         self.0.get().cloned()
     }
 }
 
-impl<R: AsyncRead + Unpin> Bounded<R> {
-    pub(crate) fn new(inner: R, limit: usize, fault: Fault) -> Bounded<R> {
-        Bounded { lines: LineReader::new(inner, limit), pending: Bytes::new().chain(&[][..]), fault }
+impl<R: AsyncRead + Unpin> BoundedLines<R> {
+    pub(crate) fn new(inner: R, limit: usize, fault: ConnectionFault) -> BoundedLines<R> {
+        BoundedLines { lines: LineReader::new(inner, limit), pending: Bytes::new().chain(&[][..]), fault }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -70,18 +70,18 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
 mod tests {
     use tokio::io::AsyncReadExt;
 
-    use super::{Bounded, Fault};
+    use super::{BoundedLines, ConnectionFault};
 
     #[tokio::test]
     async fn lines_pass_until_one_is_too_long() {
         let short = "12345678\n".repeat(100);
-        let fault = Fault::default();
+        let fault = ConnectionFault::default();
         let mut text = String::new();
-        let mut reader = Bounded::new(short.as_bytes(), 1024, fault.clone());
+        let mut reader = BoundedLines::new(short.as_bytes(), 1024, fault.clone());
         reader.read_to_string(&mut text).await.expect("it reads");
         assert_eq!((text.as_str(), fault.text()), (short.as_str(), None));
 
-        let mut reader = Bounded::new(tokio::io::repeat(b'x'), 1024 * 1024, fault.clone());
+        let mut reader = BoundedLines::new(tokio::io::repeat(b'x'), 1024 * 1024, fault.clone());
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).await.expect("it ends");
         assert!(bytes.len() <= 1024 * 1024);
@@ -91,9 +91,9 @@ mod tests {
     #[tokio::test]
     async fn a_long_line_is_found_when_its_end_is_there_too() {
         let sent = format!("one\r\n{}\nlost\n", "x".repeat(1025));
-        let fault = Fault::default();
+        let fault = ConnectionFault::default();
         let mut text = String::new();
-        let mut reader = Bounded::new(sent.as_bytes(), 1024, fault.clone());
+        let mut reader = BoundedLines::new(sent.as_bytes(), 1024, fault.clone());
         reader.read_to_string(&mut text).await.expect("it ends");
         assert_eq!(text, "one\n");
         assert!(fault.text().is_some());
@@ -102,7 +102,7 @@ mod tests {
     #[tokio::test]
     async fn a_message_without_its_end_is_none() {
         let mut text = String::new();
-        let mut reader = Bounded::new(&b"{}\n{\"a\""[..], 1024, Fault::default());
+        let mut reader = BoundedLines::new(&b"{}\n{\"a\""[..], 1024, ConnectionFault::default());
         reader.read_to_string(&mut text).await.expect("it ends");
         assert_eq!(text, "{}\n");
     }

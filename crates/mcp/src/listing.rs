@@ -24,7 +24,7 @@ const REMOTE_NAME_BYTES: usize = 1024;
 
 /// A tool of a server, as it is offered.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedTool {
     /// What a model is told.
     pub(crate) spec: ToolSpec,
     /// What the server calls it.
@@ -35,25 +35,25 @@ pub(crate) struct Listed {
 
 /// The tools of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Listing {
-    pub(crate) tools: Arc<[Arc<Listed>]>,
+pub(crate) struct ToolListing {
+    pub(crate) tools: Arc<[Arc<ListedTool>]>,
     /// How many are not offered because there are too many.
     pub(crate) left_out: usize,
 }
 
 /// Takes a server's tools page by page. What is over the limits is counted and let go of at once.
-pub(crate) struct Collector<'a> {
+pub(crate) struct ToolCollector<'a> {
     config: &'a ServerConfig,
     names: ToolNames,
-    tools: Vec<Arc<Listed>>,
+    tools: Vec<Arc<ListedTool>>,
     bytes: usize,
     left_out: usize,
 }
 
-impl<'a> Collector<'a> {
-    pub(crate) fn new(config: &'a ServerConfig, server_key: &str) -> Collector<'a> {
+impl<'a> ToolCollector<'a> {
+    pub(crate) fn new(config: &'a ServerConfig, server_key: &str) -> ToolCollector<'a> {
         let names = ToolNames::new(server_key);
-        Collector { config, names, tools: Vec::new(), bytes: 0, left_out: 0 }
+        ToolCollector { config, names, tools: Vec::new(), bytes: 0, left_out: 0 }
     }
 
     pub(crate) fn add(&mut self, tool: &Tool) {
@@ -75,11 +75,11 @@ impl<'a> Collector<'a> {
         let spec = ToolSpec { name: self.names.name(&tool.name), description, input_schema };
         let kind = stricter(self.config.kind, tool.annotations.as_ref());
         let remote_name = tool.name.clone().into_owned();
-        self.tools.push(Arc::new(Listed { spec, remote_name, kind }));
+        self.tools.push(Arc::new(ListedTool { spec, remote_name, kind }));
     }
 
-    pub(crate) fn finish(self) -> Listing {
-        Listing { tools: self.tools.into(), left_out: self.left_out }
+    pub(crate) fn finish(self) -> ToolListing {
+        ToolListing { tools: self.tools.into(), left_out: self.left_out }
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use rmcp::model::{Tool, ToolAnnotations};
     use serde_json::{Map, Value, json};
 
-    use super::{Collector, DESCRIPTION_BYTES, LISTING_BYTES, MAXIMUM_TOOLS, SCHEMA_BYTES, stricter};
+    use super::{DESCRIPTION_BYTES, LISTING_BYTES, MAXIMUM_TOOLS, SCHEMA_BYTES, ToolCollector, stricter};
     use crate::config::{ServerConfig, Transport};
 
     fn config() -> ServerConfig {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn descriptions_and_schemas_are_cleaned_and_cut() {
         let config = config();
-        let mut collector = Collector::new(&config, "near");
+        let mut collector = ToolCollector::new(&config, "near");
         let hostile = format!("good\u{1b}[2J\u{e0041}{}", "x".repeat(100_000));
         let schema = json!({ "properties": { "a\u{202e}": { "description": "\u{200b}b\u{7}" } } });
         collector.add(&tool("one", &hostile, schema));
@@ -180,13 +180,13 @@ mod tests {
     #[test]
     fn what_is_over_the_limits_is_counted() {
         let config = config();
-        let mut collector = Collector::new(&config, "near");
+        let mut collector = ToolCollector::new(&config, "near");
         for number in 0..1000 {
             collector.add(&tool(&format!("t{number}"), "", Value::Object(Map::new())));
         }
         let listing = collector.finish();
         assert_eq!((listing.tools.len(), listing.left_out), (MAXIMUM_TOOLS, 1000 - MAXIMUM_TOOLS));
-        let mut collector = Collector::new(&config, "near");
+        let mut collector = ToolCollector::new(&config, "near");
         for number in 0..100 {
             let schema = json!({ "description": "z".repeat(60_000) });
             collector.add(&tool(&format!("t{number}"), "", schema));

@@ -6,40 +6,44 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ostler_process::{Instance, Lease, NotReady, Supervisor, SupervisorSettings, Tail};
+use ostler_process::{Instance, InstanceLease, NotReady, StderrTail, Supervisor, SupervisorSettings};
 
 use crate::config::ServerConfig;
-use crate::connect::{Configured, Endpoint};
-use crate::launch::SpawnFn;
+use crate::connect::{ConfiguredServer, ServerEndpoint};
+use crate::launch::ServerSpawnFn;
 use crate::names::server_keys;
-use crate::server::{Server, status};
-use crate::servers::Limits;
+use crate::server::{SupervisedServer, status};
+use crate::servers::McpLimits;
 use crate::status::{ServerState, ServerStatus};
 
 /// How many times a server that ended by itself is started again.
 const RESTARTS: u32 = 5;
 
 /// All servers. Dropping it ends them.
-pub(crate) struct Pool {
+pub(crate) struct ServerPool {
     /// Those that are there for every workspace.
-    servers: Vec<Arc<Configured>>,
+    servers: Vec<Arc<ConfiguredServer>>,
     /// Those that a workspace has for itself.
-    own: Mutex<Own>,
-    spawn: SpawnFn,
-    limits: Limits,
-    supervisor: Supervisor<Server>,
+    own: Mutex<WorkspaceServers>,
+    spawn: ServerSpawnFn,
+    limits: McpLimits,
+    supervisor: Supervisor<SupervisedServer>,
 }
 
 /// The servers that workspaces have for themselves.
 #[derive(Default)]
-struct Own {
-    by_workspace: HashMap<PathBuf, Vec<Arc<Configured>>>,
+struct WorkspaceServers {
+    by_workspace: HashMap<PathBuf, Vec<Arc<ConfiguredServer>>>,
     /// How many there have ever been.
     count: usize,
 }
 
-impl Pool {
-    pub(crate) fn new(configs: Vec<ServerConfig>, spawn: SpawnFn, limits: Limits) -> Arc<Pool> {
+impl ServerPool {
+    pub(crate) fn new(
+        configs: Vec<ServerConfig>,
+        spawn: ServerSpawnFn,
+        limits: McpLimits,
+    ) -> Arc<ServerPool> {
         let keys = server_keys(configs.iter().map(|config| config.name.as_str()));
         let numbered = configs.into_iter().zip(keys).enumerate();
         let servers = numbered.map(|(number, (config, key))| configured(number, config, key)).collect();
@@ -53,7 +57,7 @@ impl Pool {
             // Workspaces that nobody works in any more are forgotten.
             remembered: 0,
         });
-        Arc::new(Pool { servers, own: Mutex::default(), spawn, limits, supervisor })
+        Arc::new(ServerPool { servers, own: Mutex::default(), spawn, limits, supervisor })
     }
 
     /// Whether any workspace has servers of its own.
@@ -67,7 +71,7 @@ impl Pool {
     }
 
     /// The servers of a workspace: those of all, then its own.
-    pub(crate) fn servers_of(&self, workspace: &Path) -> Vec<Arc<Configured>> {
+    pub(crate) fn servers_of(&self, workspace: &Path) -> Vec<Arc<ConfiguredServer>> {
         let own = self.own();
         self.servers.iter().chain(own.by_workspace.get(workspace).into_iter().flatten()).cloned().collect()
     }
@@ -94,7 +98,7 @@ impl Pool {
                 configured(self.servers.len() + own.count, config, key)
             }));
         }
-        let stays = |server: &Configured| now.iter().any(|other| other.number == server.number);
+        let stays = |server: &ConfiguredServer| now.iter().any(|other| other.number == server.number);
         let gone = before.iter().filter(|server| !stays(server));
         let gone = gone.map(|server| (workspace.to_owned(), server.number)).collect();
         if !now.is_empty() {
@@ -103,7 +107,7 @@ impl Pool {
         gone
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &McpLimits {
         &self.limits
     }
 
@@ -112,21 +116,21 @@ impl Pool {
     pub(crate) fn instance(
         &self,
         workspace: &Path,
-        server: &Arc<Configured>,
-    ) -> Option<Arc<Instance<Server>>> {
+        server: &Arc<ConfiguredServer>,
+    ) -> Option<Arc<Instance<SupervisedServer>>> {
         // Held until the instance is there, so that a server which is taken away meanwhile is not started.
         let own = self.own();
         let mut of_workspace =
             self.servers.iter().chain(own.by_workspace.get(workspace).into_iter().flatten());
         of_workspace.find(|other| other.number == server.number)?;
         self.supervisor.instance(&(workspace.to_owned(), server.number), || {
-            let endpoint = Endpoint {
+            let endpoint = ServerEndpoint {
                 server: Arc::clone(server),
                 workspace: workspace.to_owned(),
                 spawn: Arc::clone(&self.spawn),
-                stderr: Tail::default(),
+                stderr: StderrTail::default(),
             };
-            Server::new(endpoint, self.limits.start)
+            SupervisedServer::new(endpoint, self.limits.start)
         })
     }
 
@@ -134,8 +138,8 @@ impl Pool {
     pub(crate) async fn lease(
         &self,
         workspace: &Path,
-        server: &Arc<Configured>,
-    ) -> Result<Lease<Server>, String> {
+        server: &Arc<ConfiguredServer>,
+    ) -> Result<InstanceLease<SupervisedServer>, String> {
         let patience = self.limits.start;
         let leased = Supervisor::lease(|| self.instance(workspace, server), Some(patience)).await;
         leased.map_err(|error| match error {
@@ -150,20 +154,20 @@ impl Pool {
 
     pub(crate) fn status(&self) -> Vec<ServerStatus> {
         let mut instances = self.supervisor.instances();
-        let place = |instance: &Instance<Server>| {
-            let Endpoint { server, workspace, .. } = &instance.child().endpoint;
+        let place = |instance: &Instance<SupervisedServer>| {
+            let ServerEndpoint { server, workspace, .. } = &instance.child().endpoint;
             (workspace.clone(), server.number)
         };
         instances.sort_by_key(|instance| place(instance));
         let of_all = self.servers.iter().map(|server| (None, Arc::clone(server)));
-        let mut servers: Vec<(Option<PathBuf>, Arc<Configured>)> = of_all.collect();
+        let mut servers: Vec<(Option<PathBuf>, Arc<ConfiguredServer>)> = of_all.collect();
         for (workspace, own) in &self.own().by_workspace {
             servers.extend(own.iter().map(|server| (Some(workspace.clone()), Arc::clone(server))));
         }
         servers.sort_by(|(one, first), (other, second)| (one, first.number).cmp(&(other, second.number)));
         let mut statuses = Vec::new();
         for (workspace, server) in servers {
-            let of_server = |instance: &&Arc<Instance<Server>>| place(instance).1 == server.number;
+            let of_server = |instance: &&Arc<Instance<SupervisedServer>>| place(instance).1 == server.number;
             let before = statuses.len();
             statuses.extend(instances.iter().filter(of_server).map(|instance| status(instance)));
             if statuses.len() == before {
@@ -173,7 +177,7 @@ impl Pool {
         statuses
     }
 
-    fn own(&self) -> MutexGuard<'_, Own> {
+    fn own(&self) -> MutexGuard<'_, WorkspaceServers> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,8 +187,8 @@ impl Pool {
     }
 }
 
-fn configured(number: usize, config: ServerConfig, key: String) -> Arc<Configured> {
-    Arc::new(Configured { number, config, key, is_legacy: AtomicBool::new(false) })
+fn configured(number: usize, config: ServerConfig, key: String) -> Arc<ConfiguredServer> {
+    Arc::new(ConfiguredServer { number, config, key, is_legacy: AtomicBool::new(false) })
 }
 
 fn never_started(name: &str, workspace: Option<PathBuf>) -> ServerStatus {

@@ -24,7 +24,7 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 
 /// The outcome of a call that was answered.
 pub(crate) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
-    let mut answer = Answer::default();
+    let mut answer = CallResultContent::default();
     for block in result.content {
         answer.add(block);
     }
@@ -48,14 +48,14 @@ pub(crate) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolO
 
 /// What has been taken from the answer so far.
 #[derive(Default)]
-struct Answer {
+struct CallResultContent {
     text: String,
     /// How long the text would be in whole.
     total: usize,
     images: Vec<(String, Vec<u8>)>,
 }
 
-impl Answer {
+impl CallResultContent {
     fn add(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(content) => self.push(&content.text),

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ostler_process::{Instance, Launcher, Phase, StartFailure, Started, Supervised};
+use ostler_process::{Instance, InstancePhase, Launcher, StartFailure, StartResult, Supervised};
 use rmcp::service::{Peer, RoleClient};
 use tokio::time::timeout;
 
 use crate::config::Transport;
-use crate::connect::{Connection, Endpoint, Happened, connect, with_last_words};
-use crate::handler::Progress;
-use crate::listing::Listing;
+use crate::connect::{McpConnection, McpConnectionEvent, ServerEndpoint, connect, with_last_words};
+use crate::handler::ProgressReceivers;
+use crate::listing::ToolListing;
 use crate::status::{ServerState, ServerStatus};
 use crate::text::clean;
 
@@ -23,29 +23,33 @@ const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 const STABLE: Duration = Duration::from_secs(60);
 
 /// A server in a workspace.
-pub(crate) struct Server {
-    pub(crate) endpoint: Endpoint,
+pub(crate) struct SupervisedServer {
+    pub(crate) endpoint: ServerEndpoint,
     /// How long a start may take.
     start_time: Duration,
-    listing: Mutex<Listing>,
+    listing: Mutex<ToolListing>,
     /// Whether the next start begins with the handshake of older versions.
     with_handshake: AtomicBool,
 }
 
 /// What a call is sent with.
 #[derive(Clone)]
-pub(crate) struct Live {
+pub(crate) struct ServerHandle {
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ProgressReceivers,
 }
 
-impl Server {
-    pub(crate) fn new(endpoint: Endpoint, start_time: Duration) -> Server {
+impl SupervisedServer {
+    pub(crate) fn new(endpoint: ServerEndpoint, start_time: Duration) -> SupervisedServer {
         let (listing, with_handshake) = (Mutex::default(), AtomicBool::new(false));
-        Server { endpoint, start_time, listing, with_handshake }
+        SupervisedServer { endpoint, start_time, listing, with_handshake }
     }
 
-    async fn open(&self, launcher: &Launcher, with_handshake: bool) -> Result<(Connection, Listing), String> {
+    async fn open(
+        &self,
+        launcher: &Launcher,
+        with_handshake: bool,
+    ) -> Result<(McpConnection, ToolListing), String> {
         let mut connection = connect(&self.endpoint, launcher, with_handshake).await?;
         match connection.list(&self.endpoint.server).await {
             Ok(listing) => Ok((connection, listing)),
@@ -56,7 +60,7 @@ impl Server {
         }
     }
 
-    fn set_listing(&self, listing: Listing) {
+    fn set_listing(&self, listing: ToolListing) {
         *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = listing;
     }
 
@@ -65,14 +69,14 @@ impl Server {
     }
 }
 
-impl Supervised for Server {
+impl Supervised for SupervisedServer {
     /// The workspace and the server's number.
     type Key = (PathBuf, usize);
-    type Handle = Live;
-    type Running = Connection;
+    type Handle = ServerHandle;
+    type Running = McpConnection;
     type Failure = String;
 
-    async fn start(&self, launcher: Launcher) -> Started<Server> {
+    async fn start(&self, launcher: Launcher) -> StartResult<SupervisedServer> {
         // A server that did not get ready may have failed over the newest version, without saying it; then the
         // next start does without, and the one after that tries it again.
         let with_handshake = self.with_handshake.fetch_not(Ordering::Relaxed);
@@ -80,7 +84,8 @@ impl Supervised for Server {
             Ok(Ok((connection, listing))) => {
                 self.with_handshake.store(false, Ordering::Relaxed);
                 self.set_listing(listing);
-                let live = Live { peer: connection.peer.clone(), progress: connection.progress.clone() };
+                let live =
+                    ServerHandle { peer: connection.peer.clone(), progress: connection.progress.clone() };
                 return Ok((live, connection));
             }
             Ok(Err(why)) => why,
@@ -93,20 +98,20 @@ impl Supervised for Server {
     }
 
     /// Waits until the server ends by itself. Meanwhile its tools are kept up to date.
-    async fn watch(&self, connection: &mut Connection) -> String {
+    async fn watch(&self, connection: &mut McpConnection) -> String {
         let why = self.refresh(connection).await;
         self.redact(&with_last_words(&why, &self.endpoint.stderr))
     }
 
-    async fn stop(&self, connection: Connection) {
+    async fn stop(&self, connection: McpConnection) {
         connection.stop().await;
     }
 
-    fn is_proven(&self, _live: &Live, uptime: Duration) -> bool {
+    fn is_proven(&self, _live: &ServerHandle, uptime: Duration) -> bool {
         uptime >= STABLE
     }
 
-    fn is_open(&self, live: &Live) -> bool {
+    fn is_open(&self, live: &ServerHandle) -> bool {
         !live.peer.is_transport_closed()
     }
 
@@ -119,7 +124,7 @@ impl Supervised for Server {
     }
 
     /// The servers of one workspace are needed together.
-    fn yields_to(&self, other: &Server) -> bool {
+    fn yields_to(&self, other: &SupervisedServer) -> bool {
         self.endpoint.workspace != other.endpoint.workspace
     }
 
@@ -130,16 +135,16 @@ impl Supervised for Server {
     }
 }
 
-impl Server {
+impl SupervisedServer {
     /// Lists the tools again whenever they change, until the connection is over. Returns why it is.
-    async fn refresh(&self, connection: &mut Connection) -> String {
+    async fn refresh(&self, connection: &mut McpConnection) -> String {
         // What has changed before the server agreed to tell is found out by asking once more.
         let mut is_stale = connection.subscribe().await;
         loop {
             if !is_stale {
                 match connection.next().await {
-                    Happened::Over(why) => return why,
-                    Happened::ToolsChanged => {}
+                    McpConnectionEvent::Over(why) => return why,
+                    McpConnectionEvent::ToolsChanged => {}
                 }
             }
             is_stale = false;
@@ -152,7 +157,7 @@ impl Server {
                 }
             }
             // A server that changes its tools all the time is not asked all the time.
-            if let Ok(Happened::Over(why)) = timeout(REFRESH_PAUSE, connection.over()).await {
+            if let Ok(McpConnectionEvent::Over(why)) = timeout(REFRESH_PAUSE, connection.over()).await {
                 return why;
             }
         }
@@ -161,22 +166,22 @@ impl Server {
 
 /// The tools that an instance offers. Those of a server that is being started again stay, so that the list does not
 /// change twice for every hiccup.
-pub(crate) fn listing(instance: &Instance<Server>) -> Listing {
+pub(crate) fn listing(instance: &Instance<SupervisedServer>) -> ToolListing {
     if !instance.phase().is_running() {
-        return Listing::default();
+        return ToolListing::default();
     }
     instance.child().listing.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// What clients are told of an instance.
-pub(crate) fn status(instance: &Instance<Server>) -> ServerStatus {
-    let Endpoint { server, workspace, stderr, .. } = &instance.child().endpoint;
+pub(crate) fn status(instance: &Instance<SupervisedServer>) -> ServerStatus {
+    let ServerEndpoint { server, workspace, stderr, .. } = &instance.child().endpoint;
     let (state, live, error) = match instance.phase() {
-        Phase::Starting => (ServerState::Starting, None, None),
-        Phase::Ready(live) => (ServerState::Ready, Some(live), None),
-        Phase::Restarting(why) => (ServerState::Restarting, None, Some(why)),
-        Phase::Unavailable(why, _) => (ServerState::Unavailable, None, Some(why)),
-        Phase::Stopped => (ServerState::Stopped, None, None),
+        InstancePhase::Starting => (ServerState::Starting, None, None),
+        InstancePhase::Ready(live) => (ServerState::Ready, Some(live), None),
+        InstancePhase::Restarting(why) => (ServerState::Restarting, None, Some(why)),
+        InstancePhase::Unavailable(why, _) => (ServerState::Unavailable, None, Some(why)),
+        InstancePhase::Stopped => (ServerState::Stopped, None, None),
     };
     let listing = listing(instance);
     ServerStatus {

@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use ostler_runner::Tool;
 
 use crate::config::ServerConfig;
-use crate::launch::SpawnFn;
-use crate::pool::Pool;
+use crate::launch::ServerSpawnFn;
+use crate::pool::ServerPool;
 use crate::server::listing;
 use crate::status::ServerStatus;
 use crate::tool::McpTool;
@@ -17,11 +17,11 @@ use crate::tool::McpTool;
 /// The configured MCP servers. Cheap to clone; when the last clone and the last tool are dropped, the
 /// servers end.
 #[derive(Clone)]
-pub struct McpServers(Arc<Pool>);
+pub struct McpServers(Arc<ServerPool>);
 
 /// How much, and how long.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct McpLimits {
     /// How many processes of servers may run at once, over all workspaces.
     pub processes: usize,
     /// After how long without use a server is stopped.
@@ -39,9 +39,9 @@ pub struct Limits {
     pub evict_after: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for McpLimits {
+    fn default() -> McpLimits {
+        McpLimits {
             processes: 32,
             idle: Duration::from_secs(10 * 60),
             start: Duration::from_secs(20),
@@ -56,8 +56,8 @@ impl Default for Limits {
 impl McpServers {
     /// Takes the servers over; none is started yet. Servers whose configuration cannot work are reported by
     /// [`ServerConfig::check`], which the caller asks before; here they fail when they are needed.
-    pub fn new(configs: Vec<ServerConfig>, spawn: SpawnFn, limits: Limits) -> McpServers {
-        McpServers(Pool::new(configs, spawn, limits))
+    pub fn new(configs: Vec<ServerConfig>, spawn: ServerSpawnFn, limits: McpLimits) -> McpServers {
+        McpServers(ServerPool::new(configs, spawn, limits))
     }
 
     /// Gives a workspace servers of its own beside those of all, in place of the ones that it had: none, to

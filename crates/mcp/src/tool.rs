@@ -12,26 +12,26 @@ use serde_json::Value;
 
 use crate::call::call;
 use crate::config::ServerConfig;
-use crate::connect::Configured;
-use crate::listing::Listed;
-use crate::pool::Pool;
+use crate::connect::ConfiguredServer;
+use crate::listing::ListedTool;
+use crate::pool::ServerPool;
 use crate::result::outcome;
 use crate::text::reveal;
 
 /// Calls one tool of one server.
 pub(crate) struct McpTool {
-    pool: Arc<Pool>,
+    pool: Arc<ServerPool>,
     workspace: PathBuf,
-    server: Arc<Configured>,
-    listed: Arc<Listed>,
+    server: Arc<ConfiguredServer>,
+    listed: Arc<ListedTool>,
 }
 
 impl McpTool {
     pub(crate) fn new(
-        pool: Arc<Pool>,
+        pool: Arc<ServerPool>,
         workspace: PathBuf,
-        server: Arc<Configured>,
-        listed: Arc<Listed>,
+        server: Arc<ConfiguredServer>,
+        listed: Arc<ListedTool>,
     ) -> McpTool {
         McpTool { pool, workspace, server, listed }
     }

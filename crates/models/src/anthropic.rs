@@ -12,10 +12,10 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::exchange::KeyHeader;
 use crate::http;
-use crate::profile::Profile;
-use crate::wire_client::Protocol;
+use crate::profile::ModelProfile;
+use crate::wire_client::WireProtocol;
 use crate::{ModelError, ModelRequest, ProviderConfig};
-pub(crate) use decode::Decoder;
+pub(crate) use decode::AnthropicDecoder;
 
 /// Marks what [`decode`] wants back, so that [`encode`] sends nothing that another protocol left.
 const PROVIDER: &str = "anthropic";
@@ -23,8 +23,8 @@ const PROVIDER: &str = "anthropic";
 /// This protocol.
 pub(crate) struct Anthropic;
 
-impl Protocol for Anthropic {
-    type Decoder = Decoder;
+impl WireProtocol for Anthropic {
+    type Decoder = AnthropicDecoder;
 
     /// Both spellings of the address are in use, with the version and without it.
     fn endpoint(provider: &ProviderConfig) -> Result<Url, ModelError> {
@@ -44,7 +44,7 @@ impl Protocol for Anthropic {
 
     fn body(
         provider: &ProviderConfig,
-        profile: &Profile,
+        profile: &ModelProfile,
         _: &Url,
         request: &ModelRequest,
     ) -> Result<Vec<u8>, ModelError> {

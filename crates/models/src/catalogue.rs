@@ -8,11 +8,11 @@ mod table;
 
 use ostler_types::{Ability, Prices};
 
-use crate::profile::Thinking;
+use crate::profile::ThinkingControl;
 
 /// What is known of a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct CatalogueRow {
     /// Its name at its provider, in lower case.
     pub(crate) id: &'static str,
     pub(crate) context_window: u64,
@@ -20,11 +20,11 @@ pub(crate) struct Row {
     pub(crate) max_output_tokens: u64,
     pub(crate) prices: Option<Prices>,
     pub(crate) abilities: &'static [Ability],
-    pub(crate) thinking: Thinking,
+    pub(crate) thinking: ThinkingControl,
 }
 
 /// The rows of a preset, the one that is taken by default first.
-pub(crate) fn rows(preset: &str) -> &'static [Row] {
+pub(crate) fn rows(preset: &str) -> &'static [CatalogueRow] {
     match preset {
         "anthropic" => table::ANTHROPIC,
         "openai" => table::OPENAI,
@@ -39,17 +39,17 @@ pub(crate) fn rows(preset: &str) -> &'static [Row] {
 }
 
 /// The row for a model. Prices hold only where the provider is the one that asks them.
-pub(crate) fn find(preset: Option<&str>, id: &str) -> Option<Row> {
+pub(crate) fn find(preset: Option<&str>, id: &str) -> Option<CatalogueRow> {
     let id = id.to_ascii_lowercase();
     // Google's list puts this before every name, and takes names with and without it.
     let id = id.strip_prefix("models/").unwrap_or(&id);
     let own = preset.map(rows).and_then(|rows| in_rows(rows, id));
-    own.or_else(|| elsewhere(id).map(|row| Row { prices: None, ..row }))
+    own.or_else(|| elsewhere(id).map(|row| CatalogueRow { prices: None, ..row }))
 }
 
 /// A model that another provider sells, or that anybody can run. How it is told to think depends on who
 /// serves it, unless it was never taught to.
-fn elsewhere(id: &str) -> Option<Row> {
+fn elsewhere(id: &str) -> Option<CatalogueRow> {
     let bare = id.rsplit('/').next().unwrap_or(id);
     let makers =
         [table::ANTHROPIC, table::OPENAI, table::GEMINI, table::XAI, table::MISTRAL, table::DEEPSEEK];
@@ -59,11 +59,11 @@ fn elsewhere(id: &str) -> Option<Row> {
     made.or_else(|| open(bare))
 }
 
-fn in_rows(rows: &[Row], id: &str) -> Option<Row> {
+fn in_rows(rows: &[CatalogueRow], id: &str) -> Option<CatalogueRow> {
     let exact = |id: &str| rows.iter().find(|row| row.id == id).copied();
     exact(id).or_else(|| exact(undated(id)?)).or_else(|| {
         let known = rows.iter().filter(|row| begins(id, row.id)).max_by_key(|row| row.id.len())?;
-        Some(Row { prices: None, ..*known })
+        Some(CatalogueRow { prices: None, ..*known })
     })
 }
 
@@ -83,7 +83,7 @@ fn begins(id: &str, known: &str) -> bool {
 }
 
 /// Open models go by many spellings: `qwen3-coder:30b`, `Qwen3-Coder-30B-A3B-Instruct-GGUF`.
-fn open(id: &str) -> Option<Row> {
+fn open(id: &str) -> Option<CatalogueRow> {
     let id = squashed(id);
     let id = id.strip_prefix("meta").unwrap_or(&id);
     let known = table::OPEN.iter().filter(|row| id.starts_with(&squashed(row.id)));
@@ -98,7 +98,7 @@ fn squashed(id: &str) -> String {
 mod tests {
     use ostler_types::Ability;
 
-    use super::{Row, find, rows, table, undated};
+    use super::{CatalogueRow, find, rows, table, undated};
     use crate::PRESETS;
 
     fn id(preset: Option<&str>, name: &str) -> Option<&'static str> {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_row_makes_sense() {
-        let all: Vec<(&str, &[Row])> =
+        let all: Vec<(&str, &[CatalogueRow])> =
             PRESETS.iter().map(|preset| (preset.name, rows(preset.name))).collect();
         for (shop, rows) in all.into_iter().chain([("open", table::OPEN)]) {
             for (place, row) in rows.iter().enumerate() {

@@ -7,16 +7,16 @@ use crate::ModelError;
 
 /// A provider as the choice sees it. They come in the order in which they are preferred.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Offer {
+pub(crate) struct ProviderOffer {
     pub(crate) provider: String,
-    pub(crate) state: State,
+    pub(crate) state: ProviderState,
     /// Its models, the ones to be taken first at the front.
     pub(crate) models: Vec<ModelInfo>,
 }
 
 /// How a provider stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ProviderState {
     /// It has a key.
     Keyed {
         /// Why it has not said what it has, if it has not.
@@ -46,7 +46,7 @@ pub(crate) enum State {
 
 /// What comes of choosing.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum ChoiceOutcome {
     /// This one.
     Chosen(Resolution),
     /// That depends on what these providers say.
@@ -57,19 +57,25 @@ pub(crate) enum Outcome {
 
 /// Chooses. `info` tells of models that no offer lists.
 pub(crate) fn choose(
-    offers: &[Offer],
+    offers: &[ProviderOffer],
     policy: &ModelPolicy,
     default: Option<&str>,
     info: &dyn Fn(&str) -> ModelInfo,
-) -> Outcome {
+) -> ChoiceOutcome {
     let default = default.map(str::trim).filter(|name| !name.is_empty());
-    let choice = Choice { offers, policy, default, info };
+    let choice = DefaultModelChoice { offers, policy, default, info };
     let mut excluded = Vec::new();
-    let steps = [Choice::preferred, Choice::configured, Choice::keyed, Choice::served, Choice::last];
+    let steps = [
+        DefaultModelChoice::preferred,
+        DefaultModelChoice::configured,
+        DefaultModelChoice::keyed,
+        DefaultModelChoice::served,
+        DefaultModelChoice::last,
+    ];
     steps
         .iter()
         .find_map(|step| step(&choice, &mut excluded))
-        .unwrap_or_else(|| Outcome::Nothing(no_model(policy, &excluded)))
+        .unwrap_or_else(|| ChoiceOutcome::Nothing(no_model(policy, &excluded)))
 }
 
 /// Whether what is known of a model decides if a policy allows it.
@@ -85,8 +91,8 @@ pub(crate) fn split(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-struct Choice<'a> {
-    offers: &'a [Offer],
+struct DefaultModelChoice<'a> {
+    offers: &'a [ProviderOffer],
     policy: &'a ModelPolicy,
     /// The model that the configuration names.
     default: Option<&'a str>,
@@ -104,13 +110,13 @@ struct Exclusion {
     by_policy: bool,
 }
 
-impl Choice<'_> {
-    fn preferred(&self, excluded: &mut Excluded) -> Option<Outcome> {
+impl DefaultModelChoice<'_> {
+    fn preferred(&self, excluded: &mut Excluded) -> Option<ChoiceOutcome> {
         for name in &self.policy.prefer {
             let model = match self.named(name) {
-                Named::Model(model) => model,
-                Named::Ask(provider) => return Some(Outcome::Ask(vec![provider])),
-                Named::Nothing(why) => {
+                NamedModel::Model(model) => model,
+                NamedModel::Ask(provider) => return Some(ChoiceOutcome::Ask(vec![provider])),
+                NamedModel::Nothing(why) => {
                     excluded.push(Exclusion { what: name.clone(), why, by_policy: false });
                     continue;
                 }
@@ -129,12 +135,12 @@ impl Choice<'_> {
 
     /// The model that the configuration names is taken even if it may not work, with a warning; only the
     /// policy goes before it.
-    fn configured(&self, excluded: &mut Excluded) -> Option<Outcome> {
+    fn configured(&self, excluded: &mut Excluded) -> Option<ChoiceOutcome> {
         let name = self.default?;
         let model = match self.named(name) {
-            Named::Model(model) => model,
-            Named::Ask(provider) => return Some(Outcome::Ask(vec![provider])),
-            Named::Nothing(why) => return Some(Outcome::Nothing(unusable(name, &why))),
+            NamedModel::Model(model) => model,
+            NamedModel::Ask(provider) => return Some(ChoiceOutcome::Ask(vec![provider])),
+            NamedModel::Nothing(why) => return Some(ChoiceOutcome::Nothing(unusable(name, &why))),
         };
         if let Some(why) = self.objection(&model) {
             excluded.push(Exclusion { what: format!("the default {}", model.name), why, by_policy: true });
@@ -145,18 +151,23 @@ impl Choice<'_> {
         Some(chosen(model.name, ResolvedBy::Configured, detail))
     }
 
-    fn keyed(&self, excluded: &mut Excluded) -> Option<Outcome> {
+    fn keyed(&self, excluded: &mut Excluded) -> Option<ChoiceOutcome> {
         for offer in self.offers {
             let exclude = |why: String| Exclusion { what: offer.provider.clone(), why, by_policy: false };
             let silence = match &offer.state {
-                State::Keyed { silence } => silence,
-                State::Unasked { keyed: true } => return Some(Outcome::Ask(vec![offer.provider.clone()])),
-                State::Locked { missing, configured: true } => {
+                ProviderState::Keyed { silence } => silence,
+                ProviderState::Unasked { keyed: true } => {
+                    return Some(ChoiceOutcome::Ask(vec![offer.provider.clone()]));
+                }
+                ProviderState::Locked { missing, configured: true } => {
                     excluded.push(exclude(missing.clone()));
                     continue;
                 }
-                State::Locked { .. } | State::Unasked { .. } | State::There | State::Absent(_) => continue,
-                State::ByName | State::Last => continue,
+                ProviderState::Locked { .. }
+                | ProviderState::Unasked { .. }
+                | ProviderState::There
+                | ProviderState::Absent(_) => continue,
+                ProviderState::ByName | ProviderState::Last => continue,
             };
             let Some(model) = self.first(offer, excluded) else {
                 if offer.models.is_empty() {
@@ -181,13 +192,14 @@ impl Choice<'_> {
         None
     }
 
-    fn served(&self, excluded: &mut Excluded) -> Option<Outcome> {
-        let unasked = self.offers.iter().filter(|offer| offer.state == State::Unasked { keyed: false });
+    fn served(&self, excluded: &mut Excluded) -> Option<ChoiceOutcome> {
+        let unasked =
+            self.offers.iter().filter(|offer| offer.state == ProviderState::Unasked { keyed: false });
         let unasked: Vec<String> = unasked.map(|offer| offer.provider.clone()).collect();
         if !unasked.is_empty() {
-            return Some(Outcome::Ask(unasked));
+            return Some(ChoiceOutcome::Ask(unasked));
         }
-        for offer in self.offers.iter().filter(|offer| offer.state == State::There) {
+        for offer in self.offers.iter().filter(|offer| offer.state == ProviderState::There) {
             let Some(model) = self.first(offer, excluded) else {
                 if offer.models.is_empty() {
                     let why = "its server answers, but lists no models".to_owned();
@@ -206,8 +218,8 @@ impl Choice<'_> {
         None
     }
 
-    fn last(&self, excluded: &mut Excluded) -> Option<Outcome> {
-        let offer = self.offers.iter().find(|offer| offer.state == State::Last)?;
+    fn last(&self, excluded: &mut Excluded) -> Option<ChoiceOutcome> {
+        let offer = self.offers.iter().find(|offer| offer.state == ProviderState::Last)?;
         let others = if excluded.is_empty() {
             "no provider has a key and no local server answers".to_owned()
         } else {
@@ -218,7 +230,7 @@ impl Choice<'_> {
     }
 
     /// The first model of a provider that the policy allows.
-    fn first(&self, offer: &Offer, excluded: &mut Excluded) -> Option<String> {
+    fn first(&self, offer: &ProviderOffer, excluded: &mut Excluded) -> Option<String> {
         for model in &offer.models {
             match self.objection(model) {
                 Some(why) => excluded.push(Exclusion { what: model.name.clone(), why, by_policy: true }),
@@ -228,19 +240,22 @@ impl Choice<'_> {
         None
     }
 
-    fn named(&self, name: &str) -> Named {
+    fn named(&self, name: &str) -> NamedModel {
         let (provider, model) = split(name);
         let Some(offer) = self.offers.iter().find(|offer| offer.provider == provider) else {
-            return Named::Nothing(format!("there is no provider `{provider}`"));
+            return NamedModel::Nothing(format!("there is no provider `{provider}`"));
         };
         let named = model.is_some_and(|model| !model.is_empty());
         let unsure = match &offer.state {
             // Nothing that it could say would change anything.
-            State::Unasked { keyed: true } if named && !is_picky(self.policy) => None,
-            State::Unasked { .. } => return Named::Ask(provider.to_owned()),
-            State::Absent(why) => Some(why.clone()),
-            State::Locked { missing, .. } => Some(missing.clone()),
-            State::Keyed { .. } | State::There | State::ByName | State::Last => None,
+            ProviderState::Unasked { keyed: true } if named && !is_picky(self.policy) => None,
+            ProviderState::Unasked { .. } => return NamedModel::Ask(provider.to_owned()),
+            ProviderState::Absent(why) => Some(why.clone()),
+            ProviderState::Locked { missing, .. } => Some(missing.clone()),
+            ProviderState::Keyed { .. }
+            | ProviderState::There
+            | ProviderState::ByName
+            | ProviderState::Last => None,
         };
         let mut model = match model.filter(|model| !model.is_empty()) {
             Some(model) => match known(offer, model) {
@@ -251,17 +266,21 @@ impl Choice<'_> {
                 Some(first) => first.clone(),
                 None => {
                     let silence = match &offer.state {
-                        State::Keyed { silence } => silence.clone(),
-                        State::Unasked { .. } | State::There | State::Absent(_) => None,
-                        State::Locked { .. } | State::ByName | State::Last => None,
+                        ProviderState::Keyed { silence } => silence.clone(),
+                        ProviderState::Unasked { .. } | ProviderState::There | ProviderState::Absent(_) => {
+                            None
+                        }
+                        ProviderState::Locked { .. } | ProviderState::ByName | ProviderState::Last => None,
                     };
                     let why = unsure.or(silence);
-                    return Named::Nothing(why.unwrap_or(format!("provider `{provider}` lists no models")));
+                    return NamedModel::Nothing(
+                        why.unwrap_or(format!("provider `{provider}` lists no models")),
+                    );
                 }
             },
         };
         model.unavailable = unsure.or(model.unavailable);
-        Named::Model(model)
+        NamedModel::Model(model)
     }
 
     /// What the policy has against a model.
@@ -289,14 +308,14 @@ impl Choice<'_> {
 }
 
 /// What a name leads to.
-enum Named {
+enum NamedModel {
     Model(ModelInfo),
     Ask(String),
     Nothing(String),
 }
 
 /// The model of an offer that a name means; Ollama's `latest` goes without saying.
-fn known<'a>(offer: &'a Offer, model: &str) -> Option<&'a ModelInfo> {
+fn known<'a>(offer: &'a ProviderOffer, model: &str) -> Option<&'a ModelInfo> {
     let full = format!("{}:{model}", offer.provider);
     let exact = offer.models.iter().find(|info| info.name == full);
     exact.or_else(|| offer.models.iter().find(|info| info.name.strip_suffix(":latest") == Some(&full)))
@@ -311,8 +330,8 @@ fn lacks(model: &ModelInfo, ability: Ability) -> String {
     }
 }
 
-fn chosen(model: String, reason: ResolvedBy, detail: impl Into<String>) -> Outcome {
-    Outcome::Chosen(Resolution { model, reason, detail: detail.into(), instead_of: None, error: None })
+fn chosen(model: String, reason: ResolvedBy, detail: impl Into<String>) -> ChoiceOutcome {
+    ChoiceOutcome::Chosen(Resolution { model, reason, detail: detail.into(), instead_of: None, error: None })
 }
 
 fn unusable(name: &str, why: &str) -> ModelError {

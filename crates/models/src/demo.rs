@@ -19,7 +19,7 @@ use futures_util::stream::BoxStream;
 use ostler_types::ToolSpec;
 
 use crate::{Model, ModelError, ModelEvent, ModelRequest};
-use clause::{CallWish, Wish};
+use clause::{CallIntent, DemoIntent};
 use script::Script;
 use situation::Situation;
 
@@ -70,19 +70,19 @@ fn answer(request: &ModelRequest) -> Script {
     }
     while let Some(wish) = situation.wishes.pop_front() {
         match wish {
-            Wish::Call(call) if !offered(call.tool) => script.say(&not_offered(&call, &request.tools)),
-            Wish::Call(call) => {
+            DemoIntent::Call(call) if !offered(call.tool) => script.say(&not_offered(&call, &request.tools)),
+            DemoIntent::Call(call) => {
                 let calls = with_parallel(call, &mut situation, offered);
                 script.say(&report::intention(&calls));
                 return script.calls(situation.calls_so_far, &calls);
             }
-            Wish::Say { text, slowly: false } => script.say(&text),
-            Wish::Say { text, slowly: true } => script.say_slowly(&text),
-            Wish::Think { about } => think(&mut script, &about),
-            Wish::TellName => script.say(&name::answer(&request.messages)),
-            Wish::Mend => script.say(CANNOT_MEND),
-            Wish::Explain { greeting } => script.say(&explain(greeting)),
-            Wish::Stop => script.say("I stop here."),
+            DemoIntent::Say { text, slowly: false } => script.say(&text),
+            DemoIntent::Say { text, slowly: true } => script.say_slowly(&text),
+            DemoIntent::Think { about } => think(&mut script, &about),
+            DemoIntent::TellName => script.say(&name::answer(&request.messages)),
+            DemoIntent::Mend => script.say(CANNOT_MEND),
+            DemoIntent::Explain { greeting } => script.say(&explain(greeting)),
+            DemoIntent::Stop => script.say("I stop here."),
         }
     }
     if script.is_empty() {
@@ -93,12 +93,12 @@ fn answer(request: &ModelRequest) -> Script {
 
 /// The call, with those that are to run beside it.
 fn with_parallel(
-    first: CallWish,
+    first: CallIntent,
     situation: &mut Situation<'_>,
     offered: impl Fn(&str) -> bool,
-) -> Vec<CallWish> {
+) -> Vec<CallIntent> {
     let mut calls = vec![first];
-    while let Some(Wish::Call(call)) = situation.wishes.front() {
+    while let Some(DemoIntent::Call(call)) = situation.wishes.front() {
         if !(calls[0].parallel && call.parallel && offered(call.tool)) {
             break;
         }
@@ -122,7 +122,7 @@ fn acknowledge(situation: &Situation<'_>) -> Option<String> {
     })
 }
 
-fn not_offered(call: &CallWish, tools: &[ToolSpec]) -> String {
+fn not_offered(call: &CallIntent, tools: &[ToolSpec]) -> String {
     let names: Vec<String> = tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let offered = if names.is_empty() { "no tools".to_owned() } else { format!("only {}", names.join(", ")) };
     format!("For that I would call `{}`, but this session offers {offered}.", call.tool)

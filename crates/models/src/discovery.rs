@@ -18,9 +18,9 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::http::Http;
-use crate::profile::Thinking;
-use crate::secret::{Fresh, Hidden};
+use crate::http::HttpClients;
+use crate::profile::ThinkingControl;
+use crate::secret::{KeyFreshness, SecretRedactor};
 use crate::{ProviderConfig, ProviderKind};
 
 /// How long a list is good for.
@@ -37,19 +37,19 @@ const MAX_MODELS: usize = 2_000;
 
 /// A model that a provider says it has, and what it says about it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct DiscoveredModel {
     pub(crate) id: String,
     pub(crate) context_window: Option<u64>,
     pub(crate) max_output_tokens: Option<u64>,
     pub(crate) prices: Option<Prices>,
     /// What it can do and what it cannot, as far as that was said.
     pub(crate) abilities: Vec<(Ability, bool)>,
-    pub(crate) thinking: Option<Thinking>,
+    pub(crate) thinking: Option<ThinkingControl>,
 }
 
 /// Why there is no list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Silence {
+pub(crate) struct NoModelList {
     /// In words that people are shown.
     pub(crate) why: String,
     /// Whether it can be used all the same: it is there, and only has no list.
@@ -57,39 +57,39 @@ pub(crate) struct Silence {
 }
 
 /// What came of asking.
-pub(crate) type Answer = Result<Arc<[Found]>, Silence>;
+pub(crate) type DiscoveryAnswer = Result<Arc<[DiscoveredModel]>, NoModelList>;
 
 /// Who was asked, and what they said.
 #[derive(Debug)]
 pub(crate) struct Discovery {
-    http: Arc<Http>,
-    asked: Mutex<HashMap<String, Asked>>,
+    http: Arc<HttpClients>,
+    asked: Mutex<HashMap<String, CachedDiscovery>>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct CachedDiscovery {
     at: Instant,
-    answer: Shared<BoxFuture<'static, Answer>>,
+    answer: Shared<BoxFuture<'static, DiscoveryAnswer>>,
     /// The last list, while a newer one is awaited or could not be had.
-    last: Option<Arc<[Found]>>,
+    last: Option<Arc<[DiscoveredModel]>>,
 }
 
 impl Discovery {
-    pub(crate) fn new(http: Arc<Http>) -> Discovery {
+    pub(crate) fn new(http: Arc<HttpClients>) -> Discovery {
         Discovery { http, asked: Mutex::default() }
     }
 
     /// What a provider has; what it said no longer ago than `age` will do.
-    pub(crate) async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> Answer {
+    pub(crate) async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> DiscoveryAnswer {
         let answer = {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
             let before = asked.get(&provider.name);
             match before.filter(|before| before.is_good(age)) {
                 Some(before) => before.answer.clone(),
                 None => {
-                    let last = before.and_then(Asked::list);
+                    let last = before.and_then(CachedDiscovery::list);
                     let answer = inquire(self.http.clone(), provider.clone()).boxed().shared();
-                    let now = Asked { at: Instant::now(), answer: answer.clone(), last };
+                    let now = CachedDiscovery { at: Instant::now(), answer: answer.clone(), last };
                     asked.insert(provider.name.clone(), now);
                     answer
                 }
@@ -99,9 +99,9 @@ impl Discovery {
     }
 
     /// What a provider said last, without asking it.
-    pub(crate) fn known(&self, provider: &str) -> Option<Arc<[Found]>> {
+    pub(crate) fn known(&self, provider: &str) -> Option<Arc<[DiscoveredModel]>> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.get(provider).and_then(Asked::list)
+        asked.get(provider).and_then(CachedDiscovery::list)
     }
 
     /// Has everybody asked anew.
@@ -109,14 +109,14 @@ impl Discovery {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.retain(|_, asked| {
             asked.last = asked.list();
-            asked.answer = async { Err(Silence { why: String::new(), usable: false }) }.boxed().shared();
+            asked.answer = async { Err(NoModelList { why: String::new(), usable: false }) }.boxed().shared();
             asked.at = Instant::now() - GOOD_FOR.max(LEFT_ALONE);
             asked.last.is_some()
         });
     }
 }
 
-impl Asked {
+impl CachedDiscovery {
     fn is_good(&self, age: Duration) -> bool {
         let passed = self.at.elapsed();
         match self.answer.peek() {
@@ -127,7 +127,7 @@ impl Asked {
         }
     }
 
-    fn list(&self) -> Option<Arc<[Found]>> {
+    fn list(&self) -> Option<Arc<[DiscoveredModel]>> {
         match self.answer.peek() {
             Some(Ok(list)) => Some(list.clone()),
             Some(Err(_)) | None => self.last.clone(),
@@ -135,9 +135,9 @@ impl Asked {
     }
 }
 
-async fn inquire(http: Arc<Http>, provider: Arc<ProviderConfig>) -> Answer {
+async fn inquire(http: Arc<HttpClients>, provider: Arc<ProviderConfig>) -> DiscoveryAnswer {
     let deadline = Instant::now() + LIMIT;
-    let asking = Asking { http, provider, deadline };
+    let asking = DiscoveryQuery { http, provider, deadline };
     match timeout_at(deadline, asking.list()).await {
         Ok(answer) => answer,
         Err(_) => Err(asking.silence(format!("did not list its models within {LIMIT:?}"), false)),
@@ -145,14 +145,14 @@ async fn inquire(http: Arc<Http>, provider: Arc<ProviderConfig>) -> Answer {
 }
 
 /// One question in progress.
-struct Asking {
-    http: Arc<Http>,
+struct DiscoveryQuery {
+    http: Arc<HttpClients>,
     provider: Arc<ProviderConfig>,
     deadline: Instant,
 }
 
-impl Asking {
-    async fn list(&self) -> Answer {
+impl DiscoveryQuery {
+    async fn list(&self) -> DiscoveryAnswer {
         let url = self.address(&self.provider.base_url, self.path())?;
         self.knock(&url).await?;
         let (headers, hidden) = self.headers().await?;
@@ -176,7 +176,7 @@ impl Asking {
         }
     }
 
-    fn address(&self, base_url: &str, path: &str) -> Result<Url, Silence> {
+    fn address(&self, base_url: &str, path: &str) -> Result<Url, NoModelList> {
         let base = base_url.trim().trim_end_matches('/');
         let versioned = self.provider.kind != ProviderKind::Anthropic || base.ends_with("/v1");
         let text = if versioned { format!("{base}/{path}") } else { format!("{base}/v1/{path}") };
@@ -185,7 +185,7 @@ impl Asking {
     }
 
     /// A server on this machine is there or it is not; nobody waits long to find out.
-    async fn knock(&self, url: &Url) -> Result<(), Silence> {
+    async fn knock(&self, url: &Url) -> Result<(), NoModelList> {
         if !self.provider.is_local() {
             return Ok(());
         }
@@ -199,10 +199,10 @@ impl Asking {
         }
     }
 
-    async fn headers(&self) -> Result<(HeaderMap, Hidden), Silence> {
-        let (mut headers, mut hidden) = (HeaderMap::new(), Hidden::default());
-        let key = self.provider.api_key.find(Fresh::Any).await;
-        let key = key.map_err(|error| Silence { why: error.message, usable: false })?;
+    async fn headers(&self) -> Result<(HeaderMap, SecretRedactor), NoModelList> {
+        let (mut headers, mut hidden) = (HeaderMap::new(), SecretRedactor::default());
+        let key = self.provider.api_key.find(KeyFreshness::Any).await;
+        let key = key.map_err(|error| NoModelList { why: error.message, usable: false })?;
         if let Some(key) = key {
             let (name, text) = match self.provider.kind {
                 ProviderKind::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
@@ -222,17 +222,17 @@ impl Asking {
         Ok((headers, hidden))
     }
 
-    async fn get(&self, url: Url, headers: HeaderMap) -> Result<Vec<u8>, Silence> {
+    async fn get(&self, url: Url, headers: HeaderMap) -> Result<Vec<u8>, NoModelList> {
         let client = self.http.client(&url).await.map_err(|error| self.silence(error.message, false))?;
         self.read(client.get(url).headers(headers)).await
     }
 
-    async fn post(&self, url: Url, body: String) -> Result<Vec<u8>, Silence> {
+    async fn post(&self, url: Url, body: String) -> Result<Vec<u8>, NoModelList> {
         let client = self.http.client(&url).await.map_err(|error| self.silence(error.message, false))?;
         self.read(client.post(url).header("content-type", "application/json").body(body)).await
     }
 
-    async fn read(&self, request: RequestBuilder) -> Result<Vec<u8>, Silence> {
+    async fn read(&self, request: RequestBuilder) -> Result<Vec<u8>, NoModelList> {
         let unreachable = |error: reqwest::Error| {
             self.silence(format!("cannot be reached: {}", error.without_url()), false)
         };
@@ -258,7 +258,7 @@ impl Asking {
         Ok(body)
     }
 
-    fn silence(&self, what: impl AsRef<str>, usable: bool) -> Silence {
-        Silence { why: format!("provider `{}` {}", self.provider.name, what.as_ref()), usable }
+    fn silence(&self, what: impl AsRef<str>, usable: bool) -> NoModelList {
+        NoModelList { why: format!("provider `{}` {}", self.provider.name, what.as_ref()), usable }
     }
 }

@@ -18,11 +18,11 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
-use crate::failure::{self, Peer};
-use crate::http::{Http, Lease};
+use crate::failure::{self, ProviderPeer};
+use crate::http::{HttpClientLease, HttpClients};
 use crate::sse::SseDecoder;
-use crate::{ModelError, ModelEvent, ProviderConfig, RawSink, raw};
-pub(crate) use recorded::{Recorded, answer_again};
+use crate::{ModelError, ModelEvent, ProviderConfig, RawTrafficSink, raw};
+pub(crate) use recorded::{RecordedResponse, answer_again};
 pub(crate) use send::KeyHeader;
 
 /// The largest response that is read.
@@ -49,7 +49,7 @@ pub(crate) trait Decode: Default + Send + 'static {
 
 /// What is asked of whom.
 #[derive(Clone)]
-pub(crate) struct Question {
+pub(crate) struct ExchangeRequest {
     pub(crate) provider: Arc<ProviderConfig>,
     pub(crate) url: Url,
     /// How the provider wants its key, which is found only when the question is sent.
@@ -58,13 +58,13 @@ pub(crate) struct Question {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     /// Is shown what goes over the wire.
-    pub(crate) raw: Option<RawSink>,
+    pub(crate) raw: Option<RawTrafficSink>,
 }
 
 /// Asks, once the stream is polled.
 pub(crate) fn ask<D: Decode>(
-    http: Arc<Http>,
-    question: Question,
+    http: Arc<HttpClients>,
+    question: ExchangeRequest,
 ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
     // Boxed because the stream moves its state with every event.
     let exchange = Box::new(Exchange::<D>::new(http, question));
@@ -77,12 +77,12 @@ pub(crate) fn ask<D: Decode>(
 
 /// An exchange in progress. Nothing is sent before the first call of [`Exchange::next`].
 struct Exchange<D> {
-    peer: Peer,
-    http: Arc<Http>,
-    raw: Option<RawSink>,
+    peer: ProviderPeer,
+    http: Arc<HttpClients>,
+    raw: Option<RawTrafficSink>,
     /// The response's, once there is one.
     status: StatusCode,
-    phase: Phase,
+    phase: ExchangePhase,
     decoder: D,
     /// Events that are decoded and not yet handed on; no more than one chunk brings.
     ready: VecDeque<ModelEvent>,
@@ -90,17 +90,17 @@ struct Exchange<D> {
     failed: Option<ModelError>,
 }
 
-enum Phase {
-    Unsent(Box<Question>),
-    Reading(Box<Reading>),
+enum ExchangePhase {
+    Unsent(Box<ExchangeRequest>),
+    ReadingBody(Box<OpenResponse>),
     Over,
 }
 
-struct Reading {
+struct OpenResponse {
     response: Response,
     /// Is given back when the response has been read or dropped.
-    _lease: Lease,
-    format: Format,
+    _lease: HttpClientLease,
+    format: BodyFormat,
     received: usize,
     /// When the first byte must be here.
     first_byte: Instant,
@@ -109,7 +109,7 @@ struct Reading {
 }
 
 /// What the body turns out to be.
-enum Format {
+enum BodyFormat {
     /// Nothing but white space so far.
     Unknown,
     Events(SseDecoder),
@@ -118,9 +118,9 @@ enum Format {
 }
 
 impl<D: Decode> Exchange<D> {
-    fn new(http: Arc<Http>, question: Question) -> Exchange<D> {
-        let (peer, raw) = (Peer::new(question.provider.clone()), question.raw.clone());
-        let (phase, decoder) = (Phase::Unsent(Box::new(question)), D::default());
+    fn new(http: Arc<HttpClients>, question: ExchangeRequest) -> Exchange<D> {
+        let (peer, raw) = (ProviderPeer::new(question.provider.clone()), question.raw.clone());
+        let (phase, decoder) = (ExchangePhase::Unsent(Box::new(question)), D::default());
         let status = StatusCode::OK;
         Exchange { peer, http, raw, status, phase, decoder, ready: VecDeque::new(), failed: None }
     }
@@ -134,20 +134,20 @@ impl<D: Decode> Exchange<D> {
             if let Some(error) = self.failed.take() {
                 return Some(Err(error));
             }
-            let outcome = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Unsent(question) => self.send(&question).await.map(Some),
-                Phase::Reading(reading) => self.read(reading).await,
-                Phase::Over => return None,
+            let outcome = match std::mem::replace(&mut self.phase, ExchangePhase::Over) {
+                ExchangePhase::Unsent(question) => self.send(&question).await.map(Some),
+                ExchangePhase::ReadingBody(reading) => self.read(reading).await,
+                ExchangePhase::Over => return None,
             };
             match outcome {
-                Ok(Some(reading)) => self.phase = Phase::Reading(reading),
+                Ok(Some(reading)) => self.phase = ExchangePhase::ReadingBody(reading),
                 Ok(None) => {}
                 Err(error) => self.failed = Some(error),
             }
         }
     }
 
-    async fn send(&mut self, question: &Question) -> Result<Box<Reading>, ModelError> {
+    async fn send(&mut self, question: &ExchangeRequest) -> Result<Box<OpenResponse>, ModelError> {
         let (timeouts, now) = (self.http.timeouts, Instant::now());
         let (first_byte, last_byte) = (now + timeouts.first_byte, now + timeouts.whole);
         let sent = send::send(&self.http, &mut self.peer, question, first_byte.min(last_byte)).await?;
@@ -158,12 +158,15 @@ impl<D: Decode> Exchange<D> {
             let error = failure::unreadable(&format!("it is {kind}, not an answer"), "");
             return Err(failure::of_provider(&self.peer, error));
         }
-        let format = Format::Unknown;
-        Ok(Box::new(Reading { response, _lease, format, received: 0, first_byte, last_byte }))
+        let format = BodyFormat::Unknown;
+        Ok(Box::new(OpenResponse { response, _lease, format, received: 0, first_byte, last_byte }))
     }
 
     /// Reads one chunk. None when the exchange is over.
-    async fn read(&mut self, mut reading: Box<Reading>) -> Result<Option<Box<Reading>>, ModelError> {
+    async fn read(
+        &mut self,
+        mut reading: Box<OpenResponse>,
+    ) -> Result<Option<Box<OpenResponse>>, ModelError> {
         let timeouts = self.http.timeouts;
         let (deadline, missed, limit) = if self.decoder.finished() {
             (Instant::now() + timeouts.tail, "did not end its answer", timeouts.tail)
@@ -191,25 +194,25 @@ impl<D: Decode> Exchange<D> {
         Ok((!self.decoder.stopped()).then_some(reading))
     }
 
-    fn take(&mut self, format: &mut Format, chunk: &[u8]) -> Result<(), ModelError> {
-        if matches!(format, Format::Unknown) {
+    fn take(&mut self, format: &mut BodyFormat, chunk: &[u8]) -> Result<(), ModelError> {
+        if matches!(format, BodyFormat::Unknown) {
             match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
                 // No event begins like that, and every JSON object does.
-                Some(b'{') => *format = Format::Whole(Vec::new()),
+                Some(b'{') => *format = BodyFormat::Whole(Vec::new()),
                 Some(_) => {
-                    *format = Format::Events(SseDecoder::new());
+                    *format = BodyFormat::Events(SseDecoder::new());
                     self.show_response("");
                 }
                 None => return Ok(()),
             }
         }
         match format {
-            Format::Unknown => Ok(()),
-            Format::Whole(body) => {
+            BodyFormat::Unknown => Ok(()),
+            BodyFormat::Whole(body) => {
                 body.extend_from_slice(chunk);
                 Ok(())
             }
-            Format::Events(events) => {
+            BodyFormat::Events(events) => {
                 let Exchange { decoder, ready, raw, peer, .. } = self;
                 let mut result = Ok(());
                 let fits = events.push(chunk, |event| {
@@ -227,18 +230,18 @@ impl<D: Decode> Exchange<D> {
     }
 
     /// The body is over: by itself, or by an error of the connection.
-    fn end(&mut self, format: Format, error: Option<reqwest::Error>) -> Result<(), ModelError> {
+    fn end(&mut self, format: BodyFormat, error: Option<reqwest::Error>) -> Result<(), ModelError> {
         let mut result = Ok(());
         match format {
-            Format::Unknown => self.show_response(""),
-            Format::Whole(body) => {
+            BodyFormat::Unknown => self.show_response(""),
+            BodyFormat::Whole(body) => {
                 let body = String::from_utf8_lossy(&body);
                 self.show_response(&body);
                 if error.is_none() {
                     result = self.decoder.whole(&body, &mut self.ready);
                 }
             }
-            Format::Events(mut events) => {
+            BodyFormat::Events(mut events) => {
                 let Exchange { decoder, ready, raw, peer, .. } = self;
                 events.finish(|event| {
                     if let Some(sink) = raw {

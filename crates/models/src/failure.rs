@@ -12,7 +12,7 @@ use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::secret::{Hidden, Key, Secret};
+use crate::secret::{ProviderKey, Secret, SecretRedactor};
 use crate::{ModelError, ProviderConfig};
 
 /// How much of a server's own words is shown, in characters.
@@ -30,28 +30,28 @@ const TOO_LARGE: &str = "leave out large attachments or begin a new session; a r
 
 /// Whom an error is about, and what must not be shown of the exchange with them.
 #[derive(Debug, Clone)]
-pub(crate) struct Peer {
+pub(crate) struct ProviderPeer {
     pub(crate) provider: Arc<ProviderConfig>,
-    pub(crate) hidden: Hidden,
+    pub(crate) hidden: SecretRedactor,
 }
 
-impl Peer {
+impl ProviderPeer {
     /// The provider, with what is known to be secret so far.
-    pub(crate) fn new(provider: Arc<ProviderConfig>) -> Peer {
-        let mut hidden = Hidden::default();
-        if let Key::Fixed(key) = &provider.api_key {
+    pub(crate) fn new(provider: Arc<ProviderConfig>) -> ProviderPeer {
+        let mut hidden = SecretRedactor::default();
+        if let ProviderKey::Fixed(key) = &provider.api_key {
             hidden.add(key.clone());
         }
         if let Some(password) = Url::parse(&provider.base_url).ok().as_ref().and_then(Url::password) {
             hidden.add(Secret::new(password));
         }
-        Peer { provider, hidden }
+        ProviderPeer { provider, hidden }
     }
 }
 
 /// An answer other than 2xx.
 #[derive(Debug)]
-pub(crate) struct Refused<'a> {
+pub(crate) struct RefusedResponse<'a> {
     pub(crate) status: StatusCode,
     /// How long it asks to be left alone.
     pub(crate) retry_after: Option<Duration>,
@@ -61,10 +61,10 @@ pub(crate) struct Refused<'a> {
 }
 
 /// Words an answer other than 2xx.
-pub(crate) fn of_status(peer: &Peer, refused: &Refused<'_>) -> ModelError {
-    let Refused { status, retry_after, location, body } = *refused;
+pub(crate) fn of_status(peer: &ProviderPeer, refused: &RefusedResponse<'_>) -> ModelError {
+    let RefusedResponse { status, retry_after, location, body } = *refused;
     let name = &peer.provider.name;
-    let reported = Reported::from_body(body);
+    let reported = ReportedError::from_body(body);
     let said = if reported.message.is_empty() { String::new() } else { format!(": {}", reported.message) };
     let code = match code_of_status(status.as_u16()) {
         "bad_request" | "server_error" if reported.code == OVERFLOW => OVERFLOW,
@@ -93,7 +93,7 @@ pub(crate) fn of_status(peer: &Peer, refused: &Refused<'_>) -> ModelError {
 }
 
 /// Only the host is named: the rest of an address may hold what is nobody else's business.
-fn redirect_hint(peer: &Peer, location: Option<&str>) -> String {
+fn redirect_hint(peer: &ProviderPeer, location: Option<&str>) -> String {
     let base = Url::parse(&peer.provider.base_url).ok();
     let target = location.and_then(|location| match &base {
         Some(base) => base.join(location).ok(),
@@ -111,7 +111,7 @@ fn redirect_hint(peer: &Peer, location: Option<&str>) -> String {
 
 /// An error that the server reported inside a stream that began well, as its raw JSON.
 pub(crate) fn of_report(json: &str) -> ModelError {
-    let reported = Reported::from_body(json);
+    let reported = ReportedError::from_body(json);
     let message = if reported.message.is_empty() { "no reason was given" } else { &reported.message };
     ModelError::new(reported.code, format!("the server reported an error: {message}"))
 }
@@ -122,7 +122,7 @@ pub(crate) fn context_overflow() -> ModelError {
 }
 
 /// A request that did not get through, or a body that broke off.
-pub(crate) fn of_transport(peer: &Peer, error: reqwest::Error) -> ModelError {
+pub(crate) fn of_transport(peer: &ProviderPeer, error: reqwest::Error) -> ModelError {
     let (connecting, error) = (error.is_connect(), error.without_url());
     let mut message = error.to_string();
     let mut source = error.source();
@@ -144,7 +144,7 @@ pub(crate) fn of_transport(peer: &Peer, error: reqwest::Error) -> ModelError {
 }
 
 /// A stream that ended before the answer did.
-pub(crate) fn cut(peer: &Peer, why: &str) -> ModelError {
+pub(crate) fn cut(peer: &ProviderPeer, why: &str) -> ModelError {
     let message = format!(
         "the stream from provider `{}` broke off before the answer was whole: {why}",
         peer.provider.name
@@ -153,7 +153,7 @@ pub(crate) fn cut(peer: &Peer, why: &str) -> ModelError {
 }
 
 /// Nothing came for too long.
-pub(crate) fn timed_out(peer: &Peer, what: &str, limit: Duration) -> ModelError {
+pub(crate) fn timed_out(peer: &ProviderPeer, what: &str, limit: Duration) -> ModelError {
     let message = format!("provider `{}` {what} within {limit:?}", peer.provider.name);
     ModelError::new("timeout", message).hint("retry the turn, or use another model")
 }
@@ -165,7 +165,7 @@ pub(crate) fn unreadable(why: &str, text: &str) -> ModelError {
 }
 
 /// Names the provider in an error that does not know it, and takes the key out.
-pub(crate) fn of_provider(peer: &Peer, error: ModelError) -> ModelError {
+pub(crate) fn of_provider(peer: &ProviderPeer, error: ModelError) -> ModelError {
     let message = shown(peer, &format!("provider `{}`: {}", peer.provider.name, error.message));
     let hint = error.hint.or_else(|| match error.code {
         "unauthorized" => Some(key_hint(peer)),
@@ -201,15 +201,15 @@ pub(crate) fn unwritable(error: &serde_json::Error) -> ModelError {
 }
 
 /// The server's words on an error, wherever it put them.
-struct Reported {
+struct ReportedError {
     code: &'static str,
     message: String,
 }
 
-impl Reported {
-    fn from_body(body: &str) -> Reported {
+impl ReportedError {
+    fn from_body(body: &str) -> ReportedError {
         let Ok(mut value) = serde_json::from_str::<Value>(body) else {
-            return Reported { code: "provider_error", message: body.trim().to_owned() };
+            return ReportedError { code: "provider_error", message: body.trim().to_owned() };
         };
         // Google's is the one element of a list.
         if let Some(first) = value.as_array_mut().and_then(|list| list.first_mut()) {
@@ -226,7 +226,7 @@ impl Reported {
             "bad_request" | "provider_error" if message.contains("credit balance is too low") => EXHAUSTED,
             code => code,
         };
-        Reported { code, message }
+        ReportedError { code, message }
     }
 }
 
@@ -308,10 +308,10 @@ fn code_of_status(status: u16) -> &'static str {
     }
 }
 
-fn key_hint(peer: &Peer) -> String {
+fn key_hint(peer: &ProviderPeer) -> String {
     let name = &peer.provider.name;
     match peer.provider.api_key {
-        Key::None => {
+        ProviderKey::None => {
             let variable = peer.provider.shop().and_then(|preset| preset.key_variables.first());
             let set =
                 variable.map(|variable| format!("set {variable} in the environment of the daemon, or "));
@@ -320,7 +320,7 @@ fn key_hint(peer: &Peer) -> String {
                 set.unwrap_or_default()
             )
         }
-        Key::Fixed(_) | Key::Found(_) => format!(
+        ProviderKey::Fixed(_) | ProviderKey::Found(_) => format!(
             "the key of [providers.{name}] was refused; it comes from {}, so put a valid one there",
             peer.provider.key_place()
         ),
@@ -328,10 +328,10 @@ fn key_hint(peer: &Peer) -> String {
 }
 
 /// A key that is good, for something that it is not good for.
-fn right_hint(peer: &Peer) -> String {
+fn right_hint(peer: &ProviderPeer) -> String {
     match peer.provider.api_key {
-        Key::None => key_hint(peer),
-        Key::Fixed(_) | Key::Found(_) => format!(
+        ProviderKey::None => key_hint(peer),
+        ProviderKey::Fixed(_) | ProviderKey::Found(_) => format!(
             "the key of [providers.{}] may not do this; give it the right to use the model at the provider, or put another one in its place: it comes from {}",
             peer.provider.name,
             peer.provider.key_place()
@@ -341,7 +341,7 @@ fn right_hint(peer: &Peer) -> String {
 
 /// What may be shown of a text: no key, no control characters, not too long. The key goes first, as a
 /// cut could leave a part of it.
-fn shown(peer: &Peer, text: &str) -> String {
+fn shown(peer: &ProviderPeer, text: &str) -> String {
     shorten(&peer.hidden.redact(text), MAX_QUOTE)
 }
 

@@ -12,8 +12,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 
 use crate::{ModelError, ProviderConfig};
-use lane::Lane;
-pub(crate) use lane::Lease;
+pub(crate) use lane::HttpClientLease;
+use lane::SharedHttpClient;
 
 /// How long each phase of a request may take. A provider that keeps quiet for longer is an error,
 /// never a hang.
@@ -51,23 +51,23 @@ const SETTLING: Duration = Duration::from_millis(500);
 
 /// The shared clients: one for servers on this machine, a few for all others.
 #[derive(Debug)]
-pub(crate) struct Http {
+pub(crate) struct HttpClients {
     pub(crate) timeouts: Timeouts,
     settling: Duration,
-    local: Arc<Lane>,
+    local: Arc<SharedHttpClient>,
     /// The first is used until it is full, so that few connections are open.
-    remote: Vec<Arc<Lane>>,
+    remote: Vec<Arc<SharedHttpClient>>,
 }
 
-impl Http {
-    pub(crate) fn new(timeouts: Timeouts) -> Http {
+impl HttpClients {
+    pub(crate) fn new(timeouts: Timeouts) -> HttpClients {
         let remote = std::iter::repeat_with(Arc::default).take(MAX_LANES).collect();
-        Http { timeouts, settling: SETTLING, local: Arc::default(), remote }
+        HttpClients { timeouts, settling: SETTLING, local: Arc::default(), remote }
     }
 
     /// A client for this address, to be held until the answer has been read. A plain server on this machine
     /// needs no roots, and a proxy could not reach it.
-    pub(crate) async fn client(&self, url: &Url) -> Result<Lease, ModelError> {
+    pub(crate) async fn client(&self, url: &Url) -> Result<HttpClientLease, ModelError> {
         let local = is_local(url);
         let place = if local {
             // Each request has a connection of its own there, so nobody need wait for another's.

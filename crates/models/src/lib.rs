@@ -35,11 +35,13 @@ use serde_json::Value;
 
 pub use demo::Demo;
 pub use http::Timeouts;
-pub use presets::{PRESETS, Preset};
-pub use registry::{ModelOverride, ModelSettings, Models, ProviderConfig, ProviderKind, Readiness};
-pub use replay::Replay;
-pub use retry::{Jitter, RetryPolicy, Retrying};
-pub use secret::{Fresh, Key, KeySource, Secret};
+pub use presets::{PRESETS, ProviderPreset};
+pub use registry::{
+    ModelOverride, ModelRegistry, ModelSettings, ProviderConfig, ProviderKind, ProviderReadiness,
+};
+pub use replay::ReplayModel;
+pub use retry::{Jitter, RetryPolicy, RetryingModel};
+pub use secret::{KeyFreshness, KeySource, ProviderKey, Secret};
 
 /// Answers a conversation.
 pub trait Model: Send + Sync + 'static {
@@ -67,14 +69,14 @@ pub struct ModelRequest {
     /// The content of the files that the messages refer to, by reference.
     pub files: Arc<HashMap<String, Bytes>>,
     /// Is shown everything that goes over the wire, without secrets. Must not block.
-    pub raw: Option<RawSink>,
+    pub raw: Option<RawTrafficSink>,
     /// The longest wait that a provider may ask for before it has failed, for a caller who has another
     /// model to ask meanwhile. As long as the retry policy says when absent.
     pub hand_over_after: Option<Duration>,
 }
 
 /// Takes what goes over the wire.
-pub type RawSink = Arc<dyn Fn(RawLine) + Send + Sync>;
+pub type RawTrafficSink = Arc<dyn Fn(RawLine) + Send + Sync>;
 
 impl ModelRequest {
     /// A request with a conversation and nothing else.

@@ -13,11 +13,11 @@ use reqwest::header::AUTHORIZATION;
 
 use crate::exchange::KeyHeader;
 use crate::http;
-use crate::outgoing::quirks::Quirks;
-use crate::profile::Profile;
-use crate::wire_client::Protocol;
+use crate::outgoing::quirks::HostQuirks;
+use crate::profile::ModelProfile;
+use crate::wire_client::WireProtocol;
 use crate::{ModelError, ModelRequest, ProviderConfig};
-pub(crate) use decode::Decoder;
+pub(crate) use decode::ChatDecoder;
 
 /// Marks what [`decode`] wants back, so that [`encode`] sends nothing that another protocol left.
 const PROTOCOL: &str = "openai-chat";
@@ -25,8 +25,8 @@ const PROTOCOL: &str = "openai-chat";
 /// This protocol.
 pub(crate) struct OpenAiChat;
 
-impl Protocol for OpenAiChat {
-    type Decoder = Decoder;
+impl WireProtocol for OpenAiChat {
+    type Decoder = ChatDecoder;
 
     fn endpoint(provider: &ProviderConfig) -> Result<Url, ModelError> {
         http::endpoint(provider, &provider.base_url, "chat/completions")
@@ -38,11 +38,11 @@ impl Protocol for OpenAiChat {
 
     fn body(
         provider: &ProviderConfig,
-        profile: &Profile,
+        profile: &ModelProfile,
         url: &Url,
         request: &ModelRequest,
     ) -> Result<Vec<u8>, ModelError> {
-        encode::body(&provider.name, profile, Quirks::of(url), request)
+        encode::body(&provider.name, profile, HostQuirks::of(url), request)
     }
 }
 

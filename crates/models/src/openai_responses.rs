@@ -13,11 +13,11 @@ use reqwest::header::AUTHORIZATION;
 
 use crate::exchange::KeyHeader;
 use crate::http;
-use crate::outgoing::quirks::Quirks;
-use crate::profile::Profile;
-use crate::wire_client::Protocol;
+use crate::outgoing::quirks::HostQuirks;
+use crate::profile::ModelProfile;
+use crate::wire_client::WireProtocol;
 use crate::{ModelError, ModelRequest, ProviderConfig};
-pub(crate) use decode::Decoder;
+pub(crate) use decode::ResponsesDecoder;
 
 /// Marks what [`decode`] wants back, so that [`encode`] sends nothing that another protocol left.
 const PROTOCOL: &str = "openai-responses";
@@ -25,8 +25,8 @@ const PROTOCOL: &str = "openai-responses";
 /// This protocol.
 pub(crate) struct OpenAiResponses;
 
-impl Protocol for OpenAiResponses {
-    type Decoder = Decoder;
+impl WireProtocol for OpenAiResponses {
+    type Decoder = ResponsesDecoder;
 
     fn endpoint(provider: &ProviderConfig) -> Result<Url, ModelError> {
         http::endpoint(provider, &provider.base_url, "responses")
@@ -38,11 +38,11 @@ impl Protocol for OpenAiResponses {
 
     fn body(
         provider: &ProviderConfig,
-        profile: &Profile,
+        profile: &ModelProfile,
         url: &Url,
         request: &ModelRequest,
     ) -> Result<Vec<u8>, ModelError> {
-        encode::body(&provider.name, profile, Quirks::of(url), request)
+        encode::body(&provider.name, profile, HostQuirks::of(url), request)
     }
 }
 

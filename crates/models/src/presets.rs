@@ -6,7 +6,7 @@ use crate::ProviderKind;
 
 /// A provider that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preset {
+pub struct ProviderPreset {
     /// What comes before the colon in a model's name.
     pub name: &'static str,
     /// The protocol that it speaks.
@@ -22,8 +22,8 @@ pub struct Preset {
 }
 
 /// All presets, in the order in which a default is looked for.
-pub const PRESETS: [Preset; 12] = [
-    Preset {
+pub const PRESETS: [ProviderPreset; 12] = [
+    ProviderPreset {
         base_url_variable: Some("ANTHROPIC_BASE_URL"),
         ..hosted(
             "anthropic",
@@ -33,7 +33,7 @@ pub const PRESETS: [Preset; 12] = [
             "claude-sonnet-5",
         )
     },
-    Preset {
+    ProviderPreset {
         base_url_variable: Some("OPENAI_BASE_URL"),
         ..hosted(
             "openai",
@@ -60,14 +60,14 @@ pub const PRESETS: [Preset; 12] = [
     local("vllm", "http://127.0.0.1:8000/v1"),
 ];
 
-impl Preset {
+impl ProviderPreset {
     /// The preset of this name.
-    pub fn named(name: &str) -> Option<&'static Preset> {
+    pub fn named(name: &str) -> Option<&'static ProviderPreset> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
     /// The hosted preset whose endpoints lie on this host.
-    pub(crate) fn on_host(host: &str) -> Option<&'static Preset> {
+    pub(crate) fn on_host(host: &str) -> Option<&'static ProviderPreset> {
         PRESETS.iter().find(|preset| {
             let own = preset.base_url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
             !preset.key_variables.is_empty() && own == Some(host)
@@ -81,8 +81,8 @@ const fn hosted(
     base_url: &'static str,
     key_variables: &'static [&'static str],
     flagship: &'static str,
-) -> Preset {
-    Preset { name, kind, base_url, base_url_variable: None, key_variables, flagship: Some(flagship) }
+) -> ProviderPreset {
+    ProviderPreset { name, kind, base_url, base_url_variable: None, key_variables, flagship: Some(flagship) }
 }
 
 const fn chat(
@@ -90,12 +90,12 @@ const fn chat(
     base_url: &'static str,
     key_variables: &'static [&'static str],
     flagship: &'static str,
-) -> Preset {
+) -> ProviderPreset {
     hosted(name, ProviderKind::OpenAiChat, base_url, key_variables, flagship)
 }
 
-const fn local(name: &'static str, base_url: &'static str) -> Preset {
-    Preset {
+const fn local(name: &'static str, base_url: &'static str) -> ProviderPreset {
+    ProviderPreset {
         name,
         kind: ProviderKind::OpenAiChat,
         base_url,
@@ -107,7 +107,7 @@ const fn local(name: &'static str, base_url: &'static str) -> Preset {
 
 #[cfg(test)]
 mod tests {
-    use super::{PRESETS, Preset};
+    use super::{PRESETS, ProviderPreset};
     use crate::catalogue;
 
     #[test]
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_host_belongs_to_a_hosted_preset_only() {
-        assert_eq!(Preset::on_host("api.openai.com").map(|preset| preset.name), Some("openai"));
-        assert_eq!(Preset::on_host("127.0.0.1"), None);
-        assert_eq!(Preset::on_host("127.0.0.1:8080"), None);
+        assert_eq!(ProviderPreset::on_host("api.openai.com").map(|preset| preset.name), Some("openai"));
+        assert_eq!(ProviderPreset::on_host("127.0.0.1"), None);
+        assert_eq!(ProviderPreset::on_host("127.0.0.1:8080"), None);
     }
 }

@@ -4,18 +4,18 @@ use ostler_types::ModelInfo;
 
 /// One model of one provider.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Profile {
+pub(crate) struct ModelProfile {
     /// Its name at its provider.
     pub(crate) id: String,
     /// What is known of it.
     pub(crate) info: ModelInfo,
     /// How it is told how much to think.
-    pub(crate) thinking: Thinking,
+    pub(crate) thinking: ThinkingControl,
 }
 
 /// How a model is told how much to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Thinking {
+pub(crate) enum ThinkingControl {
     /// Nobody has said. It is told only when someone asks, in the way that its protocol prefers.
     Unknown,
     /// It does not think; telling it would be refused.
@@ -28,11 +28,11 @@ pub(crate) enum Thinking {
     Adaptive,
 }
 
-impl Profile {
+impl ModelProfile {
     /// A model of which only the name is known.
     #[cfg(test)]
-    pub(crate) fn unknown(provider: &str, id: &str) -> Profile {
+    pub(crate) fn unknown(provider: &str, id: &str) -> ModelProfile {
         let info = ModelInfo::unknown(format!("{provider}:{id}"));
-        Profile { id: id.to_owned(), info, thinking: Thinking::Unknown }
+        ModelProfile { id: id.to_owned(), info, thinking: ThinkingControl::Unknown }
     }
 }

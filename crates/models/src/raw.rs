@@ -7,8 +7,8 @@ use ostler_types::RawLine;
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
-use crate::RawSink;
-use crate::secret::Hidden;
+use crate::RawTrafficSink;
+use crate::secret::SecretRedactor;
 use crate::sse::SseEvent;
 
 /// How much of a request is shown. Enough for any conversation; pictures are what goes beyond it.
@@ -19,7 +19,7 @@ const MAX_BODY: usize = 1024 * 1024;
 const KEPT: usize = 4 * 1024;
 
 /// Shows a request.
-pub(crate) fn request(sink: &RawSink, hidden: &Hidden, url: &Url, body: &[u8]) {
+pub(crate) fn request(sink: &RawTrafficSink, hidden: &SecretRedactor, url: &Url, body: &[u8]) {
     let mut payload = serde_json::from_slice(body).unwrap_or(Value::Null);
     hidden.redact_value(&mut payload);
     shorten(&mut payload, body.len());
@@ -27,7 +27,7 @@ pub(crate) fn request(sink: &RawSink, hidden: &Hidden, url: &Url, body: &[u8]) {
 }
 
 /// Shows the head of a response, and its body unless that comes as a stream.
-pub(crate) fn response(sink: &RawSink, hidden: &Hidden, status: StatusCode, body: &str) {
+pub(crate) fn response(sink: &RawTrafficSink, hidden: &SecretRedactor, status: StatusCode, body: &str) {
     // Secrets go first, as the cut could leave a part of one.
     let body = hidden.redact_json(body);
     let body = body[..body.floor_char_boundary(MAX_BODY)].to_owned();
@@ -35,7 +35,7 @@ pub(crate) fn response(sink: &RawSink, hidden: &Hidden, status: StatusCode, body
 }
 
 /// Shows one event of a stream.
-pub(crate) fn chunk(sink: &RawSink, hidden: &Hidden, event: &SseEvent<'_>) {
+pub(crate) fn chunk(sink: &RawTrafficSink, hidden: &SecretRedactor, event: &SseEvent<'_>) {
     let (event, chunk) = (hidden.redact(&event.name), hidden.redact_json(&event.data));
     sink(RawLine::StreamChunk { event: event.into_owned(), chunk: chunk.into_owned() });
 }

@@ -19,32 +19,32 @@ use futures_util::future::join_all;
 use ostler_types::{Ability, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution};
 
 use crate::anthropic::Anthropic;
-use crate::choice::{self, Outcome};
-use crate::discovery::{Answer, Discovery, GOOD_FOR, Silence};
-use crate::http::Http;
+use crate::choice::{self, ChoiceOutcome};
+use crate::discovery::{Discovery, DiscoveryAnswer, GOOD_FOR, NoModelList};
+use crate::http::HttpClients;
 use crate::openai_chat::OpenAiChat;
 use crate::openai_responses::OpenAiResponses;
-use crate::profile::Profile;
+use crate::profile::ModelProfile;
 use crate::wire_client::WireClient;
-use crate::{Demo, Model, ModelError, RetryPolicy, Retrying, Timeouts, catalogue};
-use priced::Priced;
-use recording::Recording;
+use crate::{Demo, Model, ModelError, RetryPolicy, RetryingModel, Timeouts, catalogue};
+use priced::PricedModel;
+use recording::RecordedModel;
 
 pub use knowledge::ModelOverride;
-pub use provider::{ProviderConfig, ProviderKind, Readiness};
+pub use provider::{ProviderConfig, ProviderKind, ProviderReadiness};
 
 /// The provider that is always there, and the name of its one model.
 const DEMO: &str = "demo";
 
 /// All models that can be chosen.
 #[derive(Debug)]
-pub struct Models {
+pub struct ModelRegistry {
     providers: Vec<Arc<ProviderConfig>>,
     settings: ModelSettings,
-    http: Arc<Http>,
+    http: Arc<HttpClients>,
     discovery: Discovery,
     /// What replays answer from, by file.
-    recordings: HashMap<PathBuf, Arc<Recording>>,
+    recordings: HashMap<PathBuf, Arc<RecordedModel>>,
 }
 
 /// What holds for all models.
@@ -80,31 +80,31 @@ impl std::fmt::Debug for ModelSettings {
     }
 }
 
-impl Models {
+impl ModelRegistry {
     /// These providers, in the order in which a default is looked for, and the demo. A name that is given
     /// twice means the last one.
-    pub fn new(providers: Vec<ProviderConfig>) -> Models {
-        Models::with_settings(providers, ModelSettings::default())
+    pub fn new(providers: Vec<ProviderConfig>) -> ModelRegistry {
+        ModelRegistry::with_settings(providers, ModelSettings::default())
     }
 
     /// The same with other timeouts, and each model asked once only.
-    pub fn with_timeouts(providers: Vec<ProviderConfig>, timeouts: Timeouts) -> Models {
+    pub fn with_timeouts(providers: Vec<ProviderConfig>, timeouts: Timeouts) -> ModelRegistry {
         let settings = ModelSettings { timeouts, retry: RetryPolicy::once(), ..ModelSettings::default() };
-        Models::with_settings(providers, settings)
+        ModelRegistry::with_settings(providers, settings)
     }
 
     /// The same with other settings.
-    pub fn with_settings(providers: Vec<ProviderConfig>, settings: ModelSettings) -> Models {
+    pub fn with_settings(providers: Vec<ProviderConfig>, settings: ModelSettings) -> ModelRegistry {
         let mut kept: Vec<Arc<ProviderConfig>> = Vec::new();
         for provider in providers {
             kept.retain(|earlier| earlier.name != provider.name);
             kept.push(Arc::new(provider));
         }
         kept.retain(|provider| provider.name != DEMO);
-        let http = Arc::new(Http::new(settings.timeouts));
+        let http = Arc::new(HttpClients::new(settings.timeouts));
         let files = kept.iter().filter_map(|provider| provider.recording.clone());
-        let recordings = files.map(|file| (file.clone(), Arc::new(Recording::new(file)))).collect();
-        Models { providers: kept, settings, discovery: Discovery::new(http.clone()), http, recordings }
+        let recordings = files.map(|file| (file.clone(), Arc::new(RecordedModel::new(file)))).collect();
+        ModelRegistry { providers: kept, settings, discovery: Discovery::new(http.clone()), http, recordings }
     }
 
     /// The model of this name: `provider:model`, `provider/model`, or a provider alone for its first model.
@@ -120,9 +120,9 @@ impl Models {
             ProviderKind::Anthropic => Arc::new(WireClient::<Anthropic>::new(provider, profile, http)?),
             ProviderKind::Replay => return self.replay(&provider),
         };
-        let client: Arc<dyn Model> = Arc::new(Retrying::new(client, self.settings.retry.clone()));
+        let client: Arc<dyn Model> = Arc::new(RetryingModel::new(client, self.settings.retry.clone()));
         Ok(match prices {
-            Some(prices) => Arc::new(Priced::new(client, prices)),
+            Some(prices) => Arc::new(PricedModel::new(client, prices)),
             None => client,
         })
     }
@@ -186,10 +186,10 @@ impl Models {
         loop {
             let offers = self.offers(&asked, choice::is_picky(policy)).await;
             match choice::choose(&offers, policy, default, &|name| self.info(name)) {
-                Outcome::Chosen(resolution) => return Ok(resolution),
-                Outcome::Nothing(error) => return Err(error),
+                ChoiceOutcome::Chosen(resolution) => return Ok(resolution),
+                ChoiceOutcome::Nothing(error) => return Err(error),
                 // Ends, since nobody is asked twice.
-                Outcome::Ask(providers) => asked.extend(providers),
+                ChoiceOutcome::Ask(providers) => asked.extend(providers),
             }
         }
     }
@@ -224,7 +224,7 @@ impl Models {
         provider.models.first().cloned().or_else(flagship).or_else(recorded).or_else(found)
     }
 
-    fn profile(&self, provider: &ProviderConfig, id: &str) -> Profile {
+    fn profile(&self, provider: &ProviderConfig, id: &str) -> ModelProfile {
         let known = self.discovery.known(&provider.name);
         let latest = format!("{id}:latest");
         let found = known.as_deref().and_then(|list| {
@@ -247,17 +247,17 @@ impl Models {
         })?;
         let recording =
             self.recordings.get(file).expect("every provider's recording is known from the start");
-        Ok(Arc::new(Priced::new(recording.clone(), Prices::FREE)))
+        Ok(Arc::new(PricedModel::new(recording.clone(), Prices::FREE)))
     }
 
     /// Asks a provider what it has, if that is allowed at all.
-    async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> Answer {
+    async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> DiscoveryAnswer {
         if !self.settings.discover || provider.kind == ProviderKind::Replay {
             let why = format!("provider `{}` is not asked: `models.discover` is off", provider.name);
-            return Err(Silence { why, usable: false });
+            return Err(NoModelList { why, usable: false });
         }
         if let Some(why) = provider.readiness.missing() {
-            return Err(Silence { why, usable: false });
+            return Err(NoModelList { why, usable: false });
         }
         self.discovery.ask(provider, age).await
     }

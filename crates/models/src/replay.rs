@@ -17,34 +17,34 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::exchange::{Recorded, answer_again};
-use crate::failure::Peer;
+use crate::exchange::{RecordedResponse, answer_again};
+use crate::failure::ProviderPeer;
 use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig, ProviderKind};
 use crate::{anthropic, openai_chat, openai_responses};
-use shape::Shape;
+use shape::ConversationShape;
 
 /// The largest recording that is read; the recorder stops before.
 const MAX_FILE: u64 = 320 * 1024 * 1024;
 const BAD: &str = "bad_recording";
 
 /// A recording that answers.
-pub struct Replay {
-    exchanges: Arc<[Exchange]>,
+pub struct ReplayModel {
+    exchanges: Arc<[RecordedExchange]>,
 }
 
 /// One request and what came of it.
-struct Exchange {
-    shape: Shape,
-    peer: Peer,
-    protocol: Protocol,
-    recorded: Recorded,
+struct RecordedExchange {
+    shape: ConversationShape,
+    peer: ProviderPeer,
+    protocol: RecordedProtocol,
+    recorded: RecordedResponse,
     /// Whether the recorder had to leave out something of it.
     has_holes: bool,
 }
 
 /// The protocol that an exchange went by.
 #[derive(Debug, Clone, Copy)]
-enum Protocol {
+enum RecordedProtocol {
     Chat,
     Responses,
     Messages,
@@ -53,7 +53,7 @@ enum Protocol {
 /// A line of a recording. Times are of no interest.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line {
+enum RawLogLine {
     Request { endpoint: String, payload: Value },
     Response { status: u16, body: Value },
     StreamChunk { event: String, chunk: Value },
@@ -61,9 +61,9 @@ enum Line {
     Stopped {},
 }
 
-impl Replay {
+impl ReplayModel {
     /// Reads a recording.
-    pub fn load(file: &Path) -> Result<Replay, ModelError> {
+    pub fn load(file: &Path) -> Result<ReplayModel, ModelError> {
         let unreadable = |error: std::io::Error| {
             ModelError::new(BAD, format!("cannot read the recording {}: {error}", file.display()))
                 .hint("set `file` to the raw.jsonl of a session that was recorded")
@@ -74,12 +74,12 @@ impl Replay {
             let message = format!("the recording {} is larger than 320 MiB", file.display());
             return Err(ModelError::new(BAD, message).hint("keep only the part that is to be replayed"));
         }
-        Replay::parse(&text)
+        ReplayModel::parse(&text)
     }
 
     /// Takes the lines of a recording.
-    pub fn parse(text: &str) -> Result<Replay, ModelError> {
-        let mut exchanges: Vec<Exchange> = Vec::new();
+    pub fn parse(text: &str) -> Result<ReplayModel, ModelError> {
+        let mut exchanges: Vec<RecordedExchange> = Vec::new();
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         for (number, line) in lines {
             let bad = |why: &str| {
@@ -87,29 +87,30 @@ impl Replay {
                 ModelError::new(BAD, message).hint("remove the line, or record the session again")
             };
             let line = serde_json::from_str(line).map_err(|error| bad(&error.to_string()))?;
-            if let Line::Request { endpoint, payload } = &line {
-                exchanges.push(Exchange::of(endpoint, payload));
+            if let RawLogLine::Request { endpoint, payload } = &line {
+                exchanges.push(RecordedExchange::of(endpoint, payload));
             } else {
                 let exchange = exchanges.last_mut().ok_or_else(|| bad("nothing was asked before it"))?;
                 exchange.take(line).ok_or_else(|| bad("it holds no status of a response"))?;
             }
         }
-        Ok(Replay { exchanges: exchanges.into() })
+        Ok(ReplayModel { exchanges: exchanges.into() })
     }
 
     /// The exchange that answered the same conversation; the last one if it was asked several times, as
     /// that is what its turn went on with.
-    fn find(&self, request: &ModelRequest) -> Option<&Exchange> {
-        let asked = Shape::of_request(request);
-        let last = |fits: &dyn Fn(&Shape) -> bool| self.exchanges.iter().rfind(|one| fits(&one.shape));
+    fn find(&self, request: &ModelRequest) -> Option<&RecordedExchange> {
+        let asked = ConversationShape::of_request(request);
+        let last =
+            |fits: &dyn Fn(&ConversationShape) -> bool| self.exchanges.iter().rfind(|one| fits(&one.shape));
         last(&|shape| shape.is_same(&asked))
             .or_else(|| last(&|shape| shape.ends_like(&asked)))
             .or_else(|| self.at(asked.answers))
     }
 
     /// The exchange at a place, where those that were asked again count once.
-    fn at(&self, place: usize) -> Option<&Exchange> {
-        let is_last = |(index, exchange): &(usize, &Exchange)| {
+    fn at(&self, place: usize) -> Option<&RecordedExchange> {
+        let is_last = |(index, exchange): &(usize, &RecordedExchange)| {
             let next = self.exchanges.get(index + 1);
             next.is_none_or(|next| !next.shape.is_same(&exchange.shape))
         };
@@ -117,7 +118,7 @@ impl Replay {
     }
 }
 
-impl Model for Replay {
+impl Model for ReplayModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let answer = match self.find(&request) {
             Some(exchange) => exchange.answer(),
@@ -127,9 +128,9 @@ impl Model for Replay {
     }
 }
 
-impl Replay {
+impl ReplayModel {
     fn exhausted(&self, request: &ModelRequest) -> ModelError {
-        let Shape { answers, .. } = Shape::of_request(request);
+        let ConversationShape { answers, .. } = ConversationShape::of_request(request);
         let asked = request.messages.last().map(|message| message.text()).unwrap_or_default();
         let asked: String = asked.chars().take(80).collect();
         let message = format!(
@@ -141,29 +142,29 @@ impl Replay {
     }
 }
 
-impl Exchange {
-    fn of(endpoint: &str, payload: &Value) -> Exchange {
-        let protocol = Protocol::of(endpoint, payload);
+impl RecordedExchange {
+    fn of(endpoint: &str, payload: &Value) -> RecordedExchange {
+        let protocol = RecordedProtocol::of(endpoint, payload);
         let provider = ProviderConfig::new("replay", protocol.kind(), endpoint);
-        let (shape, peer) = (Shape::of_payload(payload), Peer::new(Arc::new(provider)));
-        Exchange { shape, peer, protocol, recorded: Recorded::default(), has_holes: false }
+        let (shape, peer) = (ConversationShape::of_payload(payload), ProviderPeer::new(Arc::new(provider)));
+        RecordedExchange { shape, peer, protocol, recorded: RecordedResponse::default(), has_holes: false }
     }
 
     /// Adds a line. None if it makes no sense.
-    fn take(&mut self, line: Line) -> Option<()> {
+    fn take(&mut self, line: RawLogLine) -> Option<()> {
         let text = |value: Value| match value {
             Value::String(text) => text,
             Value::Null => String::new(),
             value => value.to_string(),
         };
         match line {
-            Line::Request { .. } => return None,
-            Line::Response { status, body } => {
+            RawLogLine::Request { .. } => return None,
+            RawLogLine::Response { status, body } => {
                 self.recorded.status = Some(StatusCode::from_u16(status).ok()?);
                 self.recorded.body = text(body);
             }
-            Line::StreamChunk { event, chunk } => self.recorded.chunks.push((event, text(chunk))),
-            Line::Dropped {} | Line::Stopped {} => self.has_holes = true,
+            RawLogLine::StreamChunk { event, chunk } => self.recorded.chunks.push((event, text(chunk))),
+            RawLogLine::Dropped {} | RawLogLine::Stopped {} => self.has_holes = true,
         }
         Some(())
     }
@@ -174,9 +175,13 @@ impl Exchange {
             return vec![Err(error.hint("record the session again"))];
         }
         let mut answer = match self.protocol {
-            Protocol::Chat => answer_again::<openai_chat::Decoder>(&self.peer, &self.recorded),
-            Protocol::Responses => answer_again::<openai_responses::Decoder>(&self.peer, &self.recorded),
-            Protocol::Messages => answer_again::<anthropic::Decoder>(&self.peer, &self.recorded),
+            RecordedProtocol::Chat => answer_again::<openai_chat::ChatDecoder>(&self.peer, &self.recorded),
+            RecordedProtocol::Responses => {
+                answer_again::<openai_responses::ResponsesDecoder>(&self.peer, &self.recorded)
+            }
+            RecordedProtocol::Messages => {
+                answer_again::<anthropic::AnthropicDecoder>(&self.peer, &self.recorded)
+            }
         };
         if let Some(Err(error)) = answer.last_mut() {
             error.hint = Some("this is how it went when it was recorded; nobody was asked now".to_owned());
@@ -185,30 +190,30 @@ impl Exchange {
     }
 }
 
-impl Protocol {
+impl RecordedProtocol {
     /// By where it was sent, else by what was sent.
-    fn of(endpoint: &str, payload: &Value) -> Protocol {
+    fn of(endpoint: &str, payload: &Value) -> RecordedProtocol {
         let path = endpoint.trim_end_matches('/');
         if path.ends_with("/messages") {
-            Protocol::Messages
+            RecordedProtocol::Messages
         } else if path.ends_with("/responses") {
-            Protocol::Responses
+            RecordedProtocol::Responses
         } else if path.ends_with("/chat/completions") {
-            Protocol::Chat
+            RecordedProtocol::Chat
         } else if payload.get("input").is_some() {
-            Protocol::Responses
+            RecordedProtocol::Responses
         } else if payload.get("max_tokens").is_some() && payload.get("stream_options").is_none() {
-            Protocol::Messages
+            RecordedProtocol::Messages
         } else {
-            Protocol::Chat
+            RecordedProtocol::Chat
         }
     }
 
     fn kind(self) -> ProviderKind {
         match self {
-            Protocol::Chat => ProviderKind::OpenAiChat,
-            Protocol::Responses => ProviderKind::OpenAiResponses,
-            Protocol::Messages => ProviderKind::Anthropic,
+            RecordedProtocol::Chat => ProviderKind::OpenAiChat,
+            RecordedProtocol::Responses => ProviderKind::OpenAiResponses,
+            RecordedProtocol::Messages => ProviderKind::Anthropic,
         }
     }
 }

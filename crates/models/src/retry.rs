@@ -16,7 +16,7 @@ use tokio::time::{Sleep, sleep};
 use crate::{Model, ModelError, ModelEvent, ModelRequest};
 
 /// A model that is asked again.
-pub struct Retrying {
+pub struct RetryingModel {
     inner: Arc<dyn Model>,
     policy: RetryPolicy,
 }
@@ -64,14 +64,14 @@ impl RetryPolicy {
     }
 }
 
-impl Retrying {
+impl RetryingModel {
     /// The model, asked again by this policy.
-    pub fn new(inner: Arc<dyn Model>, policy: RetryPolicy) -> Retrying {
-        Retrying { inner, policy }
+    pub fn new(inner: Arc<dyn Model>, policy: RetryPolicy) -> RetryingModel {
+        RetryingModel { inner, policy }
     }
 }
 
-impl Model for Retrying {
+impl Model for RetryingModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         if self.policy.attempts <= 1 {
             return self.inner.stream(request);
@@ -85,7 +85,7 @@ impl Model for Retrying {
             spent: Usage::default(),
             spending: Usage::default(),
             deadline: None,
-            phase: Phase::Due,
+            phase: RetryPhase::Due,
         };
         // Boxed because the stream moves its state with every event.
         stream::unfold(Box::new(attempts), |mut attempts| async move {
@@ -108,10 +108,10 @@ struct Attempts {
     spending: Usage,
     /// Begins with the first attempt, which is when somebody first waits.
     deadline: Option<Pin<Box<Sleep>>>,
-    phase: Phase,
+    phase: RetryPhase,
 }
 
-enum Phase {
+enum RetryPhase {
     /// The next attempt can begin.
     Due,
     /// It can begin after this long.
@@ -125,7 +125,7 @@ enum Phase {
 }
 
 /// What happens next to an answer that is being streamed.
-enum Step {
+enum StreamStep {
     Event(ModelEvent),
     Failed(ModelError),
     Ended,
@@ -137,26 +137,26 @@ impl Attempts {
         let whole = self.policy.whole;
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(whole)));
         loop {
-            match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Over => return None,
-                Phase::Waiting(wait) => {
+            match std::mem::replace(&mut self.phase, RetryPhase::Over) {
+                RetryPhase::Over => return None,
+                RetryPhase::Waiting(wait) => {
                     sleep(wait).await;
-                    self.phase = Phase::Due;
+                    self.phase = RetryPhase::Due;
                 }
-                Phase::Due => {
+                RetryPhase::Due => {
                     self.attempt += 1;
                     let answer = self.inner.stream(self.request.clone());
-                    self.phase = Phase::Streaming { answer, begun: false };
+                    self.phase = RetryPhase::Streaming { answer, begun: false };
                 }
-                Phase::Streaming { mut answer, begun } => {
+                RetryPhase::Streaming { mut answer, begun } => {
                     let step = tokio::select! {
                         biased;
                         event = answer.next() => match event {
-                            Some(Ok(event)) => Step::Event(event),
-                            Some(Err(error)) => Step::Failed(error),
-                            None => Step::Ended,
+                            Some(Ok(event)) => StreamStep::Event(event),
+                            Some(Err(error)) => StreamStep::Failed(error),
+                            None => StreamStep::Ended,
                         },
-                        () = deadline => Step::OutOfTime,
+                        () = deadline => StreamStep::OutOfTime,
                     };
                     return self.take(step, answer, begun);
                 }
@@ -166,22 +166,22 @@ impl Attempts {
 
     fn take(
         &mut self,
-        step: Step,
+        step: StreamStep,
         answer: BoxStream<'static, Result<ModelEvent, ModelError>>,
         begun: bool,
     ) -> Option<Result<ModelEvent, ModelError>> {
         match step {
-            Step::Event(event) => {
+            StreamStep::Event(event) => {
                 if !matches!(event, ModelEvent::Stop(_)) {
-                    self.phase = Phase::Streaming { answer, begun: begun || is_of_an_answer(&event) };
+                    self.phase = RetryPhase::Streaming { answer, begun: begun || is_of_an_answer(&event) };
                 }
                 Some(Ok(self.counted(event)))
             }
-            Step::Ended if begun => None,
-            Step::Failed(error) if begun => Some(Err(error)),
-            Step::Ended => Some(self.failed(cut())),
-            Step::Failed(error) => Some(self.failed(error)),
-            Step::OutOfTime => {
+            StreamStep::Ended if begun => None,
+            StreamStep::Failed(error) if begun => Some(Err(error)),
+            StreamStep::Ended => Some(self.failed(cut())),
+            StreamStep::Failed(error) => Some(self.failed(error)),
+            StreamStep::OutOfTime => {
                 let message = format!("the model did not finish its answer within {:?}", self.policy.whole);
                 Some(Err(ModelError::new("timeout", message).hint("retry the turn, or use another model")))
             }
@@ -227,7 +227,7 @@ impl Attempts {
             return Err(error);
         }
         self.spent += std::mem::take(&mut self.spending);
-        self.phase = Phase::Waiting(wait);
+        self.phase = RetryPhase::Waiting(wait);
         Ok(ModelEvent::Waiting { attempt, attempts, wait, error })
     }
 }

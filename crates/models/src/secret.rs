@@ -19,7 +19,7 @@ pub struct Secret(String);
 
 /// Where the key of a provider comes from.
 #[derive(Clone)]
-pub enum Key {
+pub enum ProviderKey {
     /// The provider wants none.
     None,
     /// It is known, and stays the same.
@@ -30,11 +30,12 @@ pub enum Key {
 
 /// Finds a key. It is asked before every request, so it must remember what it found; an error of it is
 /// shown as it stands, and must say which key is missing and where to put it.
-pub type KeySource = Arc<dyn Fn(Fresh) -> BoxFuture<'static, Result<Secret, ModelError>> + Send + Sync>;
+pub type KeySource =
+    Arc<dyn Fn(KeyFreshness) -> BoxFuture<'static, Result<Secret, ModelError>> + Send + Sync>;
 
 /// Whether a remembered key will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fresh {
+pub enum KeyFreshness {
     /// Any key will do.
     Any,
     /// The provider has refused this one. A source that remembers another by now gives that one, so that
@@ -65,13 +66,13 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl Key {
+impl ProviderKey {
     /// The key to send; none if the provider wants none. An empty one counts as none.
-    pub(crate) async fn find(&self, fresh: Fresh) -> Result<Option<Secret>, ModelError> {
+    pub(crate) async fn find(&self, fresh: KeyFreshness) -> Result<Option<Secret>, ModelError> {
         let key = match self {
-            Key::None => return Ok(None),
-            Key::Fixed(secret) => secret.clone(),
-            Key::Found(source) => source(fresh).await?,
+            ProviderKey::None => return Ok(None),
+            ProviderKey::Fixed(secret) => secret.clone(),
+            ProviderKey::Found(source) => source(fresh).await?,
         };
         Ok((!key.is_empty()).then_some(key))
     }
@@ -79,27 +80,27 @@ impl Key {
     /// Whether another key may be found when one is refused.
     pub(crate) fn can_change(&self) -> bool {
         match self {
-            Key::None | Key::Fixed(_) => false,
-            Key::Found(_) => true,
+            ProviderKey::None | ProviderKey::Fixed(_) => false,
+            ProviderKey::Found(_) => true,
         }
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ProviderKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Key::None => "None",
-            Key::Fixed(_) => "Fixed([secret])",
-            Key::Found(_) => "Found(..)",
+            ProviderKey::None => "None",
+            ProviderKey::Fixed(_) => "Fixed([secret])",
+            ProviderKey::Found(_) => "Found(..)",
         })
     }
 }
 
 /// The secrets of one exchange, to be taken out of whatever is shown of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hidden(Vec<Secret>);
+pub(crate) struct SecretRedactor(Vec<Secret>);
 
-impl Hidden {
+impl SecretRedactor {
     /// Hides one more.
     pub(crate) fn add(&mut self, secret: Secret) {
         if !secret.is_empty() && !self.0.contains(&secret) {
@@ -162,10 +163,10 @@ mod tests {
     use futures_util::FutureExt;
     use serde_json::json;
 
-    use super::{Fresh, Hidden, Key, Secret};
+    use super::{KeyFreshness, ProviderKey, Secret, SecretRedactor};
 
-    fn hidden(words: &[&str]) -> Hidden {
-        let mut hidden = Hidden::default();
+    fn hidden(words: &[&str]) -> SecretRedactor {
+        let mut hidden = SecretRedactor::default();
         words.iter().for_each(|word| hidden.add(Secret::new(word)));
         hidden
     }
@@ -175,10 +176,10 @@ mod tests {
         let secret = Secret::new("sk-12345\n");
         assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "[secret] Some([secret])");
         let source = secret.clone();
-        let found = Key::Found(Arc::new(move |_| std::future::ready(Ok(source.clone())).boxed()));
-        let keys = [Key::None, Key::Fixed(secret.clone()), found];
+        let found = ProviderKey::Found(Arc::new(move |_| std::future::ready(Ok(source.clone())).boxed()));
+        let keys = [ProviderKey::None, ProviderKey::Fixed(secret.clone()), found];
         assert_eq!(format!("{keys:?}"), "[None, Fixed([secret]), Found(..)]");
-        assert_eq!(format!("{:?}", Fresh::InsteadOf(secret)), "InsteadOf([secret])");
+        assert_eq!(format!("{:?}", KeyFreshness::InsteadOf(secret)), "InsteadOf([secret])");
     }
 
     #[test]
@@ -196,17 +197,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_key_is_found_when_it_is_needed_and_an_empty_one_is_none() {
-        assert_eq!(Key::None.find(Fresh::Any).await, Ok(None));
-        assert_eq!(Key::Fixed(Secret::new(" ")).find(Fresh::Any).await, Ok(None));
-        let found = Key::Found(Arc::new(|fresh| {
+        assert_eq!(ProviderKey::None.find(KeyFreshness::Any).await, Ok(None));
+        assert_eq!(ProviderKey::Fixed(Secret::new(" ")).find(KeyFreshness::Any).await, Ok(None));
+        let found = ProviderKey::Found(Arc::new(|fresh| {
             let word = match fresh {
-                Fresh::Any => "old",
-                Fresh::InsteadOf(_) => "new",
+                KeyFreshness::Any => "old",
+                KeyFreshness::InsteadOf(_) => "new",
             };
             std::future::ready(Ok(Secret::new(word))).boxed()
         }));
-        assert_eq!(found.find(Fresh::Any).await, Ok(Some(Secret::new("old"))));
-        let fresh = Fresh::InsteadOf(Secret::new("old"));
+        assert_eq!(found.find(KeyFreshness::Any).await, Ok(Some(Secret::new("old"))));
+        let fresh = KeyFreshness::InsteadOf(Secret::new("old"));
         assert_eq!(found.find(fresh).await, Ok(Some(Secret::new("new"))));
     }
 }

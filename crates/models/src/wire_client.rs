@@ -8,14 +8,14 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 
-use crate::exchange::{self, Decode, KeyHeader, Question};
-use crate::http::Http;
+use crate::exchange::{self, Decode, ExchangeRequest, KeyHeader};
+use crate::http::HttpClients;
 use crate::outgoing::sealed;
-use crate::profile::Profile;
+use crate::profile::ModelProfile;
 use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig};
 
 /// A protocol: where a request goes, how it is written, and how the answer is read.
-pub(crate) trait Protocol: Send + Sync + 'static {
+pub(crate) trait WireProtocol: Send + Sync + 'static {
     /// Reads the answer.
     type Decoder: Decode;
 
@@ -33,7 +33,7 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     /// The request.
     fn body(
         provider: &ProviderConfig,
-        profile: &Profile,
+        profile: &ModelProfile,
         url: &Url,
         request: &ModelRequest,
     ) -> Result<Vec<u8>, ModelError>;
@@ -42,24 +42,24 @@ pub(crate) trait Protocol: Send + Sync + 'static {
 /// One model of one provider.
 pub(crate) struct WireClient<P> {
     provider: Arc<ProviderConfig>,
-    profile: Profile,
+    profile: ModelProfile,
     url: Url,
-    http: Arc<Http>,
+    http: Arc<HttpClients>,
     protocol: PhantomData<P>,
 }
 
-impl<P: Protocol> WireClient<P> {
+impl<P: WireProtocol> WireClient<P> {
     pub(crate) fn new(
         provider: Arc<ProviderConfig>,
-        profile: Profile,
-        http: Arc<Http>,
+        profile: ModelProfile,
+        http: Arc<HttpClients>,
     ) -> Result<WireClient<P>, ModelError> {
         let url = P::endpoint(&provider)?;
         Ok(WireClient { provider, profile, url, http, protocol: PhantomData })
     }
 
-    fn question(&self, request: &ModelRequest) -> Result<Question, ModelError> {
-        Ok(Question {
+    fn question(&self, request: &ModelRequest) -> Result<ExchangeRequest, ModelError> {
+        Ok(ExchangeRequest {
             provider: self.provider.clone(),
             url: self.url.clone(),
             key_header: P::key_header(),
@@ -70,7 +70,7 @@ impl<P: Protocol> WireClient<P> {
     }
 }
 
-impl<P: Protocol> Model for WireClient<P> {
+impl<P: WireProtocol> Model for WireClient<P> {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         match self.question(&request) {
             Ok(question) => {

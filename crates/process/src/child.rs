@@ -31,7 +31,7 @@ const READ_TIME: Duration = Duration::from_millis(300);
 const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).union(WaitIdOptions::NOHANG);
 
 /// A process that is ready to be started, but for its pipes and its process group.
-pub struct Prepared {
+pub struct PreparedChild {
     /// The command.
     pub command: PreparedCommand,
     /// What must outlive the process, as its confinement. Dropped when the process has been reaped.
@@ -39,7 +39,7 @@ pub struct Prepared {
 }
 
 /// A running process. Dropping it kills it and all that it started.
-pub struct Child {
+pub struct ChildProcess {
     /// None once it is reaped. While it is not, its id names this group and no other, so the group is
     /// always killed first.
     process: Option<tokio::process::Child>,
@@ -49,12 +49,15 @@ pub struct Child {
     keep: Option<Box<dyn Any + Send>>,
 }
 
-impl Child {
+impl ChildProcess {
     /// Starts it, in a process group of its own. Its error output goes to `stderr`. Others start children by a
     /// [`Supervisor`](crate::Supervisor), which bounds how many there are.
-    pub(crate) fn start(prepared: Prepared, stderr: &Tail) -> io::Result<(Child, ChildStdout, ChildStdin)> {
+    pub(crate) fn start(
+        prepared: PreparedChild,
+        stderr: &StderrTail,
+    ) -> io::Result<(ChildProcess, ChildStdout, ChildStdin)> {
         let children = tokio::signal::unix::signal(SignalKind::child())?;
-        let Prepared { mut command, keep } = prepared;
+        let PreparedChild { mut command, keep } = prepared;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.own_group().spawn()?;
         let id = process
@@ -66,7 +69,7 @@ impl Child {
         let stdout = process.stdout.take().expect("the output is piped");
         let errors = process.stderr.take().expect("the error output is piped");
         let reader = tokio::spawn(read_errors(errors, stderr.clone()));
-        Ok((Child { process: Some(process), id, children, reader, keep: Some(keep) }, stdout, stdin))
+        Ok((ChildProcess { process: Some(process), id, children, reader, keep: Some(keep) }, stdout, stdin))
     }
 
     /// Waits until the process has ended and what it said last has been read, and says how it ended.
@@ -124,7 +127,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.reader.abort();
         let Some(process) = self.process.take() else {
@@ -134,20 +137,20 @@ impl Drop for Child {
         match tokio::runtime::Handle::try_current() {
             // A killed child must still be awaited, or it stays in the process table. The task that does
             // so owns the child, and ends as soon as the kernel has let go of it.
-            Ok(runtime) => drop(runtime.spawn(Remains { process, id: self.id, keep }.end())),
-            Err(_) => drop(Remains { process, id: self.id, keep }),
+            Ok(runtime) => drop(runtime.spawn(AbandonedChild { process, id: self.id, keep }.end())),
+            Err(_) => drop(AbandonedChild { process, id: self.id, keep }),
         }
     }
 }
 
 /// A process that nobody uses any more. Dropping it kills its group.
-struct Remains {
+struct AbandonedChild {
     process: tokio::process::Child,
     id: Pid,
     keep: Option<Box<dyn Any + Send>>,
 }
 
-impl Remains {
+impl AbandonedChild {
     /// Ends it. A confined process takes its whole sandbox down in order when it is asked to, so that it is
     /// asked first.
     async fn end(mut self) {
@@ -161,7 +164,7 @@ impl Remains {
     }
 }
 
-impl Drop for Remains {
+impl Drop for AbandonedChild {
     fn drop(&mut self) {
         // Once the process is reaped, its id may be another's.
         if self.process.id().is_some() {
@@ -181,9 +184,9 @@ fn how_it_ended(code: Option<i32>, signal: Option<i32>) -> String {
 
 /// The last of what a process printed on its error output.
 #[derive(Debug, Clone, Default)]
-pub struct Tail(Arc<Mutex<VecDeque<u8>>>);
+pub struct StderrTail(Arc<Mutex<VecDeque<u8>>>);
 
-impl Tail {
+impl StderrTail {
     /// All that is kept of it.
     pub fn text(&self) -> String {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -206,7 +209,7 @@ impl Tail {
     }
 }
 
-async fn read_errors(mut stderr: ChildStderr, tail: Tail) {
+async fn read_errors(mut stderr: ChildStderr, tail: StderrTail) {
     let mut buffer = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
         tail.push(&buffer[..count]);
@@ -218,12 +221,12 @@ mod tests {
     use rustix::process::{Pid, test_kill_process};
     use tokio::io::{AsyncBufReadExt, BufReader};
 
-    use super::{Child, Prepared, STDERR_BYTES, Tail};
+    use super::{ChildProcess, PreparedChild, STDERR_BYTES, StderrTail};
     use crate::{Invocation, Program};
 
     #[test]
     fn only_the_last_of_the_error_output_is_kept() {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         for number in 0..10_000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
@@ -238,8 +241,9 @@ mod tests {
         let bash = Program::of_system("bash").expect("bash is installed");
         let path = [("PATH", "/usr/local/bin:/usr/bin:/bin")];
         let command = Invocation::new(bash).args(["-c", script]).envs(path).prepare();
-        let prepared = Prepared { command, keep: Box::new(()) };
-        let (child, stdout, stdin) = Child::start(prepared, &Tail::default()).expect("bash starts");
+        let prepared = PreparedChild { command, keep: Box::new(()) };
+        let (child, stdout, stdin) =
+            ChildProcess::start(prepared, &StderrTail::default()).expect("bash starts");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).await.expect("it prints");
         let grandchild = Pid::from_raw(line.trim().parse().expect("an id")).expect("an id");

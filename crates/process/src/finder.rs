@@ -24,7 +24,7 @@ pub struct ProgramFinder {
 
 /// Why a program was not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotFound {
+pub enum ProgramNotFound {
     /// There is none.
     #[error("there is no program `{0}` in the daemon's PATH")]
     Missing(String),
@@ -56,14 +56,14 @@ impl ProgramFinder {
     }
 
     /// The program of this name or absolute path, with every link resolved.
-    pub fn find(&self, name: &str) -> Result<Program, NotFound> {
+    pub fn find(&self, name: &str) -> Result<Program, ProgramNotFound> {
         let places = self.writable_places();
         if Path::new(name).is_absolute() {
             return candidate(PathBuf::from(name), &places)
-                .unwrap_or_else(|| Err(NotFound::Missing(name.to_owned())));
+                .unwrap_or_else(|| Err(ProgramNotFound::Missing(name.to_owned())));
         }
         if name.contains('/') {
-            return Err(NotFound::Relative(name.to_owned()));
+            return Err(ProgramNotFound::Relative(name.to_owned()));
         }
         let mut refused = None;
         for directory in split_paths(&self.path).filter(|directory| directory.is_absolute()) {
@@ -74,10 +74,12 @@ impl ProgramFinder {
             }
         }
         let refused = refused.map(|error| match error {
-            NotFound::Writable { path, .. } => NotFound::Writable { name: name.to_owned(), path },
+            ProgramNotFound::Writable { path, .. } => {
+                ProgramNotFound::Writable { name: name.to_owned(), path }
+            }
             other => other,
         });
-        Err(refused.unwrap_or_else(|| NotFound::Missing(name.to_owned())))
+        Err(refused.unwrap_or_else(|| ProgramNotFound::Missing(name.to_owned())))
     }
 
     /// The PATH for a process with more rights than a sandboxed command: only absolute directories in which
@@ -114,11 +116,11 @@ impl ProgramFinder {
 }
 
 /// The program at a path, if there is one, or why it does not count.
-fn candidate(path: PathBuf, places: &[PathBuf]) -> Option<Result<Program, NotFound>> {
+fn candidate(path: PathBuf, places: &[PathBuf]) -> Option<Result<Program, ProgramNotFound>> {
     let real = path.canonicalize().ok().filter(|real| is_executable(real))?;
     if is_within(&real, places) {
         let name = path.display().to_string();
-        return Some(Err(NotFound::Writable { name, path: real }));
+        return Some(Err(ProgramNotFound::Writable { name, path: real }));
     }
     Some(Ok(Program::at(real).called(path.into_os_string())))
 }
@@ -140,7 +142,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    use super::{NotFound, ProgramFinder};
+    use super::{ProgramFinder, ProgramNotFound};
 
     fn executable(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -172,13 +174,13 @@ mod tests {
         let finder = ProgramFinder::new(Some(&path), move || places.clone());
 
         assert_eq!(finder.find("git").unwrap().path(), outside.join("git"));
-        let refused = |name: &str| matches!(finder.find(name), Err(NotFound::Writable { .. }));
+        let refused = |name: &str| matches!(finder.find(name), Err(ProgramNotFound::Writable { .. }));
         assert!(refused("only-here") && refused("linked"));
         assert!(refused(workspace.join(".venv/bin/git").to_str().unwrap()));
         assert!(refused(outside.join("links/linked").to_str().unwrap()));
-        assert_eq!(finder.find("./git"), Err(NotFound::Relative("./git".to_owned())));
-        assert_eq!(finder.find("missing"), Err(NotFound::Missing("missing".to_owned())));
-        assert_eq!(finder.find("/etc/passwd"), Err(NotFound::Missing("/etc/passwd".to_owned())));
+        assert_eq!(finder.find("./git"), Err(ProgramNotFound::Relative("./git".to_owned())));
+        assert_eq!(finder.find("missing"), Err(ProgramNotFound::Missing("missing".to_owned())));
+        assert_eq!(finder.find("/etc/passwd"), Err(ProgramNotFound::Missing("/etc/passwd".to_owned())));
         let kept = std::env::join_paths([outside.join("links"), outside.clone()]).unwrap();
         assert_eq!(finder.path(), kept);
         assert_eq!(finder.passed_over().len(), 4);
@@ -200,6 +202,6 @@ mod tests {
         let finder = ProgramFinder::new(Some(OsStr::new(root.join("bin").to_str().unwrap())), places);
         assert!(finder.find("tool").is_ok());
         fs::write(marker, "").unwrap();
-        assert!(matches!(finder.find("tool"), Err(NotFound::Writable { .. })));
+        assert!(matches!(finder.find("tool"), Err(ProgramNotFound::Writable { .. })));
     }
 }

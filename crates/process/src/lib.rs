@@ -15,13 +15,13 @@ mod invocation;
 mod supervisor;
 mod variables;
 
-pub use child::{Child, Prepared, Tail};
+pub use child::{ChildProcess, PreparedChild, StderrTail};
 pub use descriptors::close_inherited_descriptors;
 pub use environment::{child_environment, terminal_environment};
-pub use finder::{NotFound, ProgramFinder};
+pub use finder::{ProgramFinder, ProgramNotFound};
 pub use invocation::{Invocation, PreparedCommand, Program};
 pub use supervisor::{
-    Instance, Launcher, Lease, NotReady, Phase, StartFailure, Started, Supervised, Supervisor,
-    SupervisorSettings,
+    Instance, InstanceLease, InstancePhase, Launcher, NotReady, StartFailure, StartResult, Supervised,
+    Supervisor, SupervisorSettings,
 };
 pub use variables::is_loader_variable;

@@ -21,9 +21,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::child::{Child, Prepared, Tail};
+use crate::child::{ChildProcess, PreparedChild, StderrTail};
 
-pub use instance::{Instance, Lease, NotReady, Phase};
+pub use instance::{Instance, InstanceLease, InstancePhase, NotReady};
 
 /// How long a slot is waited for that another child is about to free. Longer than an orderly end takes.
 const SLOT_TIME: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ pub trait Supervised: Send + Sync + Sized + 'static {
     type Failure: Clone + Send + Sync;
 
     /// Starts the child with the launcher, and returns when it can be used. Has its own time limit.
-    fn start(&self, launcher: Launcher) -> impl Future<Output = Started<Self>> + Send;
+    fn start(&self, launcher: Launcher) -> impl Future<Output = StartResult<Self>> + Send;
 
     /// Waits until the child ends by itself or has to be given up.
     fn watch(&self, running: &mut Self::Running) -> impl Future<Output = Self::Failure> + Send;
@@ -75,7 +75,7 @@ pub trait Supervised: Send + Sync + Sized + 'static {
 }
 
 /// A child that can be used, or why there is none.
-pub type Started<T> =
+pub type StartResult<T> =
     Result<(<T as Supervised>::Handle, <T as Supervised>::Running), StartFailure<<T as Supervised>::Failure>>;
 
 /// Why a child did not start.
@@ -114,16 +114,20 @@ pub struct Launcher {
 
 impl Launcher {
     /// Starts a process in a process group of its own. Its error output goes to `stderr`.
-    pub fn start(&self, prepared: Prepared, stderr: &Tail) -> io::Result<(Child, ChildStdout, ChildStdin)> {
-        let Prepared { command, keep } = prepared;
-        Child::start(Prepared { command, keep: Box::new((keep, self.slot.clone())) }, stderr)
+    pub fn start(
+        &self,
+        prepared: PreparedChild,
+        stderr: &StderrTail,
+    ) -> io::Result<(ChildProcess, ChildStdout, ChildStdin)> {
+        let PreparedChild { command, keep } = prepared;
+        ChildProcess::start(PreparedChild { command, keep: Box::new((keep, self.slot.clone())) }, stderr)
     }
 }
 
 /// The children of one kind. Dropping it ends them.
-pub struct Supervisor<T: Supervised>(Arc<Shared<T>>);
+pub struct Supervisor<T: Supervised>(Arc<SupervisorShared<T>>);
 
-struct Shared<T: Supervised> {
+struct SupervisorShared<T: Supervised> {
     settings: SupervisorSettings,
     instances: Mutex<Instances<T>>,
     /// One permit for each process that may run.
@@ -145,7 +149,7 @@ impl<T: Supervised> Supervisor<T> {
     pub fn new(settings: SupervisorSettings) -> Supervisor<T> {
         let slots = Arc::new(Semaphore::new(settings.capacity));
         let instances = Instances { by_key: HashMap::new(), replaced: Vec::new() };
-        Supervisor(Arc::new(Shared {
+        Supervisor(Arc::new(SupervisorShared {
             settings,
             instances: Mutex::new(instances),
             slots,
@@ -158,7 +162,7 @@ impl<T: Supervised> Supervisor<T> {
     /// The instance with this key, counted as used now. Made and started if there is none that runs; `None` once the
     /// supervisor is shut down.
     pub fn instance(&self, key: &T::Key, make: impl FnOnce() -> T) -> Option<Arc<Instance<T>>> {
-        let Shared { settings, stop, tasks, changes, .. } = &*self.0;
+        let SupervisorShared { settings, stop, tasks, changes, .. } = &*self.0;
         if stop.is_cancelled() {
             return None;
         }
@@ -182,7 +186,7 @@ impl<T: Supervised> Supervisor<T> {
     pub async fn lease(
         find: impl Fn() -> Option<Arc<Instance<T>>>,
         patience: Option<Duration>,
-    ) -> Result<Lease<T>, NotReady<T::Failure>> {
+    ) -> Result<InstanceLease<T>, NotReady<T::Failure>> {
         while let Some(instance) = find() {
             match instance.lease(patience).await {
                 Err(NotReady::Stopped) => {}
@@ -232,7 +236,7 @@ impl<T: Supervised> Drop for Supervisor<T> {
     }
 }
 
-impl<T: Supervised> Shared<T> {
+impl<T: Supervised> SupervisorShared<T> {
     /// A slot for the process of this instance; `None` when all are taken and none is freed for it.
     async fn slot(&self, wanted_by: &Instance<T>) -> Option<OwnedSemaphorePermit> {
         if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {

@@ -15,14 +15,14 @@ use ostler_types::Record;
 
 use crate::text::context;
 
-pub use archive::{Folders, write_zip};
+pub use archive::{ArchiveFolders, write_zip};
 pub use copy::write_sqlite;
 pub use page::write_html;
 pub use session_files::{OpenSessionFile, SessionFiles};
 
 /// What a session can be exported as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum SessionExportFormat {
     /// The records, one a line, just as the log has them.
     Ndjson,
     /// The conversation to read, like `context.md`.
@@ -35,45 +35,51 @@ pub enum Format {
     Zip,
 }
 
-impl Format {
+impl SessionExportFormat {
     /// All of them.
-    pub const ALL: [Format; 5] = [Format::Ndjson, Format::Md, Format::Html, Format::Sqlite, Format::Zip];
+    pub const ALL: [SessionExportFormat; 5] = [
+        SessionExportFormat::Ndjson,
+        SessionExportFormat::Md,
+        SessionExportFormat::Html,
+        SessionExportFormat::Sqlite,
+        SessionExportFormat::Zip,
+    ];
 
     /// The format of that name.
-    pub fn from_name(name: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.name() == name)
+    pub fn from_name(name: &str) -> Option<SessionExportFormat> {
+        SessionExportFormat::ALL.into_iter().find(|format| format.name() == name)
     }
 
     /// The word that asks for it.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Ndjson => "ndjson",
-            Format::Md => "md",
-            Format::Html => "html",
-            Format::Sqlite => "sqlite",
-            Format::Zip => "zip",
+            SessionExportFormat::Ndjson => "ndjson",
+            SessionExportFormat::Md => "md",
+            SessionExportFormat::Html => "html",
+            SessionExportFormat::Sqlite => "sqlite",
+            SessionExportFormat::Zip => "zip",
         }
     }
 
     /// How a file of it ends.
     pub fn extension(self) -> &'static str {
         match self {
-            Format::Ndjson => "ndjson",
-            Format::Md => "md",
-            Format::Html => "html",
-            Format::Sqlite => "db",
-            Format::Zip => "zip",
+            SessionExportFormat::Ndjson => "ndjson",
+            SessionExportFormat::Md => "md",
+            SessionExportFormat::Html => "html",
+            SessionExportFormat::Sqlite => "db",
+            SessionExportFormat::Zip => "zip",
         }
     }
 
     /// What it is called in a `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
-            Format::Ndjson => "application/x-ndjson",
-            Format::Md => "text/markdown; charset=utf-8",
-            Format::Html => "text/html; charset=utf-8",
-            Format::Sqlite => "application/vnd.sqlite3",
-            Format::Zip => "application/zip",
+            SessionExportFormat::Ndjson => "application/x-ndjson",
+            SessionExportFormat::Md => "text/markdown; charset=utf-8",
+            SessionExportFormat::Html => "text/html; charset=utf-8",
+            SessionExportFormat::Sqlite => "application/vnd.sqlite3",
+            SessionExportFormat::Zip => "application/zip",
         }
     }
 }

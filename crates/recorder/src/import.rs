@@ -13,13 +13,13 @@ use std::io;
 
 use ostler_types::{AgentEvent, Event, Policy, Record, Session, SessionId, State, StepEvent};
 
-pub use archive::{Archive, Attachments};
+pub use archive::{ArchivedAttachments, ImportedArchive};
 pub use records::read_ndjson;
 pub use transcript::read_transcript;
 
 /// A session that was read and is ready to be appended, under the ids that its records have.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportedSession {
     /// Its records, from 1 and without holes.
     pub records: Vec<Record>,
     /// The session as its last record describes it.
@@ -28,7 +28,7 @@ pub struct Imported {
     pub origin: SessionId,
 }
 
-impl Imported {
+impl ImportedSession {
     /// How the session is to be described after its last record. A file must not decide what a session may do here:
     /// it gets this policy, and writes nowhere but in its own folder. What its records have made of it stays: its
     /// title, its status, what it has spent.

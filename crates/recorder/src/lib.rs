@@ -25,8 +25,8 @@ mod views;
 
 pub use folder::{child_folder, link_child, log_folder, log_id};
 pub use raw::RawWriter;
-pub use recorder::{Folder, Pace, Recorder, Source, SourceError};
+pub use recorder::{RecordSource, RecordSourceError, Recorder, ViewFolder, WriteDelay};
 pub use replace::RecorderError;
 pub use session::write_session;
-pub use snapshot::{Snapshot, decode_snapshot, encode_snapshot};
-pub use views::{Views, rebuild};
+pub use snapshot::{StateSnapshot, decode_snapshot, encode_snapshot};
+pub use views::{SessionViews, rebuild};

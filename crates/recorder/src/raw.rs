@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use ostler_types::{Clock, RawLine};
 
-use queue::Queue;
+use queue::RawQueue;
 
 /// How long the end of a session waits for its last lines; a disk that hangs must not hang the daemon.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// Writes the lines of one session.
 pub struct RawWriter {
-    queue: Arc<Queue>,
+    queue: Arc<RawQueue>,
 }
 
 impl RawWriter {
@@ -31,7 +31,7 @@ impl RawWriter {
     pub fn open(path: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> io::Result<RawWriter> {
         let path = path.into();
         file::check(&path)?;
-        Ok(RawWriter { queue: Arc::new(Queue::new(path, clock)) })
+        Ok(RawWriter { queue: Arc::new(RawQueue::new(path, clock)) })
     }
 
     /// Takes lines from any thread, and never waits. What comes after the writer was dropped is left out.

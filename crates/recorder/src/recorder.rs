@@ -19,30 +19,30 @@ use ostler_types::{Record, SessionId};
 use tokio::sync::oneshot;
 
 use crate::RecorderError;
-use worker::Worker;
+use worker::RecorderWorker;
 
 /// How long the end of the daemon waits for the last writes; a disk that hangs must not hang it too.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
 /// What a source says when it cannot answer.
-pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
+pub type RecordSourceError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Where the recorder reads from and writes to. Called on the recorder's own thread, which it may block.
-pub trait Source: Send + Sync + 'static {
+pub trait RecordSource: Send + Sync + 'static {
     /// The newest record of a session; 0 when there is no such session.
-    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError>;
+    fn last_seq(&self, session: SessionId) -> Result<u64, RecordSourceError>;
 
     /// Records from `from` on, in order: some of them, at least one if there is one. How many decides how
     /// much memory is used, and how much is written at once.
-    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError>;
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, RecordSourceError>;
 
     /// Where the session's views lie.
-    fn folder(&self, session: SessionId) -> Result<Folder, SourceError>;
+    fn folder(&self, session: SessionId) -> Result<ViewFolder, RecordSourceError>;
 }
 
 /// Where views lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Folder {
+pub enum ViewFolder {
     /// In a folder that is there, or else the session is gone.
     Existing(PathBuf),
     /// In a folder that is made if it is not there yet.
@@ -58,39 +58,39 @@ const AFTER_TURN: Duration = Duration::from_millis(500);
 
 /// How long what a hint tells of may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum WriteDelay {
     /// A second, or longer with many sessions: a turn goes on.
     DuringTurn,
     /// Half a second: a turn has ended, or the session itself was changed.
     AfterTurn,
 }
 
-impl Pace {
+impl WriteDelay {
     fn wait(self, crowd: usize) -> Duration {
         match self {
-            Pace::DuringTurn => DURING_TURN
+            WriteDelay::DuringTurn => DURING_TURN
                 .saturating_mul(u32::try_from(crowd / AT_EASE).unwrap_or(u32::MAX).saturating_add(1)),
-            Pace::AfterTurn => AFTER_TURN,
+            WriteDelay::AfterTurn => AFTER_TURN,
         }
     }
 }
 
 /// The one who writes the views. Dropping it writes what is still to be written, within limits.
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderShared>,
 }
 
 impl Recorder {
     /// Starts the thread.
-    pub fn start(source: Arc<dyn Source>) -> io::Result<Recorder> {
-        let shared = Arc::new(Shared::default());
-        let worker = Worker::new(source, Arc::clone(&shared));
+    pub fn start(source: Arc<dyn RecordSource>) -> io::Result<Recorder> {
+        let shared = Arc::new(RecorderShared::default());
+        let worker = RecorderWorker::new(source, Arc::clone(&shared));
         thread::Builder::new().name("recorder".to_owned()).spawn(move || worker.run())?;
         Ok(Recorder { shared })
     }
 
     /// Says that a session has more records. Cheap, and never waits for a disk.
-    pub fn note(&self, session: SessionId, pace: Pace) {
+    pub fn note(&self, session: SessionId, pace: WriteDelay) {
         let mut inbox = self.shared.inbox();
         let due = Instant::now() + pace.wait(inbox.crowd);
         let noted = inbox.noted.entry(session).or_insert(due);
@@ -105,32 +105,32 @@ impl Recorder {
 
     /// Brings the views of one session up to its log, and says whether that went well.
     pub async fn flush(&self, session: SessionId) -> Result<(), RecorderError> {
-        self.ask(|done| Ask::Flush(Some(session), done)).await
+        self.ask(|done| RecorderRequest::Flush(Some(session), done)).await
     }
 
     /// The same for all sessions that were noted and not yet written; fails if one of them failed.
     pub async fn flushed(&self) -> Result<(), RecorderError> {
-        self.ask(|done| Ask::Flush(None, done)).await
+        self.ask(|done| RecorderRequest::Flush(None, done)).await
     }
 
     /// Makes the views of a session anew from its log.
     pub async fn rebuild(&self, session: SessionId) -> Result<(), RecorderError> {
-        self.ask(|done| Ask::Rebuild(session, done)).await
+        self.ask(|done| RecorderRequest::Rebuild(session, done)).await
     }
 
     /// Lets go of a session's files as they are, without waiting for the disk: after a power failure they are
     /// made again. For the end of a daemon with many sessions, each of which would take several syncs.
     pub async fn release(&self, session: SessionId) {
-        let _ = self.ask(|done| Ask::Release(session, done)).await;
+        let _ = self.ask(|done| RecorderRequest::Release(session, done)).await;
     }
 
     /// Lets go of a session's files. When this returns, nothing is written to them until the next hint.
     pub async fn forget(&self, session: SessionId) {
         // It has nothing to fail at but the sync of views, which are then made again.
-        let _ = self.ask(|done| Ask::Forget(session, done)).await;
+        let _ = self.ask(|done| RecorderRequest::Forget(session, done)).await;
     }
 
-    async fn ask(&self, ask: impl FnOnce(Done) -> Ask) -> Result<(), RecorderError> {
+    async fn ask(&self, ask: impl FnOnce(RecorderReply) -> RecorderRequest) -> Result<(), RecorderError> {
         let (done, answer) = oneshot::channel();
         self.shared.put(ask(done));
         answer.await.unwrap_or_else(|_| Err(stopped()))
@@ -148,20 +148,20 @@ impl Drop for Recorder {
 }
 
 /// Who waits for an answer.
-type Done = oneshot::Sender<Result<(), RecorderError>>;
+type RecorderReply = oneshot::Sender<Result<(), RecorderError>>;
 
 /// What somebody waits for.
-enum Ask {
-    Flush(Option<SessionId>, Done),
-    Rebuild(SessionId, Done),
-    Forget(SessionId, Done),
-    Release(SessionId, Done),
+enum RecorderRequest {
+    Flush(Option<SessionId>, RecorderReply),
+    Rebuild(SessionId, RecorderReply),
+    Forget(SessionId, RecorderReply),
+    Release(SessionId, RecorderReply),
 }
 
 /// What the thread and its owner share. The lock is held for moments, never over a write.
 #[derive(Default)]
-struct Shared {
-    inbox: Mutex<Inbox>,
+struct RecorderShared {
+    inbox: Mutex<RecorderInbox>,
     /// Rings when there is something in it.
     bell: Condvar,
     /// Rings when the thread has come to its end.
@@ -170,25 +170,25 @@ struct Shared {
 
 /// What is to be done: at most one hint for each session, and those who wait.
 #[derive(Default)]
-struct Inbox {
+struct RecorderInbox {
     /// When the sessions are to be written.
     noted: HashMap<SessionId, Instant>,
     /// When the thread looks again by itself, if it waits.
     wakes_at: Option<Instant>,
     /// How many sessions were to be written when it last looked.
     crowd: usize,
-    asks: Vec<Ask>,
+    asks: Vec<RecorderRequest>,
     stopping: bool,
     stopped: bool,
 }
 
-impl Shared {
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+impl RecorderShared {
+    fn inbox(&self) -> MutexGuard<'_, RecorderInbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the thread, if there is one left; what is dropped here is answered by that.
-    fn put(&self, ask: Ask) {
+    fn put(&self, ask: RecorderRequest) {
         let mut inbox = self.inbox();
         if !inbox.stopped {
             inbox.asks.push(ask);

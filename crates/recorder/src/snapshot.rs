@@ -18,7 +18,7 @@ const SUM_DIGITS: usize = 64;
 
 /// A state, and the record that it goes up to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
+pub struct StateSnapshot {
     /// The state. Its `last_seq` says where in the log to go on.
     pub state: State,
     /// The chain of that record, if it was known.
@@ -34,7 +34,7 @@ pub fn encode_snapshot(state: &State, chain: Option<&str>) -> Result<String, ser
 }
 
 /// What is in a snapshot; `None` when it is of another version, and when anything about it is damaged.
-pub fn decode_snapshot(content: &[u8]) -> Option<Snapshot> {
+pub fn decode_snapshot(content: &[u8]) -> Option<StateSnapshot> {
     let content = std::str::from_utf8(content).ok()?;
     let (written_sum, rest) = content.strip_prefix(HEAD)?.split_at_checked(SUM_DIGITS)?;
     let covered = rest.strip_prefix(MIDDLE)?.strip_suffix(TAIL)?;
@@ -47,7 +47,7 @@ pub fn decode_snapshot(content: &[u8]) -> Option<Snapshot> {
         Some((state, chain)) => (state, Some(chain.to_owned())),
         None => (covered, None),
     };
-    Some(Snapshot { state: serde_json::from_str(state).ok()?, chain })
+    Some(StateSnapshot { state: serde_json::from_str(state).ok()?, chain })
 }
 
 fn sum(text: &str) -> String {

@@ -24,22 +24,22 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::RecorderError;
 use crate::text::{context, transcript, verbose};
-use database::{DATABASE, Found};
-use progress::{Progress, TextFile, Texts};
-use rows::Rows;
+use database::{DATABASE, DatabaseAtPath};
+use progress::{PendingTexts, TextFile, ViewProgress};
+use rows::RowWriter;
 
 pub use rebuild::rebuild;
 
 /// The views of one session, open to be brought up to its log. One owner at a time.
-pub struct Views {
+pub struct SessionViews {
     dir: PathBuf,
     connection: Connection,
-    progress: Progress,
+    progress: ViewProgress,
     /// Whether the database says that it is being written to.
     marked: bool,
 }
 
-impl Drop for Views {
+impl Drop for SessionViews {
     /// Lets go of the files without waiting for the disk: they are as good as closed ones, unless the machine goes
     /// down soon after.
     fn drop(&mut self) {
@@ -50,19 +50,19 @@ impl Drop for Views {
     }
 }
 
-impl Views {
+impl SessionViews {
     /// Opens the views in a folder, which must exist. What cannot be trusted (damage, another session's
     /// files, a text file that is too short) is removed, and the position is 0 again.
-    pub fn open(dir: &Path, session: SessionId) -> Result<Views, RecorderError> {
+    pub fn open(dir: &Path, session: SessionId) -> Result<SessionViews, RecorderError> {
         let (connection, progress, marked) = match found(dir, session)? {
             Some((connection, progress)) => (connection, progress, false),
             None => {
                 remove(dir)?;
                 let connection = database::create(&dir.join(DATABASE))?;
-                (connection, Progress::new(session), true)
+                (connection, ViewProgress::new(session), true)
             }
         };
-        Ok(Views { dir: dir.to_owned(), connection, progress, marked })
+        Ok(SessionViews { dir: dir.to_owned(), connection, progress, marked })
     }
 
     /// The newest record that the views hold; 0 when they hold none.
@@ -114,9 +114,9 @@ impl Views {
         let mut progress = self.progress.clone();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let mut texts = Texts::default();
+        let mut texts = PendingTexts::default();
         for record in records {
-            fold(&Rows::new(&transaction), &mut progress, &mut texts, record).map_err(failed)?;
+            fold(&RowWriter::new(&transaction), &mut progress, &mut texts, record).map_err(failed)?;
         }
         for file in TextFile::ALL {
             let path = self.dir.join(file.name());
@@ -137,9 +137,9 @@ impl Views {
 
 /// Adds what one record says to all views.
 fn fold(
-    rows: &Rows<'_>,
-    progress: &mut Progress,
-    texts: &mut Texts,
+    rows: &RowWriter<'_>,
+    progress: &mut ViewProgress,
+    texts: &mut PendingTexts,
     record: &Record,
 ) -> Result<(), rusqlite::Error> {
     match &record.event {
@@ -195,10 +195,10 @@ fn fold(
 }
 
 /// The views that are there, if they can be trusted. Text that was never committed is cut off.
-fn found(dir: &Path, session: SessionId) -> Result<Option<(Connection, Progress)>, RecorderError> {
+fn found(dir: &Path, session: SessionId) -> Result<Option<(Connection, ViewProgress)>, RecorderError> {
     let path = dir.join(DATABASE);
-    let Found::Usable(connection) = database::open(&path)? else { return Ok(None) };
-    let stored = Progress::load(&connection, session);
+    let DatabaseAtPath::Usable(connection) = database::open(&path)? else { return Ok(None) };
+    let stored = ViewProgress::load(&connection, session);
     let failed = |error| RecorderError { path, source: database::plain(error) };
     let progress = match stored {
         Ok(Some(progress)) => progress,

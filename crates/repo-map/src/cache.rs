@@ -5,23 +5,23 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::disk::Disk;
-use crate::index::Index;
+use crate::disk::DiskCache;
+use crate::index::SymbolIndex;
 use crate::tags::Tags;
 
 /// How much memory what is known may take.
 const MAX_BYTES: usize = 96 * 1024 * 1024;
 
 /// What is known of workspaces. Shared by all calls; nothing in it is ever waited for.
-pub struct Cache {
-    disk: Option<Disk>,
+pub struct RepoMapCache {
+    disk: Option<DiskCache>,
     max_bytes: usize,
-    held: Mutex<Held>,
+    held: Mutex<MemoryCache>,
 }
 
 /// By what the content of a file is told from what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct SourceStamp {
     /// Its size in bytes.
     pub size: u64,
     /// When it was last written, in seconds and nanoseconds.
@@ -31,34 +31,34 @@ pub struct Stamp {
 }
 
 /// What is known of one workspace. Never changed, only replaced.
-pub struct Known {
-    files: HashMap<String, (Stamp, Tags)>,
-    index: Index,
+pub struct WorkspaceTags {
+    files: HashMap<String, (SourceStamp, Tags)>,
+    index: SymbolIndex,
 }
 
-impl Cache {
+impl RepoMapCache {
     /// A cache that keeps tags in `directory` too, so that they outlive the process. What cannot be
     /// kept there costs time and nothing else.
-    pub fn new(directory: Option<PathBuf>) -> Cache {
-        Cache::with_limit(directory, MAX_BYTES)
+    pub fn new(directory: Option<PathBuf>) -> RepoMapCache {
+        RepoMapCache::with_limit(directory, MAX_BYTES)
     }
 
     /// A cache that holds at most `max_bytes` in memory.
-    pub fn with_limit(directory: Option<PathBuf>, max_bytes: usize) -> Cache {
-        Cache { disk: directory.map(Disk::new), max_bytes, held: Mutex::default() }
+    pub fn with_limit(directory: Option<PathBuf>, max_bytes: usize) -> RepoMapCache {
+        RepoMapCache { disk: directory.map(DiskCache::new), max_bytes, held: Mutex::default() }
     }
 
     /// What is known of a workspace, from memory or else from disk.
-    pub fn known(&self, workspace: &Path) -> Option<Arc<Known>> {
+    pub fn known(&self, workspace: &Path) -> Option<Arc<WorkspaceTags>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).touch(workspace);
         held.or_else(|| {
             let files = self.disk.as_ref()?.read(workspace)?;
-            Some(Arc::new(Known::new(files)))
+            Some(Arc::new(WorkspaceTags::new(files)))
         })
     }
 
     /// Keeps what is now known of a workspace. Those that have not been used for longest make room.
-    pub fn keep(&self, workspace: &Path, known: &Arc<Known>, is_new: bool) {
+    pub fn keep(&self, workspace: &Path, known: &Arc<WorkspaceTags>, is_new: bool) {
         if let Some(disk) = self.disk.as_ref().filter(|_| is_new) {
             disk.write(workspace, known.files());
         }
@@ -72,17 +72,17 @@ impl Cache {
     }
 }
 
-impl Known {
+impl WorkspaceTags {
     /// What these files come to. The order of the index is that of their paths.
-    pub fn new(files: HashMap<String, (Stamp, Tags)>) -> Known {
+    pub fn new(files: HashMap<String, (SourceStamp, Tags)>) -> WorkspaceTags {
         let mut sorted: Vec<(String, Tags)> =
             files.iter().map(|(path, (_, tags))| (path.clone(), tags.clone())).collect();
         sorted.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        Known { files, index: Index::build(sorted) }
+        WorkspaceTags { files, index: SymbolIndex::build(sorted) }
     }
 
     /// The tags of a file, if it is still what it was.
-    pub fn tags(&self, path: &str, stamp: Stamp) -> Option<&Tags> {
+    pub fn tags(&self, path: &str, stamp: SourceStamp) -> Option<&Tags> {
         self.files.get(path).filter(|(known, _)| *known == stamp).map(|(_, tags)| tags)
     }
 
@@ -97,11 +97,11 @@ impl Known {
     }
 
     /// The files, joined.
-    pub fn index(&self) -> &Index {
+    pub fn index(&self) -> &SymbolIndex {
         &self.index
     }
 
-    fn files(&self) -> impl Iterator<Item = (&str, Stamp, &Tags)> {
+    fn files(&self) -> impl Iterator<Item = (&str, SourceStamp, &Tags)> {
         self.files.iter().map(|(path, (stamp, tags))| (path.as_str(), *stamp, tags))
     }
 
@@ -115,10 +115,10 @@ impl Known {
 
 /// What is in memory, the last used at the end.
 #[derive(Default)]
-struct Held(Vec<(PathBuf, Arc<Known>, usize)>);
+struct MemoryCache(Vec<(PathBuf, Arc<WorkspaceTags>, usize)>);
 
-impl Held {
-    fn touch(&mut self, workspace: &Path) -> Option<Arc<Known>> {
+impl MemoryCache {
+    fn touch(&mut self, workspace: &Path) -> Option<Arc<WorkspaceTags>> {
         let at = self.0.iter().position(|(held, _, _)| held == workspace)?;
         let row = self.0.remove(at);
         let known = Arc::clone(&row.1);
@@ -126,7 +126,7 @@ impl Held {
         Some(known)
     }
 
-    fn put(&mut self, workspace: &Path, known: &Arc<Known>, max_bytes: usize) {
+    fn put(&mut self, workspace: &Path, known: &Arc<WorkspaceTags>, max_bytes: usize) {
         self.0.retain(|(held, _, _)| held != workspace);
         let bytes = known.bytes();
         // A workspace that does not fit by itself would only drive out the others.

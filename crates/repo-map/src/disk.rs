@@ -13,9 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::{ReplaceOptions, Replacement, Writers};
+use ostler_workspace_fs::{ConcurrentWriters, ReplaceOptions, Replacement};
 
-use crate::cache::Stamp;
+use crate::cache::SourceStamp;
 use crate::tags::Tags;
 
 /// Must change whenever tags of the same source would come out differently.
@@ -27,17 +27,17 @@ const MAX_WORKSPACES: usize = 32;
 const ENDING: &str = "tags";
 
 /// A directory of tags.
-pub(crate) struct Disk {
+pub(crate) struct DiskCache {
     directory: PathBuf,
 }
 
-impl Disk {
-    pub(crate) fn new(directory: PathBuf) -> Disk {
-        Disk { directory }
+impl DiskCache {
+    pub(crate) fn new(directory: PathBuf) -> DiskCache {
+        DiskCache { directory }
     }
 
     /// What was written for a workspace.
-    pub(crate) fn read(&self, workspace: &Path) -> Option<HashMap<String, (Stamp, Tags)>> {
+    pub(crate) fn read(&self, workspace: &Path) -> Option<HashMap<String, (SourceStamp, Tags)>> {
         let path = self.path(workspace);
         if std::fs::metadata(&path).ok()?.len() > MAX_BYTES as u64 {
             return None;
@@ -48,7 +48,7 @@ impl Disk {
         if u64::from_le_bytes(*sum) != fnv1a(body) {
             return None;
         }
-        let mut reader = Reader(body);
+        let mut reader = TagsReader(body);
         if reader.bytes()? != workspace.as_os_str().as_bytes() {
             return None;
         }
@@ -59,7 +59,7 @@ impl Disk {
             let modified = (i64::from_le_bytes(reader.number()?), u32::from_le_bytes(reader.number()?));
             let inode = u64::from_le_bytes(reader.number()?);
             let tags = Tags::from_text(reader.text()?);
-            files.insert(path, (Stamp { size, modified, inode }, tags));
+            files.insert(path, (SourceStamp { size, modified, inode }, tags));
         }
         Some(files)
     }
@@ -68,7 +68,7 @@ impl Disk {
     pub(crate) fn write<'a>(
         &self,
         workspace: &Path,
-        files: impl Iterator<Item = (&'a str, Stamp, &'a Tags)>,
+        files: impl Iterator<Item = (&'a str, SourceStamp, &'a Tags)>,
     ) {
         let mut body = Vec::new();
         push(&mut body, workspace.as_os_str().as_bytes());
@@ -90,7 +90,7 @@ impl Disk {
 
     fn replace(&self, workspace: &Path, pieces: &[&[u8]]) -> std::io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let options = ReplaceOptions { writers: Writers::Several, ..ReplaceOptions::CACHE };
+        let options = ReplaceOptions { writers: ConcurrentWriters::Several, ..ReplaceOptions::CACHE };
         let mut replacement = Replacement::begin(&self.path(workspace), options)?;
         pieces.iter().try_for_each(|piece| replacement.write_all(piece))?;
         replacement.finish()?;
@@ -122,9 +122,9 @@ fn push(body: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// What is still to be read of a body.
-struct Reader<'a>(&'a [u8]);
+struct TagsReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> TagsReader<'a> {
     fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (number, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

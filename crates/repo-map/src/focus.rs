@@ -1,6 +1,6 @@
 //! What a reader cares about: which files and definitions the words of a focus mean.
 
-use crate::index::{File, Index};
+use crate::index::{IndexedFile, SymbolIndex};
 
 /// How much of a reader's interest goes to what was named; the rest goes to everything.
 const SHARE: f64 = 0.9;
@@ -24,7 +24,7 @@ pub(crate) struct Focus {
 }
 
 impl Focus {
-    pub(crate) fn new(index: &Index, words: &[String]) -> Focus {
+    pub(crate) fn new(index: &SymbolIndex, words: &[String]) -> Focus {
         let mut interest = vec![0.0; index.files.len()];
         let mut boost = vec![1.0; index.file_of.len()];
         let mut unknown = Vec::new();
@@ -34,7 +34,8 @@ impl Focus {
             let is_known = mark_files(index, &mut interest, |file| is_path(&file.path, path))
                 | mark_definitions(index, name_in(word), &mut interest, &mut boost);
             let lower = path.to_lowercase();
-            let is_part = |file: &File| lower.len() >= MIN_PART && file.path.to_lowercase().contains(&lower);
+            let is_part =
+                |file: &IndexedFile| lower.len() >= MIN_PART && file.path.to_lowercase().contains(&lower);
             if !is_known && !mark_files(index, &mut interest, is_part) {
                 unknown.push(word.to_owned());
             }
@@ -44,7 +45,7 @@ impl Focus {
     }
 }
 
-fn mark_files(index: &Index, interest: &mut [f64], is_meant: impl Fn(&File) -> bool) -> bool {
+fn mark_files(index: &SymbolIndex, interest: &mut [f64], is_meant: impl Fn(&IndexedFile) -> bool) -> bool {
     let mut is_known = false;
     for (file, interest) in index.files.iter().zip(interest) {
         if is_meant(file) {
@@ -55,7 +56,7 @@ fn mark_files(index: &Index, interest: &mut [f64], is_meant: impl Fn(&File) -> b
     is_known
 }
 
-fn mark_definitions(index: &Index, name: &str, interest: &mut [f64], boost: &mut [f32]) -> bool {
+fn mark_definitions(index: &SymbolIndex, name: &str, interest: &mut [f64], boost: &mut [f32]) -> bool {
     let mut is_known = false;
     for (number, file) in index.files.iter().enumerate() {
         for (site, definition) in (file.first_definition..).zip(file.tags.definitions()) {
@@ -71,7 +72,7 @@ fn mark_definitions(index: &Index, name: &str, interest: &mut [f64], boost: &mut
 
 /// Gives a share to the files that refer to what was named, the less to each the more there are: who uses
 /// a name that everybody uses is of no interest.
-fn add_referrers(index: &Index, boost: &[f32], interest: &mut [f64]) {
+fn add_referrers(index: &SymbolIndex, boost: &[f32], interest: &mut [f64]) {
     let edges = index.edges.iter().filter(|edge| boost[edge.to as usize] > 1.0);
     let mut referrers: Vec<usize> = edges.map(|edge| edge.from as usize).collect();
     referrers.dedup();

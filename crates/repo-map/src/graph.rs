@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::index::File;
-use crate::language::Family;
+use crate::index::IndexedFile;
+use crate::language::LanguageFamily;
 
 /// How much a definition counts that lies among tests and examples: others seldom mean it.
 const ASIDE: f64 = 0.2;
@@ -129,7 +129,7 @@ pub(crate) struct Edge {
 }
 
 /// The edges between files, in the order of the files they start from.
-pub(crate) fn edges(files: &[File]) -> Vec<Edge> {
+pub(crate) fn edges(files: &[IndexedFile]) -> Vec<Edge> {
     let definers = definers(files);
     let referrers = referrers(files);
     let aside: Vec<bool> = files.iter().map(|file| is_aside(&file.path)).collect();
@@ -166,8 +166,8 @@ struct Definers {
     sites: Vec<(u32, u32)>,
 }
 
-fn definers(files: &[File]) -> HashMap<(Family, &str), Definers> {
-    let mut definers: HashMap<(Family, &str), Definers> = HashMap::new();
+fn definers(files: &[IndexedFile]) -> HashMap<(LanguageFamily, &str), Definers> {
+    let mut definers: HashMap<(LanguageFamily, &str), Definers> = HashMap::new();
     for (number, file) in (0u32..).zip(files) {
         for (site, definition) in (file.first_definition..).zip(file.tags.definitions()) {
             if definition.name.is_empty() {
@@ -186,7 +186,7 @@ fn definers(files: &[File]) -> HashMap<(Family, &str), Definers> {
 }
 
 /// How many files refer to each name.
-fn referrers(files: &[File]) -> HashMap<(Family, &str), u32> {
+fn referrers(files: &[IndexedFile]) -> HashMap<(LanguageFamily, &str), u32> {
     let mut referrers = HashMap::new();
     for file in files {
         for (name, _) in file.tags.references() {

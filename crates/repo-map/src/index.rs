@@ -4,14 +4,14 @@ use std::path::Path;
 
 use crate::focus::Focus;
 use crate::graph::{Edge, edges};
-use crate::language::{Family, Language};
+use crate::language::{LanguageFamily, SourceLanguage};
 use crate::rank::definition_ranks;
 use crate::render::render;
 use crate::tags::Tags;
 
 /// The files of a tree, and who refers to whom.
-pub struct Index {
-    pub(crate) files: Vec<File>,
+pub struct SymbolIndex {
+    pub(crate) files: Vec<IndexedFile>,
     /// The file of each definition; a file's definitions follow one another.
     pub(crate) file_of: Vec<u32>,
     pub(crate) edges: Vec<Edge>,
@@ -20,9 +20,9 @@ pub struct Index {
 }
 
 /// One file of an index.
-pub(crate) struct File {
+pub(crate) struct IndexedFile {
     pub(crate) path: String,
-    pub(crate) family: Family,
+    pub(crate) family: LanguageFamily,
     pub(crate) tags: Tags,
     /// The number of its first definition.
     pub(crate) first_definition: u32,
@@ -30,7 +30,7 @@ pub(crate) struct File {
 
 /// What matters in a tree, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Map {
+pub struct RenderedMap {
     /// Paths, and beneath each the line and the beginning of definitions in it.
     pub text: String,
     /// How many files are in the text.
@@ -43,12 +43,12 @@ pub struct Map {
     pub unknown: Vec<String>,
 }
 
-impl Index {
+impl SymbolIndex {
     /// Joins files, given in a fixed order by their paths. Those in no known language are left out.
-    pub fn build(files: impl IntoIterator<Item = (String, Tags)>) -> Index {
+    pub fn build(files: impl IntoIterator<Item = (String, Tags)>) -> SymbolIndex {
         let (mut known, mut file_of) = (Vec::new(), Vec::new());
         for (path, tags) in files {
-            let Some(language) = Language::of(Path::new(&path)) else {
+            let Some(language) = SourceLanguage::of(Path::new(&path)) else {
                 continue;
             };
             let (Ok(number), Ok(first_definition)) =
@@ -57,17 +57,17 @@ impl Index {
                 break;
             };
             file_of.extend(tags.definitions().map(|_| number));
-            known.push(File { path, family: language.family(), tags, first_definition });
+            known.push(IndexedFile { path, family: language.family(), tags, first_definition });
         }
         let edges = edges(&known);
         let definitions = known.iter().flat_map(|file| file.tags.definitions());
         let is_named = definitions.map(|definition| !definition.name.is_empty()).collect();
-        Index { files: known, file_of, edges, is_named }
+        SymbolIndex { files: known, file_of, edges, is_named }
     }
 
     /// The definitions that matter most to a reader of `focus` (paths or names; everything where it
     /// is empty), as many as fit into `max_bytes`.
-    pub fn map(&self, focus: &[String], max_bytes: usize) -> Map {
+    pub fn map(&self, focus: &[String], max_bytes: usize) -> RenderedMap {
         let focus = Focus::new(self, focus);
         let mut ranks = definition_ranks(self, &focus.start, &focus.boost);
         for (rank, boost) in ranks.iter_mut().zip(&focus.boost) {

@@ -9,7 +9,7 @@ use tree_sitter::{Language as Grammar, Query};
 /// A language whose files can be tagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Language {
+pub enum SourceLanguage {
     C,
     Cpp,
     Go,
@@ -22,67 +22,72 @@ pub enum Language {
     Tsx,
 }
 
-impl Language {
+impl SourceLanguage {
     /// Every language.
-    pub const ALL: [Language; 10] = [
-        Language::C,
-        Language::Cpp,
-        Language::Go,
-        Language::Java,
-        Language::JavaScript,
-        Language::Python,
-        Language::Ruby,
-        Language::Rust,
-        Language::TypeScript,
-        Language::Tsx,
+    pub const ALL: [SourceLanguage; 10] = [
+        SourceLanguage::C,
+        SourceLanguage::Cpp,
+        SourceLanguage::Go,
+        SourceLanguage::Java,
+        SourceLanguage::JavaScript,
+        SourceLanguage::Python,
+        SourceLanguage::Ruby,
+        SourceLanguage::Rust,
+        SourceLanguage::TypeScript,
+        SourceLanguage::Tsx,
     ];
 
     /// The language of a file, by its name. Headers count as C++, whose grammar reads C as well.
-    pub fn of(path: &Path) -> Option<Language> {
+    pub fn of(path: &Path) -> Option<SourceLanguage> {
         Some(match path.extension()?.to_str()? {
-            "c" => Language::C,
-            "h" | "hh" | "hpp" | "hxx" | "cc" | "cpp" | "cxx" => Language::Cpp,
-            "go" => Language::Go,
-            "java" => Language::Java,
-            "js" | "jsx" | "mjs" | "cjs" => Language::JavaScript,
-            "py" | "pyi" => Language::Python,
-            "rb" => Language::Ruby,
-            "rs" => Language::Rust,
-            "ts" | "mts" | "cts" => Language::TypeScript,
-            "tsx" => Language::Tsx,
+            "c" => SourceLanguage::C,
+            "h" | "hh" | "hpp" | "hxx" | "cc" | "cpp" | "cxx" => SourceLanguage::Cpp,
+            "go" => SourceLanguage::Go,
+            "java" => SourceLanguage::Java,
+            "js" | "jsx" | "mjs" | "cjs" => SourceLanguage::JavaScript,
+            "py" | "pyi" => SourceLanguage::Python,
+            "rb" => SourceLanguage::Ruby,
+            "rs" => SourceLanguage::Rust,
+            "ts" | "mts" | "cts" => SourceLanguage::TypeScript,
+            "tsx" => SourceLanguage::Tsx,
             _ => return None,
         })
     }
 
     /// Languages that call one another by name share a family; a name means nothing in another one.
-    pub(crate) fn family(self) -> Family {
+    pub(crate) fn family(self) -> LanguageFamily {
         match self {
-            Language::C | Language::Cpp => Family::C,
-            Language::Go => Family::Go,
-            Language::Java => Family::Java,
-            Language::JavaScript | Language::TypeScript | Language::Tsx => Family::JavaScript,
-            Language::Python => Family::Python,
-            Language::Ruby => Family::Ruby,
-            Language::Rust => Family::Rust,
+            SourceLanguage::C | SourceLanguage::Cpp => LanguageFamily::C,
+            SourceLanguage::Go => LanguageFamily::Go,
+            SourceLanguage::Java => LanguageFamily::Java,
+            SourceLanguage::JavaScript | SourceLanguage::TypeScript | SourceLanguage::Tsx => {
+                LanguageFamily::JavaScript
+            }
+            SourceLanguage::Python => LanguageFamily::Python,
+            SourceLanguage::Ruby => LanguageFamily::Ruby,
+            SourceLanguage::Rust => LanguageFamily::Rust,
         }
     }
 
     /// The grammar and the query. Compiled once, when first asked for.
-    pub(crate) fn rules(self) -> &'static Rules {
-        static RULES: [LazyLock<Rules>; 10] = [
-            LazyLock::new(|| Rules::new(tree_sitter_c::LANGUAGE.into(), &[C])),
-            LazyLock::new(|| Rules::new(tree_sitter_cpp::LANGUAGE.into(), &[C, CPP])),
-            LazyLock::new(|| Rules::new(tree_sitter_go::LANGUAGE.into(), &[GO])),
-            LazyLock::new(|| Rules::new(tree_sitter_java::LANGUAGE.into(), &[JAVA])),
-            LazyLock::new(|| Rules::new(tree_sitter_javascript::LANGUAGE.into(), &[JAVASCRIPT])),
-            LazyLock::new(|| Rules::new(tree_sitter_python::LANGUAGE.into(), &[PYTHON])),
-            LazyLock::new(|| Rules::new(tree_sitter_ruby::LANGUAGE.into(), &[RUBY])),
-            LazyLock::new(|| Rules::new(tree_sitter_rust::LANGUAGE.into(), &[RUST])),
+    pub(crate) fn rules(self) -> &'static LanguageRules {
+        static RULES: [LazyLock<LanguageRules>; 10] = [
+            LazyLock::new(|| LanguageRules::new(tree_sitter_c::LANGUAGE.into(), &[C])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_cpp::LANGUAGE.into(), &[C, CPP])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_go::LANGUAGE.into(), &[GO])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_java::LANGUAGE.into(), &[JAVA])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_javascript::LANGUAGE.into(), &[JAVASCRIPT])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_python::LANGUAGE.into(), &[PYTHON])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_ruby::LANGUAGE.into(), &[RUBY])),
+            LazyLock::new(|| LanguageRules::new(tree_sitter_rust::LANGUAGE.into(), &[RUST])),
             LazyLock::new(|| {
-                Rules::new(tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(), &[JAVASCRIPT, TYPESCRIPT])
+                LanguageRules::new(
+                    tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+                    &[JAVASCRIPT, TYPESCRIPT],
+                )
             }),
             LazyLock::new(|| {
-                Rules::new(tree_sitter_typescript::LANGUAGE_TSX.into(), &[JAVASCRIPT, TYPESCRIPT])
+                LanguageRules::new(tree_sitter_typescript::LANGUAGE_TSX.into(), &[JAVASCRIPT, TYPESCRIPT])
             }),
         ];
         &RULES[self as usize]
@@ -101,7 +106,7 @@ const TYPESCRIPT: &str = include_str!("queries/typescript.scm");
 
 /// Languages within which a name means the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Family {
+pub(crate) enum LanguageFamily {
     C,
     Go,
     Java,
@@ -112,16 +117,16 @@ pub(crate) enum Family {
 }
 
 /// How a language is read.
-pub(crate) struct Rules {
+pub(crate) struct LanguageRules {
     pub(crate) grammar: Grammar,
     pub(crate) query: Query,
     /// What each capture of the query stands for, by its number.
-    pub(crate) captures: Vec<Capture>,
+    pub(crate) captures: Vec<QueryCapture>,
 }
 
 /// What a capture of a query stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Capture {
+pub(crate) enum QueryCapture {
     /// The name of the definition in the same match.
     Name,
     /// A definition that holds others: a type, a module, an implementation.
@@ -136,24 +141,24 @@ pub(crate) enum Capture {
     Capital,
 }
 
-impl Rules {
-    fn new(grammar: Grammar, queries: &[&str]) -> Rules {
+impl LanguageRules {
+    fn new(grammar: Grammar, queries: &[&str]) -> LanguageRules {
         let query = Query::new(&grammar, &queries.concat())
             .expect("the queries are constants, and a test compiles each against its grammar");
-        let captures = query.capture_names().iter().map(|name| Capture::named(name)).collect();
-        Rules { grammar, query, captures }
+        let captures = query.capture_names().iter().map(|name| QueryCapture::named(name)).collect();
+        LanguageRules { grammar, query, captures }
     }
 }
 
-impl Capture {
-    fn named(name: &str) -> Capture {
+impl QueryCapture {
+    fn named(name: &str) -> QueryCapture {
         match name {
-            "name" => Capture::Name,
-            "scope" => Capture::Scope,
-            "function" => Capture::Function,
-            "value" => Capture::Value,
-            "reference" => Capture::Reference,
-            "capital" => Capture::Capital,
+            "name" => QueryCapture::Name,
+            "scope" => QueryCapture::Scope,
+            "function" => QueryCapture::Function,
+            "value" => QueryCapture::Value,
+            "reference" => QueryCapture::Reference,
+            "capital" => QueryCapture::Capital,
             other => panic!("the queries have no capture named {other}"),
         }
     }
@@ -163,11 +168,11 @@ impl Capture {
 mod tests {
     use std::path::Path;
 
-    use super::Language;
+    use super::SourceLanguage;
 
     #[test]
     fn every_grammar_loads_and_every_query_compiles() {
-        for language in Language::ALL {
+        for language in SourceLanguage::ALL {
             let rules = language.rules();
             tree_sitter::Parser::new().set_language(&rules.grammar).unwrap();
             assert!(rules.captures.len() >= 4, "{language:?}");
@@ -177,14 +182,14 @@ mod tests {
     #[test]
     fn files_are_known_by_their_ending() {
         for (path, language) in [
-            ("a/b.rs", Some(Language::Rust)),
-            ("x.tsx", Some(Language::Tsx)),
-            ("x.h", Some(Language::Cpp)),
+            ("a/b.rs", Some(SourceLanguage::Rust)),
+            ("x.tsx", Some(SourceLanguage::Tsx)),
+            ("x.h", Some(SourceLanguage::Cpp)),
             ("Makefile", None),
             (".rs", None),
             ("x.md", None),
         ] {
-            assert_eq!(Language::of(Path::new(path)), language, "{path}");
+            assert_eq!(SourceLanguage::of(Path::new(path)), language, "{path}");
         }
     }
 }

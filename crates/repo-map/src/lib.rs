@@ -15,8 +15,8 @@ mod render;
 mod tagger;
 mod tags;
 
-pub use cache::{Cache, Known, Stamp};
-pub use index::{Index, Map};
-pub use language::Language;
+pub use cache::{RepoMapCache, SourceStamp, WorkspaceTags};
+pub use index::{RenderedMap, SymbolIndex};
+pub use language::SourceLanguage;
 pub use tagger::Tagger;
 pub use tags::{Definition, Tags};

@@ -2,7 +2,7 @@
 //! order, so the same input gives the same ranks to the last bit.
 
 use crate::graph::Edge;
-use crate::index::Index;
+use crate::index::SymbolIndex;
 
 const DAMPING: f64 = 0.85;
 const MAX_ROUNDS: usize = 40;
@@ -11,8 +11,8 @@ const TOLERANCE: f64 = 1e-6;
 
 /// The rank of each definition that has a name. `start` says where a reader begins, by file, and sums
 /// to one; `boost` multiplies the edges into each definition.
-pub(crate) fn definition_ranks(index: &Index, start: &[f64], boost: &[f32]) -> Vec<f64> {
-    let Index { edges, file_of, is_named, .. } = index;
+pub(crate) fn definition_ranks(index: &SymbolIndex, start: &[f64], boost: &[f32]) -> Vec<f64> {
+    let SymbolIndex { edges, file_of, is_named, .. } = index;
     let weight = |edge: &Edge| f64::from(edge.weight * boost[edge.to as usize]);
     let mut out = vec![0.0; start.len()];
     for edge in edges {
@@ -64,12 +64,12 @@ fn file_ranks(edges: &[Edge], shares: &[f32], file_of: &[u32], start: &[f64], ou
 mod tests {
     use super::definition_ranks;
     use crate::graph::Edge;
-    use crate::index::Index;
+    use crate::index::SymbolIndex;
 
     /// As many files as there are, with one definition each, and edges between them.
-    fn index(files: u32, edges: &[(u32, u32)]) -> Index {
+    fn index(files: u32, edges: &[(u32, u32)]) -> SymbolIndex {
         let edges = edges.iter().map(|(from, to)| Edge { from: *from, to: *to, weight: 1.0 }).collect();
-        Index {
+        SymbolIndex {
             files: Vec::new(),
             file_of: (0..files).collect(),
             edges,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-use crate::index::{File, Index, Map};
+use crate::index::{IndexedFile, RenderedMap, SymbolIndex};
 use crate::tags::Definition;
 
 /// How deep what lies around a definition is shown.
@@ -12,16 +12,21 @@ const MAX_DEPTH: usize = 8;
 const MIN_LINE: usize = 8;
 
 /// The text of the definitions with the highest ranks that fits into `max_bytes`.
-pub(crate) fn render(index: &Index, ranks: &[f64], max_bytes: usize, unknown: Vec<String>) -> Map {
+pub(crate) fn render(
+    index: &SymbolIndex,
+    ranks: &[f64],
+    max_bytes: usize,
+    unknown: Vec<String>,
+) -> RenderedMap {
     let order = best(ranks, &index.is_named, max_bytes / MIN_LINE + 1);
-    let mut sheets: Vec<Sheet<'_>> = Vec::new();
+    let mut sheets: Vec<FileExcerpt<'_>> = Vec::new();
     let mut sheet_of: HashMap<u32, usize> = HashMap::new();
     let mut left = max_bytes;
     for site in order {
         let number = index.file_of[site as usize];
         let file = &index.files[number as usize];
         let at = *sheet_of.entry(number).or_insert_with(|| {
-            sheets.push(Sheet::new(file));
+            sheets.push(FileExcerpt::new(file));
             sheets.len() - 1
         });
         match sheets[at].add(site - file.first_definition, left) {
@@ -29,7 +34,7 @@ pub(crate) fn render(index: &Index, ranks: &[f64], max_bytes: usize, unknown: Ve
             None => break,
         }
     }
-    let mut map = Map { text: String::new(), files: 0, definitions: 0, all_definitions: 0, unknown };
+    let mut map = RenderedMap { text: String::new(), files: 0, definitions: 0, all_definitions: 0, unknown };
     map.all_definitions = index.is_named.iter().filter(|is_named| **is_named).count();
     for sheet in sheets.iter().filter(|sheet| !sheet.lines.is_empty()) {
         map.files += 1;
@@ -55,18 +60,18 @@ fn best(ranks: &[f64], is_named: &[bool], count: usize) -> Vec<u32> {
 }
 
 /// What is shown of one file.
-struct Sheet<'a> {
+struct FileExcerpt<'a> {
     path: String,
     definitions: Vec<Definition<'a>>,
     /// The definitions shown, with how deep they lie.
     lines: BTreeMap<u32, usize>,
 }
 
-impl<'a> Sheet<'a> {
-    fn new(file: &'a File) -> Sheet<'a> {
+impl<'a> FileExcerpt<'a> {
+    fn new(file: &'a IndexedFile) -> FileExcerpt<'a> {
         // A name with a line break in it must not look like two.
         let path = file.path.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
-        Sheet { path, definitions: file.tags.definitions().collect(), lines: BTreeMap::new() }
+        FileExcerpt { path, definitions: file.tags.definitions().collect(), lines: BTreeMap::new() }
     }
 
     /// Adds a definition and what lies around it, and says how many bytes that took; nothing where

@@ -9,7 +9,7 @@ use tree_sitter::{
     Node, ParseOptions, Parser, QueryCursor, QueryCursorOptions, QueryMatch, StreamingIterator, Tree,
 };
 
-use crate::language::{Capture, Language, Rules};
+use crate::language::{LanguageRules, QueryCapture, SourceLanguage};
 use crate::tags::{Definition, Tags, TagsBuilder};
 
 /// How many definitions and how many different references of one file count.
@@ -41,7 +41,7 @@ impl Tagger {
     }
 
     /// The tags of a file, or none where it takes longer than `limit`.
-    pub fn tags(&mut self, language: Language, source: &[u8], limit: Duration) -> Tags {
+    pub fn tags(&mut self, language: SourceLanguage, source: &[u8], limit: Duration) -> Tags {
         let deadline = Instant::now() + limit;
         let rules = language.rules();
         if is_minified(source) {
@@ -53,7 +53,7 @@ impl Tagger {
         }
     }
 
-    fn parse(&mut self, rules: &Rules, source: &[u8], deadline: Instant) -> Option<Tree> {
+    fn parse(&mut self, rules: &LanguageRules, source: &[u8], deadline: Instant) -> Option<Tree> {
         self.parser.reset();
         self.parser.set_language(&rules.grammar).ok()?;
         let mut progress = |_: &_| until(deadline);
@@ -63,12 +63,12 @@ impl Tagger {
 
     fn query<'tree>(
         &mut self,
-        rules: &Rules,
+        rules: &LanguageRules,
         tree: &'tree Tree,
         source: &[u8],
         deadline: Instant,
-    ) -> Found<'tree> {
-        let mut found = Found::default();
+    ) -> TagMatches<'tree> {
+        let mut found = TagMatches::default();
         let mut progress = |_: &_| until(deadline);
         let options = QueryCursorOptions::new().progress_callback(&mut progress);
         let mut matches = self.cursor.matches_with_options(&rules.query, tree.root_node(), source, options);
@@ -96,23 +96,23 @@ fn is_minified(source: &[u8]) -> bool {
 
 /// What a query has found.
 #[derive(Default)]
-struct Found<'tree> {
-    definitions: Vec<(Node<'tree>, Capture, String)>,
+struct TagMatches<'tree> {
+    definitions: Vec<(Node<'tree>, QueryCapture, String)>,
     references: BTreeMap<String, u32>,
 }
 
-impl<'tree> Found<'tree> {
-    fn add(&mut self, rules: &Rules, matched: &QueryMatch<'_, 'tree>, source: &[u8]) {
+impl<'tree> TagMatches<'tree> {
+    fn add(&mut self, rules: &LanguageRules, matched: &QueryMatch<'_, 'tree>, source: &[u8]) {
         let (mut definition, mut name) = (None, String::new());
         for capture in matched.captures() {
             let kind = rules.captures[capture.index as usize];
             match kind {
-                Capture::Name => name = text(capture.node, source),
-                Capture::Scope | Capture::Function | Capture::Value => {
+                QueryCapture::Name => name = text(capture.node, source),
+                QueryCapture::Scope | QueryCapture::Function | QueryCapture::Value => {
                     definition = Some((capture.node, kind))
                 }
-                Capture::Reference => self.refer(text(capture.node, source)),
-                Capture::Capital => {
+                QueryCapture::Reference => self.refer(text(capture.node, source)),
+                QueryCapture::Capital => {
                     let name = text(capture.node, source);
                     if name.starts_with(char::is_uppercase) {
                         self.refer(name);
@@ -137,10 +137,10 @@ impl<'tree> Found<'tree> {
     }
 
     fn tags(mut self, source: &[u8]) -> Tags {
-        let order = |kind: &Capture| match kind {
-            Capture::Scope => 0,
-            Capture::Function => 1,
-            Capture::Value | Capture::Name | Capture::Reference | Capture::Capital => 2,
+        let order = |kind: &QueryCapture| match kind {
+            QueryCapture::Scope => 0,
+            QueryCapture::Function => 1,
+            QueryCapture::Value | QueryCapture::Name | QueryCapture::Reference | QueryCapture::Capital => 2,
         };
         // What is around comes before what is inside; of two patterns for one name the first counts.
         self.definitions.sort_by_key(|(node, kind, _)| {
@@ -150,7 +150,7 @@ impl<'tree> Found<'tree> {
             node.start_byte() == before.start_byte() && name == other
         });
         let mut builder = TagsBuilder::default();
-        let mut around: Vec<Around> = Vec::new();
+        let mut around: Vec<EnclosingDefinition> = Vec::new();
         let mut number = 0;
         for (node, kind, name) in &self.definitions {
             while around.last().is_some_and(|around| around.end <= node.start_byte()) {
@@ -160,16 +160,18 @@ impl<'tree> Found<'tree> {
             // What a function defines for itself is nobody else's concern, and neither are the types and
             // constants by which a trait is implemented.
             let is_local = around.iter().any(|around| around.is_function);
-            if is_local || *kind == Capture::Value && around.last().is_some_and(|around| around.has_trait) {
+            if is_local
+                || *kind == QueryCapture::Value && around.last().is_some_and(|around| around.has_trait)
+            {
                 continue;
             }
             let line = u32::try_from(node.start_position().row + 1).unwrap_or(u32::MAX);
             builder.define(Definition { line, parent, name, signature: &signature(*node, source) });
             let has_trait = node.child_by_field_name("trait").is_some();
-            around.push(Around {
+            around.push(EnclosingDefinition {
                 end: node.end_byte(),
                 number,
-                is_function: *kind == Capture::Function,
+                is_function: *kind == QueryCapture::Function,
                 has_trait,
             });
             number += 1;
@@ -182,7 +184,7 @@ impl<'tree> Found<'tree> {
 }
 
 /// A definition around others.
-struct Around {
+struct EnclosingDefinition {
     end: usize,
     number: u32,
     is_function: bool,

@@ -42,7 +42,11 @@ pub trait ThirdPartyAgents: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Vec<AgentSession>, Failure>>;
 
     /// Takes over one of them: it becomes the session of this id, with what was said in it.
-    fn adopt<'a>(&'a self, agent: &'a str, adopt: AdoptSession) -> BoxFuture<'a, Result<Adopted, Failure>>;
+    fn adopt<'a>(
+        &'a self,
+        agent: &'a str,
+        adopt: AdoptSession,
+    ) -> BoxFuture<'a, Result<AdoptedAgentSession, Failure>>;
 }
 
 /// A session that is to be begun in an agent.
@@ -69,7 +73,7 @@ pub struct AdoptSession {
 
 /// What was taken over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Adopted {
+pub struct AdoptedAgentSession {
     /// How the agent stands in it.
     pub state: AgentState,
     /// What was said, to follow the record that describes the session.
@@ -124,7 +128,11 @@ impl ThirdPartyAgents for NoAgents {
         NoAgents::unknown(agent)
     }
 
-    fn adopt<'a>(&'a self, agent: &'a str, _adopt: AdoptSession) -> BoxFuture<'a, Result<Adopted, Failure>> {
+    fn adopt<'a>(
+        &'a self,
+        agent: &'a str,
+        _adopt: AdoptSession,
+    ) -> BoxFuture<'a, Result<AdoptedAgentSession, Failure>> {
         NoAgents::unknown(agent)
     }
 }

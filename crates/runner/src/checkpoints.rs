@@ -13,26 +13,35 @@ use serde::{Deserialize, Serialize};
 /// was cut short by a crash is completed by asking for the same again.
 pub trait Checkpoints: Send + Sync {
     /// Waits until the workspace is free, then keeps the other kind of work away from it.
-    fn hold(&self, workspace: String, purpose: HoldFor) -> BoxFuture<'_, Hold>;
+    fn hold(&self, workspace: String, purpose: HoldPurpose) -> BoxFuture<'_, HoldGuard>;
 
     /// Captures a workspace. Two captures of files that did not change between them have the same id.
-    fn capture(&self, capture: Capture) -> BoxFuture<'_, Result<Captured, CheckpointError>>;
+    fn capture(
+        &self,
+        capture: CaptureWorkspace,
+    ) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>>;
 
     /// A checkpoint that was made before.
-    fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<Captured, CheckpointError>>;
+    fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>>;
 
     /// Keeps a checkpoint from being removed to make room, until the hold is dropped.
-    fn keep(&self, id: CheckpointId) -> BoxFuture<'_, Hold>;
+    fn keep(&self, id: CheckpointId) -> BoxFuture<'_, HoldGuard>;
 
     /// What is different between a checkpoint and a later one, or the workspace as it is.
-    fn compare(&self, compare: Compare) -> BoxFuture<'_, Result<Vec<ChangedFile>, CheckpointError>>;
+    fn compare(
+        &self,
+        compare: CompareCheckpoints,
+    ) -> BoxFuture<'_, Result<Vec<ChangedFile>, CheckpointError>>;
 
     /// Puts back what was rejected of a change, as far as it is still as it was shown. Says of each file what came of
     /// it, in the order of the rejections; where all was rejected, those first that could not be put back.
-    fn put_back(&self, rejected: Rejected) -> BoxFuture<'_, Result<Vec<PutBack>, CheckpointError>>;
+    fn put_back(
+        &self,
+        rejected: RevertRejected,
+    ) -> BoxFuture<'_, Result<Vec<RevertOutcome>, CheckpointError>>;
 
     /// Takes back what turns did, the newest first.
-    fn undo(&self, undo: UndoTurns) -> BoxFuture<'_, Result<Restored, CheckpointError>>;
+    fn undo(&self, undo: UndoTurns) -> BoxFuture<'_, Result<UndoOutcome, CheckpointError>>;
 
     /// Removes old checkpoints if it is time to. Returns at once; failures are the runner's to log.
     fn prune(&self);
@@ -61,20 +70,20 @@ pub enum CheckpointError {
 }
 
 /// Something that is kept until this is dropped.
-pub struct Hold {
+pub struct HoldGuard {
     _kept: Box<dyn Any + Send + Sync>,
 }
 
-impl Hold {
+impl HoldGuard {
     /// Ends with the value.
-    pub fn new(kept: impl Any + Send + Sync) -> Hold {
-        Hold { _kept: Box::new(kept) }
+    pub fn new(kept: impl Any + Send + Sync) -> HoldGuard {
+        HoldGuard { _kept: Box::new(kept) }
     }
 }
 
 /// What a workspace is held for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HoldFor {
+pub enum HoldPurpose {
     /// Turns that change it; several may at once.
     Changing,
     /// An undo, which is alone.
@@ -83,7 +92,7 @@ pub enum HoldFor {
 
 /// What to capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Capture {
+pub struct CaptureWorkspace {
     /// The workspace.
     pub workspace: String,
     /// The checkpoint from before a turn, when this is the one after it. The files of that one are taken even where
@@ -93,7 +102,7 @@ pub struct Capture {
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Captured {
+pub struct CapturedCheckpoint {
     /// By which it is found again.
     pub id: CheckpointId,
     /// How many files and links it holds.
@@ -106,7 +115,7 @@ pub struct Captured {
 
 /// What to compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compare {
+pub struct CompareCheckpoints {
     /// The workspace.
     pub workspace: String,
     /// The earlier checkpoint.
@@ -126,7 +135,7 @@ pub struct ChangedFile {
 
 /// A change that a person did not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rejected {
+pub struct RevertRejected {
     /// The workspace.
     pub workspace: String,
     /// The workspace before the turn.
@@ -139,7 +148,7 @@ pub struct Rejected {
 
 /// What came of one rejection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PutBack {
+pub struct RevertOutcome {
     /// The path, with the hunks where these were named.
     pub what: String,
     /// Why it is not as it was; none where it is.
@@ -171,7 +180,7 @@ pub struct TurnSpan {
 
 /// What an undo did, or would do. Paths are relative to the workspace and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restored {
+pub struct UndoOutcome {
     /// Files that have their old content again.
     pub restored: Vec<String>,
     /// Files that are there again.
@@ -179,14 +188,14 @@ pub struct Restored {
     /// Files that are gone again.
     pub deleted: Vec<String>,
     /// Files that were left alone, because somebody else has changed them.
-    pub conflicts: Vec<NotRestored>,
+    pub conflicts: Vec<UnrestoredFile>,
     /// Files that have changed and are not brought back, forced or not.
-    pub left_out: Vec<NotRestored>,
+    pub left_out: Vec<UnrestoredFile>,
 }
 
 /// A file that an undo left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotRestored {
+pub struct UnrestoredFile {
     /// Its path.
     pub path: String,
     /// Why, as the end of a sentence that begins with the path.

@@ -25,7 +25,7 @@ pub struct RunCommand {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutcome {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: CommandEnding,
     /// How long it took.
     pub duration_ms: u64,
     /// What it printed, both streams as they came, head and tail where it is long.
@@ -42,7 +42,7 @@ pub struct CommandOutcome {
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
+pub enum CommandEnding {
     /// By itself, with this code. In the sandbox a signal is 128 and its number, as in a shell.
     Exited(i32),
     /// By this signal, which came from elsewhere.
@@ -58,28 +58,34 @@ pub enum Ending {
 impl CommandOutcome {
     /// Whether the command ran and said that it succeeded.
     pub fn ok(&self) -> bool {
-        self.ending == Ending::Exited(0)
+        self.ending == CommandEnding::Exited(0)
     }
 
     /// Its exit code, if it exited.
     pub fn exit_code(&self) -> Option<i32> {
         match self.ending {
-            Ending::Exited(code) => Some(code),
-            Ending::Signaled(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_) => None,
+            CommandEnding::Exited(code) => Some(code),
+            CommandEnding::Signaled(_)
+            | CommandEnding::TimedOut(_)
+            | CommandEnding::Ended
+            | CommandEnding::NotStarted(_) => None,
         }
     }
 
     /// The signal that ended it, if one did.
     pub fn signal(&self) -> Option<i32> {
         match self.ending {
-            Ending::Signaled(signal) => Some(signal),
-            Ending::Exited(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_) => None,
+            CommandEnding::Signaled(signal) => Some(signal),
+            CommandEnding::Exited(_)
+            | CommandEnding::TimedOut(_)
+            | CommandEnding::Ended
+            | CommandEnding::NotStarted(_) => None,
         }
     }
 
     /// Whether it ran out of time.
     pub fn timed_out(&self) -> bool {
-        matches!(self.ending, Ending::TimedOut(_))
+        matches!(self.ending, CommandEnding::TimedOut(_))
     }
 
     /// The output and how it ended, for a model.
@@ -103,24 +109,24 @@ impl CommandOutcome {
 
     /// The outcome of a command that never ran.
     pub fn not_started(reason: String) -> CommandOutcome {
-        let ending = Ending::NotStarted(reason);
+        let ending = CommandEnding::NotStarted(reason);
         let (notes, warnings) = (Vec::new(), Vec::new());
         let (output, left_processes) = (String::new(), false);
         CommandOutcome { ending, duration_ms: 0, output, whole: None, left_processes, notes, warnings }
     }
 }
 
-impl Ending {
+impl CommandEnding {
     /// How it ended, for a model.
     pub fn text(&self) -> String {
         match self {
-            Ending::Exited(code) => format!("exit code {code}"),
-            Ending::Signaled(signal) => format!("killed by signal {signal}"),
-            Ending::TimedOut(after) => {
+            CommandEnding::Exited(code) => format!("exit code {code}"),
+            CommandEnding::Signaled(signal) => format!("killed by signal {signal}"),
+            CommandEnding::TimedOut(after) => {
                 format!("timed out after {} s; the command and its children were killed", after.as_secs_f64())
             }
-            Ending::Ended => "ended on request; the command and its children were killed".to_owned(),
-            Ending::NotStarted(reason) => format!("The command was not started: {reason}"),
+            CommandEnding::Ended => "ended on request; the command and its children were killed".to_owned(),
+            CommandEnding::NotStarted(reason) => format!("The command was not started: {reason}"),
         }
     }
 }

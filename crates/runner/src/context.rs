@@ -57,7 +57,7 @@ pub struct LateContext {
     /// Its workspace.
     pub workspace: String,
     /// The most tokens of each section.
-    pub budget: Budget,
+    pub budget: ContextBudget,
 }
 
 /// What to gather, and for whom.
@@ -75,9 +75,9 @@ pub struct GatherContext {
     /// Files that the session has opened or changed, relative to the workspace, the newest first.
     pub in_play: Vec<String>,
     /// What the model has been shown already.
-    pub shown: Shown,
+    pub shown: ShownContext,
     /// The most tokens of each section.
-    pub budget: Budget,
+    pub budget: ContextBudget,
 }
 
 /// Whose skills to find.
@@ -92,7 +92,7 @@ pub struct FindSkills {
 /// What a model has been shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Shown {
+pub struct ShownContext {
     /// The digest of each instruction file as it was shown; empty for one that is no longer there.
     pub instructions: BTreeMap<String, String>,
     /// The names of the skills.
@@ -107,7 +107,7 @@ pub struct Shown {
 
 /// The most tokens of each section, about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Budget {
+pub struct ContextBudget {
     /// The instruction files together.
     pub instructions: u64,
     /// The tree of the workspace.
@@ -122,23 +122,23 @@ pub struct Budget {
     pub skills: u64,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget { instructions: 8_000, tree: 600, map: 1_500, git: 400, files: 3_000, skills: 1_000 }
+impl Default for ContextBudget {
+    fn default() -> ContextBudget {
+        ContextBudget { instructions: 8_000, tree: 600, map: 1_500, git: 400, files: 3_000, skills: 1_000 }
     }
 }
 
-impl Budget {
+impl ContextBudget {
     /// The same where it is at most a fifth of a model's window, and less of everything where it is not: a
     /// small model must have room to work.
     #[must_use]
-    pub fn within(self, window: u64) -> Budget {
+    pub fn within(self, window: u64) -> ContextBudget {
         let (whole, room) = (self.total().max(1), window / 5);
         if whole <= room {
             return self;
         }
         let share = |part: u64| part.saturating_mul(room) / whole;
-        Budget {
+        ContextBudget {
             instructions: share(self.instructions),
             tree: share(self.tree),
             map: share(self.map),
@@ -156,12 +156,12 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::Budget;
+    use super::ContextBudget;
 
     #[test]
     fn a_small_window_makes_everything_smaller() {
-        assert_eq!(Budget::default().within(1_000_000), Budget::default());
-        let small = Budget::default().within(8_000);
+        assert_eq!(ContextBudget::default().within(1_000_000), ContextBudget::default());
+        let small = ContextBudget::default().within(8_000);
         assert!(small.total() <= 1_600 && small.total() > 1_500, "{small:?}");
         assert!(small.instructions > small.files && small.files > small.map);
     }

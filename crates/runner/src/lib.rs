@@ -18,20 +18,25 @@ mod worktrees;
 use futures_util::future::BoxFuture;
 use ostler_types::SessionId;
 
-pub use agents::{AdoptSession, Adopted, BeginSession, NoAgents, ThirdPartyAgents, unknown_agent};
-pub use checkpoints::{
-    Capture, Captured, ChangedFile, CheckpointError, CheckpointId, Checkpoints, Compare, Hold, HoldFor,
-    NotRestored, PutBack, Rejected, Restored, TurnSpan, UndoTurns,
+pub use agents::{
+    AdoptSession, AdoptedAgentSession, BeginSession, NoAgents, ThirdPartyAgents, unknown_agent,
 };
-pub use command::{CommandOutcome, Ending, RunCommand};
+pub use checkpoints::{
+    CaptureWorkspace, CapturedCheckpoint, ChangedFile, CheckpointError, CheckpointId, Checkpoints,
+    CompareCheckpoints, HoldGuard, HoldPurpose, RevertOutcome, RevertRejected, TurnSpan, UndoOutcome,
+    UndoTurns, UnrestoredFile,
+};
+pub use command::{CommandEnding, CommandOutcome, RunCommand};
 pub use context::{
-    Budget, FindSkills, GatherContext, GatheredContext, LateContext, PrepareContext, Shown, WorkspaceContext,
+    ContextBudget, FindSkills, GatherContext, GatheredContext, LateContext, PrepareContext, ShownContext,
+    WorkspaceContext,
 };
 pub use tool::{OutputSink, Tool, ToolContext, ToolOutcome, ToolSet};
 pub use toolbox::{OfferTools, OfferedTools, ReadText, Toolbox};
 pub use workspaces::{
-    Asks, CheckFileScope, Directory, DirectoryList, DocumentedChecks, FileList, FileSums, FindCheckFiles,
-    FindFiles, LinkTarget, PathError, Resolved, WorkspaceSettings, Workspaces,
+    AdditionalApprovals, CheckFileScope, Directory, DocumentedChecks, FileSums, FindCheckFiles, FindFiles,
+    LinkTarget, ResolvedDirectory, SubdirectoryList, WorkspaceFileList, WorkspacePathError,
+    WorkspaceSettings, Workspaces,
 };
 pub use worktrees::{ChangedPath, MadeWorktree, NewWorktree, WorktreeError, WorktreeName, Worktrees};
 

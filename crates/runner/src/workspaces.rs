@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 pub trait Workspaces: Send + Sync {
     /// The real path of a directory, with links followed. Trust and rules hold for this path, since a name that leads
     /// to it can be moved.
-    fn resolve(&self, path: String) -> BoxFuture<'_, Result<Resolved, PathError>>;
+    fn resolve(&self, path: String) -> BoxFuture<'_, Result<ResolvedDirectory, WorkspacePathError>>;
 
     /// Why nobody should work in a directory, in sentences for people; none where one can, or where it is gone.
     fn unfit(&self, workspace: String) -> BoxFuture<'_, Option<String>>;
 
     /// The directories in a directory, for choosing a workspace. The path is a real one.
-    fn directories(&self, path: String) -> BoxFuture<'_, Result<DirectoryList, PathError>>;
+    fn directories(&self, path: String) -> BoxFuture<'_, Result<SubdirectoryList, WorkspacePathError>>;
 
     /// Files of a workspace that a few letters of their paths lead to.
-    fn find_files(&self, find: FindFiles) -> BoxFuture<'_, Result<FileList, PathError>>;
+    fn find_files(&self, find: FindFiles) -> BoxFuture<'_, Result<WorkspaceFileList, WorkspacePathError>>;
 
     /// The text of a workspace's `AGENTS.md`, cut to a bound; none where there is no such file in the workspace itself.
     fn instructions(&self, workspace: String) -> BoxFuture<'_, Option<String>>;
@@ -42,7 +42,7 @@ pub trait Workspaces: Send + Sync {
 
 /// A directory as it really is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resolved {
+pub struct ResolvedDirectory {
     /// Its path, absolute and without links.
     pub path: String,
     /// Whether it lies in the runner's own data, where no session may work.
@@ -51,7 +51,7 @@ pub struct Resolved {
 
 /// Why a path cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-pub enum PathError {
+pub enum WorkspacePathError {
     /// Nothing is there, or it cannot be reached.
     #[error("{0}")]
     Missing(String),
@@ -68,7 +68,7 @@ pub enum PathError {
 
 /// Directories in a directory, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DirectoryList {
+pub struct SubdirectoryList {
     /// Hidden ones are left out.
     pub directories: Vec<Directory>,
     /// Whether there are more.
@@ -99,7 +99,7 @@ pub struct FindFiles {
 
 /// Files of a workspace, the best match first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileList {
+pub struct WorkspaceFileList {
     /// Relative to the workspace. What git ignores is left out.
     pub paths: Vec<String>,
     /// Whether there are more.
@@ -128,7 +128,7 @@ pub struct WorkspaceSettings {
     /// The commands that check a turn's work; empty where it names none. The error says why its settings cannot be used.
     pub verify_commands: Result<Vec<String>, String>,
     /// What is asked about besides.
-    pub asks: Asks,
+    pub asks: AdditionalApprovals,
     /// What it wants to be allowed without asking.
     pub rules: Vec<Rule>,
     /// The tool servers that it names, without what may be secret.
@@ -140,13 +140,19 @@ pub struct WorkspaceSettings {
 impl Default for WorkspaceSettings {
     fn default() -> WorkspaceSettings {
         let (rules, servers, problems) = (Vec::new(), Vec::new(), Vec::new());
-        WorkspaceSettings { verify_commands: Ok(Vec::new()), asks: Asks::default(), rules, servers, problems }
+        WorkspaceSettings {
+            verify_commands: Ok(Vec::new()),
+            asks: AdditionalApprovals::default(),
+            rules,
+            servers,
+            problems,
+        }
     }
 }
 
 /// What a workspace wants to be asked about besides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asks {
+pub struct AdditionalApprovals {
     /// Calls of these kinds.
     pub kinds: Vec<ToolKind>,
     /// Calls of these tools.
@@ -155,9 +161,9 @@ pub struct Asks {
     pub safe_commands: bool,
 }
 
-impl Default for Asks {
-    fn default() -> Asks {
-        Asks { kinds: Vec::new(), tools: Vec::new(), safe_commands: true }
+impl Default for AdditionalApprovals {
+    fn default() -> AdditionalApprovals {
+        AdditionalApprovals { kinds: Vec::new(), tools: Vec::new(), safe_commands: true }
     }
 }
 

@@ -16,10 +16,10 @@ use crate::mount_watch::MountWatch;
 use crate::orders::SuperviseOrder;
 use crate::quota::QuotaWatch;
 use crate::repository_watch::RepositoryWatch;
-use crate::supervise::{Bubblewrapped, Ended, code};
+use crate::supervise::{BubblewrapSandbox, SandboxEnd, code};
 
 /// What is waited for, and what became of it so far.
-pub(crate) struct Attendance<'a> {
+pub(crate) struct SandboxMonitor<'a> {
     order: &'a SuperviseOrder,
     /// Requests to end, the daemon, and the program: each becomes readable once.
     requests: OwnedFd,
@@ -36,7 +36,7 @@ pub(crate) struct Attendance<'a> {
 
 /// What can happen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum MonitorEvent {
     Requests,
     Daemon,
     Program,
@@ -45,80 +45,92 @@ enum Source {
     Repositories,
 }
 
-impl<'a> Attendance<'a> {
+impl<'a> SandboxMonitor<'a> {
     /// Waits for requests to end, the daemon and the program, in this order, and for the rest.
     pub(crate) fn new(
         order: &'a SuperviseOrder,
         [requests, daemon, program]: [OwnedFd; 3],
-        bubblewrap: Option<Bubblewrapped>,
+        bubblewrap: Option<BubblewrapSandbox>,
         repositories: RepositoryWatch,
-    ) -> Attendance<'a> {
+    ) -> SandboxMonitor<'a> {
         let gate = bubblewrap.and_then(|made| Some((made.process?, made.gate)));
         let quota = order.quota.as_ref().map(QuotaWatch::of);
-        Attendance { order, requests, daemon, program, gate, mounts: None, lost: None, repositories, quota }
+        SandboxMonitor {
+            order,
+            requests,
+            daemon,
+            program,
+            gate,
+            mounts: None,
+            lost: None,
+            repositories,
+            quota,
+        }
     }
 
     /// Waits until the sandbox has ended, or has to.
-    pub(crate) fn wait(mut self, child: &mut Child) -> Result<Ended, String> {
+    pub(crate) fn wait(mut self, child: &mut Child) -> Result<SandboxEnd, String> {
         loop {
             let happened = self.next()?;
-            let has = |source: Source| happened.contains(&source);
+            let has = |source: MonitorEvent| happened.contains(&source);
             // Before the end of the program: it ends because of it.
-            if has(Source::Mounts)
+            if has(MonitorEvent::Mounts)
                 && let Some(lost) = self.mounts.as_mut().and_then(MountWatch::lost)
             {
                 (self.mounts, self.lost) = (None, Some(lost));
             }
-            if has(Source::Program) {
+            if has(MonitorEvent::Program) {
                 let status = child.wait().map_err(|error| format!("waiting: {error}"))?;
                 return Ok(self.ended(code(status)));
             }
-            if has(Source::Requests) || has(Source::Daemon) {
-                return Ok(Ended::Stopped);
+            if has(MonitorEvent::Requests) || has(MonitorEvent::Daemon) {
+                return Ok(SandboxEnd::Stopped);
             }
-            if has(Source::Gate) {
+            if has(MonitorEvent::Gate) {
                 self.look_at_mounts()?;
             }
-            let broken = if has(Source::Repositories) { self.repositories.broken() } else { None };
+            let broken = if has(MonitorEvent::Repositories) { self.repositories.broken() } else { None };
             let now = Instant::now();
             let broken = broken.or_else(|| self.repositories.begin_at(now));
             if let Some(reason) = broken.or_else(|| self.quota.as_mut()?.exceeded_at(now)) {
                 eprintln!("{reason}");
-                return Ok(Ended::Stopped);
+                return Ok(SandboxEnd::Stopped);
             }
         }
     }
 
-    fn ended(self, code: u8) -> Ended {
-        let Some(path) = self.lost else { return Ended::Program(code) };
+    fn ended(self, code: u8) -> SandboxEnd {
+        let Some(path) = self.lost else { return SandboxEnd::Program(code) };
         eprintln!(
             "ended by Ostler: another program replaced {} while this one ran, so this one could have changed it",
             path.display()
         );
-        Ended::Exposed(path)
+        SandboxEnd::Exposed(path)
     }
 
     /// Waits for something to happen. Nothing has where it is only time for something.
-    fn next(&self) -> Result<Vec<Source>, String> {
+    fn next(&self) -> Result<Vec<MonitorEvent>, String> {
         let mut sources = vec![
-            (Source::Requests, PollFd::new(&self.requests, PollFlags::IN)),
-            (Source::Daemon, PollFd::new(&self.daemon, PollFlags::IN)),
-            (Source::Program, PollFd::new(&self.program, PollFlags::IN)),
+            (MonitorEvent::Requests, PollFd::new(&self.requests, PollFlags::IN)),
+            (MonitorEvent::Daemon, PollFd::new(&self.daemon, PollFlags::IN)),
+            (MonitorEvent::Program, PollFd::new(&self.program, PollFlags::IN)),
         ];
         if let Some((_, gate)) = &self.gate {
-            sources.push((Source::Gate, PollFd::from_borrowed_fd(gate.descriptor(), PollFlags::IN)));
+            sources.push((MonitorEvent::Gate, PollFd::from_borrowed_fd(gate.descriptor(), PollFlags::IN)));
         }
         if let Some(mounts) = &self.mounts {
             // Such a list is always readable; only asked whether it has something urgent does it tell of changes.
-            sources.push((Source::Mounts, PollFd::from_borrowed_fd(mounts.descriptor(), PollFlags::PRI)));
+            sources
+                .push((MonitorEvent::Mounts, PollFd::from_borrowed_fd(mounts.descriptor(), PollFlags::PRI)));
         }
         if let Some(events) = self.repositories.events() {
-            sources.push((Source::Repositories, PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN)));
+            sources
+                .push((MonitorEvent::Repositories, PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN)));
         }
         let due = self.repositories.due().into_iter().chain(self.quota.as_ref().map(QuotaWatch::due)).min();
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        let (names, mut descriptors): (Vec<Source>, Vec<PollFd<'_>>) = sources.into_iter().unzip();
+        let (names, mut descriptors): (Vec<MonitorEvent>, Vec<PollFd<'_>>) = sources.into_iter().unzip();
         match poll(&mut descriptors, left.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(Vec::new()),

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use rustix::process::{getpgrp, getpid, ioctl_tiocsctty, setsid};
 
 use crate::entry::FAILED;
-use crate::environment::Variable;
+use crate::environment::EnvironmentVariable;
 use crate::orders::{ConfineOrder, DirectoryIdentity, OwnHome};
 use crate::{capabilities, environment, filter, gate, limits, overlay, ruleset};
 
@@ -69,7 +69,7 @@ fn prepare_home(home: &OwnHome) {
 }
 
 /// The program's environment: what it was given, and where its own directories are.
-fn variables(order: &ConfineOrder, given: Vec<Variable>) -> Vec<Variable> {
+fn variables(order: &ConfineOrder, given: Vec<EnvironmentVariable>) -> Vec<EnvironmentVariable> {
     let mut variables = given;
     variables.retain(|(name, _)| name != "TMPDIR");
     variables.push(("TMPDIR".into(), order.temporary.clone().into()));

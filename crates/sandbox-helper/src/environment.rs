@@ -15,10 +15,10 @@ pub(crate) const DESCRIPTOR: &str = "OSTLER_ENVIRONMENT";
 const MAXIMUM_BYTES: u64 = 8 << 20;
 
 /// A variable and its value.
-pub type Variable = (OsString, OsString);
+pub type EnvironmentVariable = (OsString, OsString);
 
 /// Writes variables to a file that only this user can read.
-pub fn write_environment(path: &Path, variables: &[Variable]) -> io::Result<()> {
+pub fn write_environment(path: &Path, variables: &[EnvironmentVariable]) -> io::Result<()> {
     let mut bytes = Vec::new();
     for (name, value) in variables {
         bytes.extend_from_slice(name.as_bytes());
@@ -37,10 +37,10 @@ pub(crate) fn take(path: &Path) -> io::Result<File> {
 }
 
 /// Reads variables. Later ones replace earlier ones of the same name.
-pub(crate) fn read(file: File) -> io::Result<Vec<Variable>> {
+pub(crate) fn read(file: File) -> io::Result<Vec<EnvironmentVariable>> {
     let mut bytes = Vec::new();
     file.take(MAXIMUM_BYTES).read_to_end(&mut bytes)?;
-    let mut variables: Vec<Variable> = Vec::new();
+    let mut variables: Vec<EnvironmentVariable> = Vec::new();
     for line in bytes.split(|byte| *byte == 0) {
         let Some(end) = line.iter().position(|byte| *byte == b'=').filter(|end| *end > 0) else { continue };
         let (name, value) = (line[..end].to_vec(), line[end + 1..].to_vec());
@@ -52,7 +52,7 @@ pub(crate) fn read(file: File) -> io::Result<Vec<Variable>> {
 }
 
 /// Reads the variables that were handed on to this process by a descriptor.
-pub(crate) fn handed_on() -> Result<Vec<Variable>, String> {
+pub(crate) fn handed_on() -> Result<Vec<EnvironmentVariable>, String> {
     let number = std::env::var(DESCRIPTOR).map_err(|_| "its program's environment is missing")?;
     let number: u32 = number.parse().map_err(|_| "its program's environment is not a number")?;
     let read = File::open(format!("/proc/self/fd/{number}")).and_then(read);

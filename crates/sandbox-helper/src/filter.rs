@@ -141,7 +141,7 @@ const OTHER_CONVENTION: c_long = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const OTHER_NUMBERS: &[c_long] = &[514, 521, 528, 531, 533, 539, 540];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Denies the calls from now on, to this thread and whatever it becomes.
 pub(crate) fn apply(filter: SyscallFilter) -> Result<(), String> {
@@ -160,14 +160,14 @@ pub(crate) fn apply(filter: SyscallFilter) -> Result<(), String> {
     install().map_err(|error| format!("denying system calls: {error}"))
 }
 
-fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
+fn build(rules: SyscallRules, errno: i32) -> Result<BpfProgram, BackendError> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
     let action = SeccompAction::Errno(errno.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, action, architecture)?.try_into()
 }
 
-fn rules(filter: SyscallFilter) -> Result<Rules, BackendError> {
-    let mut rules: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+fn rules(filter: SyscallFilter) -> Result<SyscallRules, BackendError> {
+    let mut rules: SyscallRules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     if !filter.namespaces {
         rules.extend(NAMESPACES.iter().map(|call| (*call, Vec::new())));
         rules.insert(libc::SYS_unshare, any_flag(0)?);
@@ -200,7 +200,7 @@ fn rules(filter: SyscallFilter) -> Result<Rules, BackendError> {
 }
 
 /// These calls, whatever their arguments.
-fn whole(calls: impl IntoIterator<Item = c_long>) -> Rules {
+fn whole(calls: impl IntoIterator<Item = c_long>) -> SyscallRules {
     let calls = calls.into_iter();
     #[cfg(target_arch = "x86_64")]
     let calls = calls.flat_map(|call| [call, call | OTHER_CONVENTION]);
@@ -209,11 +209,11 @@ fn whole(calls: impl IntoIterator<Item = c_long>) -> Rules {
 
 /// Files that anybody can run as the user, or as a group of his; and where no mount keeps files outside the workspace as
 /// they are, files that everybody can write to. A directory is made without set-id bits whatever is asked for.
-fn modes(filter: SyscallFilter) -> Result<Rules, BackendError> {
+fn modes(filter: SyscallFilter) -> Result<SyscallRules, BackendError> {
     let has = |argument: u8, bits: u32| {
         condition(argument, SeccompCmpOp::MaskedEq(u64::from(bits)), u64::from(bits))
     };
-    let mut rules = Rules::new();
+    let mut rules = SyscallRules::new();
     // Whether the call makes a file, which it does in the workspace.
     let modes = [
         (libc::SYS_fchmod, 1, false),
@@ -252,8 +252,8 @@ fn modes(filter: SyscallFilter) -> Result<Rules, BackendError> {
 
 /// Calls on processes other than the caller. Its own threads are among them, because a filter cannot know their
 /// numbers.
-fn other_processes() -> Result<Rules, BackendError> {
-    let mut rules: Rules = OF_OTHERS.iter().map(|call| (*call, Vec::new())).collect();
+fn other_processes() -> Result<SyscallRules, BackendError> {
+    let mut rules: SyscallRules = OF_OTHERS.iter().map(|call| (*call, Vec::new())).collect();
     let is_not = |argument: u8, number: i32| {
         SeccompRule::new(vec![condition(argument, SeccompCmpOp::Ne, value(number))?])
     };

@@ -11,7 +11,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::{GitConfig, Tree};
+use ostler_workspace_fs::{GitConfig, RootedTree};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ const STRATEGIES: &[&str] = &["", "ort", "recursive", "resolve", "octopus", "our
 
 /// What one repository directory may start, and what makes it one, as it stood.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GitState {
+pub(crate) struct RepositoryState {
     /// The repository directory.
     directory: OsString,
     commands: Vec<String>,
@@ -75,10 +75,10 @@ pub(crate) struct GitState {
     mode: u32,
 }
 
-impl GitState {
+impl RepositoryState {
     /// Looks at it.
-    pub(crate) fn look(tree: &Tree, directory: &Path) -> GitState {
-        let mut state = GitState { directory: directory.into(), ..GitState::default() };
+    pub(crate) fn look(tree: &RootedTree, directory: &Path) -> RepositoryState {
+        let mut state = RepositoryState { directory: directory.into(), ..RepositoryState::default() };
         let place = directory.join(DIRECTORY);
         if tree.stat(&place).is_ok_and(|found| found.is_some()) {
             let lists = LISTS.iter().filter_map(|list| text(tree, &place.join(list)));
@@ -98,18 +98,18 @@ impl GitState {
     }
 
     /// Takes out what was not there, puts back what was, and says in which files.
-    pub(crate) fn put_right(&self, tree: &Tree) -> Vec<PathBuf> {
+    pub(crate) fn put_right(&self, tree: &RootedTree) -> Vec<PathBuf> {
         let mut changed = self.repair(tree);
         changed.extend(self.close_to_others(tree));
         changed.extend(self.disarm_picks(tree));
         let place = Path::new(&self.directory).join(DIRECTORY);
         match stands(tree, &place) {
-            Stands::Missing => return changed,
-            Stands::Removed => {
+            DirectoryPresence::Missing => return changed,
+            DirectoryPresence::Removed => {
                 changed.push(place);
                 return changed;
             }
-            Stands::Directory => {}
+            DirectoryPresence::Directory => {}
         }
         for path in LISTS.iter().map(|list| place.join(list)) {
             if !tree.stat(&path).is_ok_and(|found| found.is_none()) && !self.is_known(tree, &path) {
@@ -128,7 +128,7 @@ impl GitState {
     }
 
     /// Takes back what lets other users of the machine put something into the directory.
-    fn close_to_others(&self, tree: &Tree) -> Option<PathBuf> {
+    fn close_to_others(&self, tree: &RootedTree) -> Option<PathBuf> {
         let directory = Path::new(&self.directory);
         let mode = tree.stat(directory).ok().flatten()?.st_mode & 0o7777;
         if mode & !self.mode & 0o022 == 0 {
@@ -139,7 +139,7 @@ impl GitState {
     }
 
     /// Makes the directory a repository again if it was one.
-    fn repair(&self, tree: &Tree) -> Vec<PathBuf> {
+    fn repair(&self, tree: &RootedTree) -> Vec<PathBuf> {
         let directory = Path::new(&self.directory);
         let Some(head) = self.head.as_ref().filter(|_| !is_repository(tree, directory)) else {
             return Vec::new();
@@ -159,13 +159,13 @@ impl GitState {
     }
 
     /// The settings of a series of picks go when they name a program that was not named before.
-    fn disarm_picks(&self, tree: &Tree) -> Vec<PathBuf> {
+    fn disarm_picks(&self, tree: &RootedTree) -> Vec<PathBuf> {
         let (place, options) =
             (Path::new(&self.directory).join(SEQUENCER), Path::new(&self.directory).join(OPTIONS));
         match stands(tree, &place) {
-            Stands::Missing => return Vec::new(),
-            Stands::Removed => return vec![place],
-            Stands::Directory => {}
+            DirectoryPresence::Missing => return Vec::new(),
+            DirectoryPresence::Removed => return vec![place],
+            DirectoryPresence::Directory => {}
         }
         if tree.stat(&options).is_ok_and(|found| found.is_none()) {
             return Vec::new();
@@ -184,7 +184,7 @@ impl GitState {
     }
 
     /// Whether a list starts nothing new. Makes comments of the lines that do.
-    fn is_known(&self, tree: &Tree, path: &Path) -> bool {
+    fn is_known(&self, tree: &RootedTree, path: &Path) -> bool {
         let Some(list) = text(tree, path) else {
             let _ = tree.remove(path);
             return false;
@@ -209,14 +209,14 @@ impl GitState {
 }
 
 /// Whether git takes a directory for a repository with objects of its own.
-pub(crate) fn is_repository(tree: &Tree, directory: &Path) -> bool {
+pub(crate) fn is_repository(tree: &RootedTree, directory: &Path) -> bool {
     is_open(tree, directory)
         && INSIDE.iter().all(|name| is_open(tree, &directory.join(name)))
         && head(tree, directory).is_some()
 }
 
 /// Whether something is a directory that its owner can enter.
-fn is_open(tree: &Tree, path: &Path) -> bool {
+fn is_open(tree: &RootedTree, path: &Path) -> bool {
     let found = tree.stat(path).ok().flatten();
     found.is_some_and(|found| {
         FileType::from_raw_mode(found.st_mode) == FileType::Directory && found.st_mode & 0o500 == 0o500
@@ -224,7 +224,7 @@ fn is_open(tree: &Tree, path: &Path) -> bool {
 }
 
 /// What a `HEAD` says, if it is one to git: the name of a branch, or of a commit.
-fn head(tree: &Tree, directory: &Path) -> Option<Vec<u8>> {
+fn head(tree: &RootedTree, directory: &Path) -> Option<Vec<u8>> {
     let (bytes, stat) = tree.read(&directory.join(HEAD), MAXIMUM_HEAD).ok()?;
     let text = std::str::from_utf8(&bytes).ok()?;
     let names_branch = text.strip_prefix("ref:").is_some_and(|name| name.trim_start().starts_with("refs/"));
@@ -233,25 +233,27 @@ fn head(tree: &Tree, directory: &Path) -> Option<Vec<u8>> {
 }
 
 /// What is where git keeps a directory of its own.
-enum Stands {
+enum DirectoryPresence {
     Missing,
     Directory,
     /// It was something else: a link could lead to a list that is nowhere here.
     Removed,
 }
 
-fn stands(tree: &Tree, place: &Path) -> Stands {
+fn stands(tree: &RootedTree, place: &Path) -> DirectoryPresence {
     match tree.stat(place) {
-        Ok(None) => Stands::Missing,
-        Ok(Some(stat)) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Stands::Directory,
+        Ok(None) => DirectoryPresence::Missing,
+        Ok(Some(stat)) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+            DirectoryPresence::Directory
+        }
         Ok(Some(_)) | Err(_) => {
             let _ = tree.remove(place);
-            Stands::Removed
+            DirectoryPresence::Removed
         }
     }
 }
 
-fn text(tree: &Tree, path: &Path) -> Option<String> {
+fn text(tree: &RootedTree, path: &Path) -> Option<String> {
     tree.read(path, MAXIMUM_BYTES).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok())
 }
 
@@ -272,9 +274,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use ostler_workspace_fs::Tree;
+    use ostler_workspace_fs::RootedTree;
 
-    use super::{GitState, is_repository};
+    use super::{RepositoryState, is_repository};
 
     #[test]
     fn only_what_was_there_may_start_programs() {
@@ -283,8 +285,8 @@ mod tests {
         let todo = root.join(".git/rebase-merge/git-rebase-todo");
         fs::create_dir_all(todo.parent().unwrap()).unwrap();
         fs::write(&todo, "pick 1 a\nexec make test\n").unwrap();
-        let tree = Tree::open(&root).unwrap();
-        let before = GitState::look(&tree, Path::new(".git"));
+        let tree = RootedTree::open(&root).unwrap();
+        let before = RepositoryState::look(&tree, Path::new(".git"));
         assert!(before.put_right(&tree).is_empty());
         fs::write(&todo, "exec make test\n").unwrap();
         assert!(before.put_right(&tree).is_empty());
@@ -323,10 +325,10 @@ mod tests {
         for inner in ["objects/aa", "refs/heads"] {
             fs::create_dir_all(git.join(inner)).unwrap();
         }
-        let tree = Tree::open(&root).unwrap();
+        let tree = RootedTree::open(&root).unwrap();
         assert!(!is_repository(&tree, Path::new(".git")));
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        let before = GitState::look(&tree, Path::new(".git"));
+        let before = RepositoryState::look(&tree, Path::new(".git"));
         fs::write(git.join("HEAD"), format!("{}\n", "a1".repeat(20))).unwrap();
         assert!(before.put_right(&tree).is_empty());
         let breaks: [fn(&Path); 6] = [

@@ -29,8 +29,8 @@ mod snapshot;
 mod supervise;
 
 pub use entry::{CHECK, CONFINE, SUPERVISE, run_helper};
-pub use environment::{Variable, write_environment};
-pub use modes::PlaceModes;
+pub use environment::{EnvironmentVariable, write_environment};
+pub use modes::SavedModes;
 pub use orders::{
     ConfineOrder, DirectoryIdentity, ExpectedMounts, JoinCgroup, LandlockRules, MountShows, OwnHome, PRIVATE,
     ProcessLimits, SuperviseOrder, SyscallFilter, TemporaryQuota,
@@ -38,5 +38,5 @@ pub use orders::{
 pub use placeholder::{ListedPlaceholder, PlaceholderStamp, may_be_placeholder, remove_placeholder};
 pub use recovery::{LEASE, LOCK, PATIENCE, PLACEHOLDERS, RUN, SNAPSHOT, recover};
 pub use ruleset::{LANDLOCK_OLDEST, LANDLOCK_WITH_SCOPES, LANDLOCK_WITH_TCP, landlock_version};
-pub use snapshot::{ProtectedPath, ProtectedSnapshot};
+pub use snapshot::{ProtectedSnapshot, SnapshotPath};
 pub use supervise::{EXPOSED, INNER_HELPER, OVER};

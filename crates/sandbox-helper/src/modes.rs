@@ -15,12 +15,12 @@ const MAXIMUM: usize = 512;
 
 /// Which file each place was, and its mode.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct PlaceModes(Vec<(OsString, (u64, u64), u32)>);
+pub struct SavedModes(Vec<(OsString, (u64, u64), u32)>);
 
-impl PlaceModes {
+impl SavedModes {
     /// Looks at places that no command may write to, and so cannot replace, and at what is directly in them.
-    pub fn of<'a>(places: impl IntoIterator<Item = &'a PathBuf>) -> PlaceModes {
-        let mut modes = PlaceModes::default();
+    pub fn of<'a>(places: impl IntoIterator<Item = &'a PathBuf>) -> SavedModes {
+        let mut modes = SavedModes::default();
         let mut seen = BTreeSet::new();
         for place in places.into_iter().filter(|place| seen.insert(*place)) {
             modes.add(place);

@@ -17,7 +17,7 @@ const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"];
 
 /// One mount, as the kernel tells it.
-struct Mount<'a> {
+struct MountInfo<'a> {
     id: &'a [u8],
     parent: &'a [u8],
     device: &'a [u8],
@@ -53,15 +53,15 @@ pub(crate) fn lost<'a>(sandbox: &[u8], paths: &'a [PathBuf]) -> Option<&'a PathB
     paths.iter().find(|path| !mounts.iter().any(|mount| mount.path == **path))
 }
 
-fn parse_all(text: &[u8]) -> Vec<Mount<'_>> {
+fn parse_all(text: &[u8]) -> Vec<MountInfo<'_>> {
     text.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }
 
 /// Whether a mount shows what this machine has at the same path, or something that only the sandbox has.
 fn is_at_its_place(
-    mount: &Mount<'_>,
-    machine: &[Mount<'_>],
-    mounts: &[Mount<'_>],
+    mount: &MountInfo<'_>,
+    machine: &[MountInfo<'_>],
+    mounts: &[MountInfo<'_>],
     meant: &ExpectedMounts,
 ) -> bool {
     // A program whose root was changed finds its own root in no list; it is what bubblewrap mounts first.
@@ -75,7 +75,7 @@ fn is_at_its_place(
         mount.root == Path::new("/null") && meant.shows(&mount.path) == Some(MountShows::Nothing);
     // The program's own terminal.
     let is_terminal = mount.kind == b"devpts" && mount.path == Path::new("/dev/console");
-    let is_here = |other: &Mount<'_>| {
+    let is_here = |other: &MountInfo<'_>| {
         let below = mount.path.strip_prefix(&other.path);
         other.device == mount.device && below.is_ok_and(|below| other.root.join(below) == mount.root)
     };
@@ -83,8 +83,8 @@ fn is_at_its_place(
 }
 
 /// A path on which is not mounted what should be.
-fn missing(mounts: &[Mount<'_>], meant: &ExpectedMounts) -> Option<PathBuf> {
-    let mut top: HashMap<&Path, &Mount<'_>> = HashMap::new();
+fn missing(mounts: &[MountInfo<'_>], meant: &ExpectedMounts) -> Option<PathBuf> {
+    let mut top: HashMap<&Path, &MountInfo<'_>> = HashMap::new();
     for mount in mounts {
         let below = top.get(mount.path.as_path());
         // What is mounted later at the same path has the earlier one as its parent.
@@ -104,16 +104,16 @@ fn missing(mounts: &[Mount<'_>], meant: &ExpectedMounts) -> Option<PathBuf> {
 }
 
 /// ExpectedMounts that should not be there.
-fn strays(mounts: &[Mount<'_>], meant: &ExpectedMounts) -> Vec<PathBuf> {
-    let by_id: HashMap<&[u8], &Mount<'_>> = mounts.iter().map(|mount| (mount.id, mount)).collect();
-    let parent = |mount: &Mount<'_>| by_id.get(mount.parent).copied();
+fn strays(mounts: &[MountInfo<'_>], meant: &ExpectedMounts) -> Vec<PathBuf> {
+    let by_id: HashMap<&[u8], &MountInfo<'_>> = mounts.iter().map(|mount| (mount.id, mount)).collect();
+    let parent = |mount: &MountInfo<'_>| by_id.get(mount.parent).copied();
     let covers: HashMap<&[u8], &[u8]> = mounts
         .iter()
         .filter(|mount| parent(mount).is_some_and(|parent| parent.path == mount.path))
         .map(|mount| (mount.parent, mount.id))
         .collect();
     // What is below another mount at the same place cannot be reached, and was left as it was.
-    let is_reached = |mount: &Mount<'_>| {
+    let is_reached = |mount: &MountInfo<'_>| {
         let (mut below, mut here) = (None, Some(mount));
         for _ in 0..mounts.len() {
             let Some(mount) = here else { break };
@@ -124,12 +124,12 @@ fn strays(mounts: &[Mount<'_>], meant: &ExpectedMounts) -> Vec<PathBuf> {
         }
         true
     };
-    let is_fresh = |mount: &Mount<'_>| {
+    let is_fresh = |mount: &MountInfo<'_>| {
         // A file system of the machine's is mounted elsewhere too, where the machine has it.
         mount.root == Path::new("/")
             && mounts.iter().filter(|other| other.device == mount.device).count() == 1
     };
-    let is_meant = |mount: &Mount<'_>| {
+    let is_meant = |mount: &MountInfo<'_>| {
         let mut own = PRIVATE.iter().chain(&["/dev"]).map(Path::new);
         let at = |path: &str| mount.path == Path::new(path);
         match mount.kind {
@@ -148,20 +148,20 @@ fn strays(mounts: &[Mount<'_>], meant: &ExpectedMounts) -> Vec<PathBuf> {
             _ => DEVICES.iter().any(|device| at(device)),
         }
     };
-    let is_inside = |mount: &Mount<'_>| meant.roots.iter().any(|root| mount.path.starts_with(root));
+    let is_inside = |mount: &MountInfo<'_>| meant.roots.iter().any(|root| mount.path.starts_with(root));
     let writable = mounts.iter().filter(|mount| mount.is_writable && !is_inside(mount));
     let strays = writable.filter(|mount| is_reached(mount) && !is_meant(mount));
     strays.map(|mount| mount.path.clone()).collect()
 }
 
 /// A line: number, parent, device, root, path, options, then some that may be missing, a dash and the kind.
-fn parse(line: &[u8]) -> Option<Mount<'_>> {
+fn parse(line: &[u8]) -> Option<MountInfo<'_>> {
     let mut fields = line.split(|byte| *byte == b' ');
     let (id, parent, device) = (fields.next()?, fields.next()?, fields.next()?);
     let (root, path, options) = (fields.next()?, fields.next()?, fields.next()?);
     let is_writable = options.split(|byte| *byte == b',').any(|option| option == b"rw");
     let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-    Some(Mount { id, parent, device, root: unescaped(root), path: unescaped(path), is_writable, kind })
+    Some(MountInfo { id, parent, device, root: unescaped(root), path: unescaped(path), is_writable, kind })
 }
 
 /// A path of that list, in which blanks and some others are written as numbers.

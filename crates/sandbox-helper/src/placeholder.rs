@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub(crate) fn remove_listed(list: &Path) {
 
 /// Removes a placeholder that is still one. A directory that somebody filled is theirs and stays.
 pub fn remove_placeholder(root: &Path, path: &Path, stamp: Option<PlaceholderStamp>) {
-    let (Ok(tree), Ok(inner)) = (Tree::open(root), path.strip_prefix(root)) else { return };
+    let (Ok(tree), Ok(inner)) = (RootedTree::open(root), path.strip_prefix(root)) else { return };
     let Ok(Some(found)) = tree.stat(inner) else { return };
     if may_be_placeholder(&found) && stamp.is_none_or(|stamp| stamp == PlaceholderStamp::of(&found)) {
         // What cannot be removed stays, and is empty.

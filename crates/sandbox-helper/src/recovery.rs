@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -77,7 +77,7 @@ fn recover_one(directory: &Path, until: Instant) -> io::Result<Vec<PathBuf>> {
     }
     if is_done {
         let (parent, name) = (directory.parent().unwrap_or(directory), directory.file_name());
-        let parent = Tree::open(&parent.canonicalize()?)?;
+        let parent = RootedTree::open(&parent.canonicalize()?)?;
         parent.remove(Path::new(name.unwrap_or_default()))?;
     }
     Ok(restored)

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
@@ -26,22 +26,22 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Directories that are to be watched.
 pub(crate) struct RepositoryWatch {
-    tops: Vec<Top>,
+    tops: Vec<WatchedDirectory>,
     /// When to begin; none once it has begun.
     due: Option<Instant>,
     events: Option<OwnedFd>,
 }
 
-struct Top {
+struct WatchedDirectory {
     path: PathBuf,
-    tree: Tree,
+    tree: RootedTree,
     has_repository: bool,
 }
 
 impl RepositoryWatch {
     /// Looks at them, before the command starts.
     pub(crate) fn of(tops: &[PathBuf]) -> RepositoryWatch {
-        let tops: Vec<Top> = tops.iter().filter_map(|top| Top::look(top)).collect();
+        let tops: Vec<WatchedDirectory> = tops.iter().filter_map(|top| WatchedDirectory::look(top)).collect();
         let due = (!tops.is_empty()).then(|| Instant::now() + PATIENCE);
         RepositoryWatch { tops, due, events: None }
     }
@@ -110,12 +110,12 @@ impl RepositoryWatch {
     }
 }
 
-impl Top {
+impl WatchedDirectory {
     /// None where git looks no further, or would take the directory for a repository already.
-    fn look(path: &Path) -> Option<Top> {
-        let tree = Tree::open(path).ok()?;
+    fn look(path: &Path) -> Option<WatchedDirectory> {
+        let tree = RootedTree::open(path).ok()?;
         let has_repository = git_state::is_repository(&tree, Path::new(MARKER));
-        let top = Top { path: path.to_owned(), tree, has_repository };
+        let top = WatchedDirectory { path: path.to_owned(), tree, has_repository };
         let is_elsewhere = !has_repository && path.join(MARKER).is_file();
         (!is_elsewhere && !top.is_broken()).then_some(top)
     }

@@ -10,13 +10,13 @@ use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::git_state::GitState;
-use crate::modes::PlaceModes;
+use crate::git_state::RepositoryState;
+use crate::modes::SavedModes;
 
 /// How much is kept.
 const MAXIMUM_BYTES: u64 = 16 << 20;
@@ -27,7 +27,7 @@ const PASSES: usize = 4;
 
 /// A path to be kept, and the writable directory that it is in.
 #[derive(Debug, Clone, Copy)]
-pub struct ProtectedPath<'a> {
+pub struct SnapshotPath<'a> {
     /// The path.
     pub path: &'a Path,
     /// The directory.
@@ -37,23 +37,23 @@ pub struct ProtectedPath<'a> {
 /// Protected paths as they were, by the writable directory that they are in.
 #[derive(Debug, Default)]
 pub struct ProtectedSnapshot {
-    trees: Vec<KeptTree>,
-    modes: PlaceModes,
+    trees: Vec<SavedTree>,
+    modes: SavedModes,
     bytes: u64,
     paths: usize,
 }
 
 #[derive(Debug)]
-struct KeptTree {
+struct SavedTree {
     root: PathBuf,
-    tree: Tree,
+    tree: RootedTree,
     /// By their paths in the directory, from the outside in.
-    kept: BTreeMap<PathBuf, Kept>,
-    repositories: Vec<GitState>,
+    kept: BTreeMap<PathBuf, SavedEntry>,
+    repositories: Vec<RepositoryState>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kept {
+enum SavedEntry {
     Missing,
     /// A directory whose entries are the program's business; its owner must be able to enter it.
     Around,
@@ -72,21 +72,21 @@ enum Kept {
 
 /// How a snapshot is written: this in one line of JSON, then the bytes of all files.
 #[derive(Serialize, Deserialize)]
-struct Header {
-    trees: Vec<HeaderTree>,
-    modes: PlaceModes,
+struct SnapshotHeader {
+    trees: Vec<SnapshotHeaderTree>,
+    modes: SavedModes,
 }
 
 #[derive(Serialize, Deserialize)]
-struct HeaderTree {
+struct SnapshotHeaderTree {
     root: OsString,
     identity: (u64, u64),
-    kept: Vec<(OsString, HeaderKept)>,
-    repositories: Vec<GitState>,
+    kept: Vec<(OsString, SnapshotHeaderEntry)>,
+    repositories: Vec<RepositoryState>,
 }
 
 #[derive(Serialize, Deserialize)]
-enum HeaderKept {
+enum SnapshotHeaderEntry {
     Missing,
     Around,
     Directory(u32),
@@ -98,16 +98,16 @@ enum HeaderKept {
 impl ProtectedSnapshot {
     /// Reads them, and the state of repository directories. Fails where there is too much of it to keep.
     pub fn take(
-        protected: &[ProtectedPath<'_>],
+        protected: &[SnapshotPath<'_>],
         repositories: &[(PathBuf, PathBuf)],
-        modes: PlaceModes,
+        modes: SavedModes,
     ) -> Result<ProtectedSnapshot> {
         let mut snapshot = ProtectedSnapshot { modes, ..ProtectedSnapshot::default() };
-        for ProtectedPath { path, root } in protected {
+        for SnapshotPath { path, root } in protected {
             let Ok(inner) = path.strip_prefix(root) else { continue };
             let place = snapshot.tree(root)?;
             for above in inner.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
-                snapshot.trees[place].kept.entry(above.to_owned()).or_insert(Kept::Around);
+                snapshot.trees[place].kept.entry(above.to_owned()).or_insert(SavedEntry::Around);
             }
             snapshot.keep(place, inner)?;
         }
@@ -115,7 +115,7 @@ impl ProtectedSnapshot {
             let Ok(inner) = directory.strip_prefix(root) else { continue };
             let place = snapshot.tree(root)?;
             let kept = &mut snapshot.trees[place];
-            kept.repositories.push(GitState::look(&kept.tree, inner));
+            kept.repositories.push(RepositoryState::look(&kept.tree, inner));
         }
         Ok(snapshot)
     }
@@ -128,7 +128,7 @@ impl ProtectedSnapshot {
     /// The absolute paths that it restores.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.trees.iter().flat_map(|tree| {
-            let held = tree.kept.iter().filter(|(_, kept)| **kept != Kept::Around);
+            let held = tree.kept.iter().filter(|(_, kept)| **kept != SavedEntry::Around);
             held.map(|(path, _)| tree.root.join(path))
         })
     }
@@ -165,16 +165,16 @@ impl ProtectedSnapshot {
             let stat = tree.tree.root()?;
             let mut kept = Vec::new();
             for (path, node) in &tree.kept {
-                if let Kept::File { bytes, .. } = node {
+                if let SavedEntry::File { bytes, .. } = node {
                     content.extend_from_slice(bytes);
                 }
                 kept.push((path.clone().into_os_string(), node.header()));
             }
             let root = tree.root.clone().into_os_string();
             let repositories = tree.repositories.clone();
-            trees.push(HeaderTree { root, identity: (stat.st_dev, stat.st_ino), kept, repositories });
+            trees.push(SnapshotHeaderTree { root, identity: (stat.st_dev, stat.st_ino), kept, repositories });
         }
-        let mut bytes = serde_json::to_vec(&Header { trees, modes: self.modes.clone() })?;
+        let mut bytes = serde_json::to_vec(&SnapshotHeader { trees, modes: self.modes.clone() })?;
         bytes.push(b'\n');
         bytes.append(&mut content);
         Ok(bytes)
@@ -185,18 +185,18 @@ impl ProtectedSnapshot {
     pub fn read(path: &Path) -> Result<ProtectedSnapshot> {
         let bytes = fs::read(path)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or(ErrorKind::InvalidData)?;
-        let header: Header = serde_json::from_slice(&bytes[..end])?;
+        let header: SnapshotHeader = serde_json::from_slice(&bytes[..end])?;
         let mut rest = &bytes[end + 1..];
         let mut snapshot = ProtectedSnapshot { modes: header.modes, ..ProtectedSnapshot::default() };
-        for HeaderTree { root, identity, kept, repositories } in header.trees {
+        for SnapshotHeaderTree { root, identity, kept, repositories } in header.trees {
             let mut nodes = BTreeMap::new();
             for (path, node) in kept {
                 nodes.insert(path.into(), node.kept(&mut rest)?);
             }
-            let tree = Tree::open(Path::new(&root)).map_err(Error::from)?;
+            let tree = RootedTree::open(Path::new(&root)).map_err(Error::from)?;
             let stat = tree.root()?;
             if (stat.st_dev, stat.st_ino) == identity {
-                snapshot.trees.push(KeptTree { root: root.into(), tree, kept: nodes, repositories });
+                snapshot.trees.push(SavedTree { root: root.into(), tree, kept: nodes, repositories });
             }
         }
         Ok(snapshot)
@@ -207,23 +207,23 @@ impl ProtectedSnapshot {
         if let Some(place) = self.trees.iter().position(|tree| tree.root == *root) {
             return Ok(place);
         }
-        let tree = Tree::open(root)?;
+        let tree = RootedTree::open(root)?;
         let (kept, repositories) = (BTreeMap::new(), Vec::new());
-        self.trees.push(KeptTree { root: root.to_owned(), tree, kept, repositories });
+        self.trees.push(SavedTree { root: root.to_owned(), tree, kept, repositories });
         Ok(self.trees.len() - 1)
     }
 
     fn keep(&mut self, place: usize, path: &Path) -> Result<()> {
         let tree = &self.trees[place].tree;
         let kept = match tree.stat(path)? {
-            None => Kept::Missing,
+            None => SavedEntry::Missing,
             Some(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Symlink => Kept::Link(tree.read_link(path)?),
+                FileType::Symlink => SavedEntry::Link(tree.read_link(path)?),
                 FileType::Directory => {
                     for name in tree.names(path)? {
                         self.keep(place, &path.join(name))?;
                     }
-                    Kept::Directory { mode: mode(&stat) }
+                    SavedEntry::Directory { mode: mode(&stat) }
                 }
                 FileType::RegularFile => {
                     let left = MAXIMUM_BYTES.saturating_sub(self.bytes);
@@ -232,9 +232,9 @@ impl ProtectedSnapshot {
                         _ => error,
                     })?;
                     self.bytes += bytes.len() as u64;
-                    Kept::File { bytes, mode: mode(&stat) }
+                    SavedEntry::File { bytes, mode: mode(&stat) }
                 }
-                _ => Kept::Special(stat.st_mode),
+                _ => SavedEntry::Special(stat.st_mode),
             },
         };
         self.trees[place].kept.insert(path.to_owned(), kept);
@@ -243,7 +243,7 @@ impl ProtectedSnapshot {
     }
 }
 
-impl KeptTree {
+impl SavedTree {
     fn restore(&self) -> Vec<PathBuf> {
         let mut changed = Vec::new();
         for (path, kept) in &self.kept {
@@ -257,26 +257,26 @@ impl KeptTree {
         changed
     }
 
-    fn is_as_kept(&self, path: &Path, kept: &Kept) -> bool {
+    fn is_as_kept(&self, path: &Path, kept: &SavedEntry) -> bool {
         let Ok(found) = self.tree.stat(path) else { return false };
-        let Some(stat) = found else { return *kept == Kept::Missing };
+        let Some(stat) = found else { return *kept == SavedEntry::Missing };
         let kind = FileType::from_raw_mode(stat.st_mode);
         match kept {
-            Kept::Missing => false,
-            Kept::Around => kind == FileType::Directory && stat.st_mode & 0o700 == 0o700,
-            Kept::Directory { mode: kept } => {
+            SavedEntry::Missing => false,
+            SavedEntry::Around => kind == FileType::Directory && stat.st_mode & 0o700 == 0o700,
+            SavedEntry::Directory { mode: kept } => {
                 let is_known = || self.strangers(path).is_ok_and(|strangers| strangers.is_empty());
                 kind == FileType::Directory && mode(&stat) == *kept && is_known()
             }
-            Kept::Link(target) => self.tree.read_link(path).is_ok_and(|found| found == *target),
-            Kept::File { bytes, mode: kept } => {
+            SavedEntry::Link(target) => self.tree.read_link(path).is_ok_and(|found| found == *target),
+            SavedEntry::File { bytes, mode: kept } => {
                 let is_same = || {
                     let read = self.tree.read(path, bytes.len() as u64);
                     read.is_ok_and(|(found, _)| found == *bytes)
                 };
                 kind == FileType::RegularFile && mode(&stat) == *kept && is_same()
             }
-            Kept::Special(kept) => kind == FileType::from_raw_mode(*kept),
+            SavedEntry::Special(kept) => kind == FileType::from_raw_mode(*kept),
         }
     }
 
@@ -285,62 +285,62 @@ impl KeptTree {
         Ok(paths.filter(|path| !self.kept.contains_key(path)).collect())
     }
 
-    fn put_back(&self, path: &Path, kept: &Kept) -> Result<()> {
+    fn put_back(&self, path: &Path, kept: &SavedEntry) -> Result<()> {
         let found = self.tree.stat(path)?;
         let is_directory =
             found.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
         match kept {
-            Kept::Missing | Kept::Special(_) => Ok(self.tree.remove(path)?),
-            Kept::Around | Kept::Directory { .. } => {
+            SavedEntry::Missing | SavedEntry::Special(_) => Ok(self.tree.remove(path)?),
+            SavedEntry::Around | SavedEntry::Directory { .. } => {
                 if !is_directory {
                     self.tree.remove(path)?;
                     self.tree.make_directory(path, 0o755)?;
                 }
                 let known = found.filter(|_| is_directory).map_or(0o755, |stat| mode(&stat));
                 let wanted = match kept {
-                    Kept::Directory { mode } => *mode,
+                    SavedEntry::Directory { mode } => *mode,
                     _ => known | 0o700,
                 };
                 self.tree.set_mode(path, wanted)?;
-                let is_whole = matches!(kept, Kept::Directory { .. });
+                let is_whole = matches!(kept, SavedEntry::Directory { .. });
                 let strangers = if is_whole { self.strangers(path)? } else { Vec::new() };
                 Ok(strangers.iter().try_for_each(|path| self.tree.remove(path))?)
             }
-            Kept::Link(target) => self.tree.put_link(path, target),
+            SavedEntry::Link(target) => self.tree.put_link(path, target),
             // A new file: the old one may have other names by now.
-            Kept::File { bytes, mode } => self.tree.put_file(path, bytes, *mode),
+            SavedEntry::File { bytes, mode } => self.tree.put_file(path, bytes, *mode),
         }
     }
 }
 
-impl Kept {
-    fn header(&self) -> HeaderKept {
+impl SavedEntry {
+    fn header(&self) -> SnapshotHeaderEntry {
         match self {
-            Kept::Missing => HeaderKept::Missing,
-            Kept::Around => HeaderKept::Around,
-            Kept::Directory { mode } => HeaderKept::Directory(*mode),
-            Kept::Link(target) => HeaderKept::Link(target.clone().into_os_string()),
-            Kept::File { bytes, mode } => HeaderKept::File(bytes.len() as u64, *mode),
-            Kept::Special(mode) => HeaderKept::Special(*mode),
+            SavedEntry::Missing => SnapshotHeaderEntry::Missing,
+            SavedEntry::Around => SnapshotHeaderEntry::Around,
+            SavedEntry::Directory { mode } => SnapshotHeaderEntry::Directory(*mode),
+            SavedEntry::Link(target) => SnapshotHeaderEntry::Link(target.clone().into_os_string()),
+            SavedEntry::File { bytes, mode } => SnapshotHeaderEntry::File(bytes.len() as u64, *mode),
+            SavedEntry::Special(mode) => SnapshotHeaderEntry::Special(*mode),
         }
     }
 }
 
-impl HeaderKept {
+impl SnapshotHeaderEntry {
     /// Takes the bytes of a file from the beginning of what is left.
-    fn kept(self, rest: &mut &[u8]) -> Result<Kept> {
+    fn kept(self, rest: &mut &[u8]) -> Result<SavedEntry> {
         Ok(match self {
-            HeaderKept::Missing => Kept::Missing,
-            HeaderKept::Around => Kept::Around,
-            HeaderKept::Directory(mode) => Kept::Directory { mode },
-            HeaderKept::Link(target) => Kept::Link(target.into()),
-            HeaderKept::File(length, mode) => {
+            SnapshotHeaderEntry::Missing => SavedEntry::Missing,
+            SnapshotHeaderEntry::Around => SavedEntry::Around,
+            SnapshotHeaderEntry::Directory(mode) => SavedEntry::Directory { mode },
+            SnapshotHeaderEntry::Link(target) => SavedEntry::Link(target.into()),
+            SnapshotHeaderEntry::File(length, mode) => {
                 let length = usize::try_from(length).map_err(|_| ErrorKind::InvalidData)?;
                 let (bytes, after) = rest.split_at_checked(length).ok_or(ErrorKind::InvalidData)?;
                 *rest = after;
-                Kept::File { bytes: bytes.to_owned(), mode }
+                SavedEntry::File { bytes: bytes.to_owned(), mode }
             }
-            HeaderKept::Special(mode) => Kept::Special(mode),
+            SnapshotHeaderEntry::Special(mode) => SavedEntry::Special(mode),
         })
     }
 }
@@ -362,14 +362,13 @@ mod tests {
 
     use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-    use super::{ProtectedPath, ProtectedSnapshot};
-    use crate::modes::PlaceModes;
+    use super::{ProtectedSnapshot, SnapshotPath};
+    use crate::modes::SavedModes;
 
     fn take(root: &Path, names: &[&str]) -> ProtectedSnapshot {
         let paths: Vec<PathBuf> = names.iter().map(|name| root.join(name)).collect();
-        let protected: Vec<ProtectedPath<'_>> =
-            paths.iter().map(|path| ProtectedPath { path, root }).collect();
-        ProtectedSnapshot::take(&protected, &[], PlaceModes::default()).unwrap()
+        let protected: Vec<SnapshotPath<'_>> = paths.iter().map(|path| SnapshotPath { path, root }).collect();
+        ProtectedSnapshot::take(&protected, &[], SavedModes::default()).unwrap()
     }
 
     #[test]
@@ -443,8 +442,8 @@ mod tests {
             for _ in 0..60 {
                 // Whatever it reads while it is swapped, it is nothing of what is outside.
                 let hooks = root.join(".git/hooks");
-                let protected = ProtectedPath { path: &hooks, root: &root };
-                if let Ok(snapshot) = ProtectedSnapshot::take(&[protected], &[], PlaceModes::default()) {
+                let protected = SnapshotPath { path: &hooks, root: &root };
+                if let Ok(snapshot) = ProtectedSnapshot::take(&[protected], &[], SavedModes::default()) {
                     let bytes = snapshot.to_bytes().unwrap();
                     assert!(!bytes.windows(6).any(|word| word == b"canary"));
                     fs::write(root.join(".git/hooks/planted"), "x").ok();

@@ -24,7 +24,7 @@ use rustix::process::{
 use serde::Deserialize;
 use signal_hook::consts::SIGTERM;
 
-use crate::attendance::Attendance;
+use crate::attendance::SandboxMonitor;
 use crate::environment;
 use crate::gate::Gate;
 use crate::orders::{JoinCgroup, SuperviseOrder};
@@ -59,7 +59,7 @@ pub(crate) fn run(order: &SuperviseOrder, program: &[OsString]) -> Result<ExitCo
     set_child_subreaper(Some(getpid())).map_err(|error| format!("becoming a reaper: {error}"))?;
     let ended = attend(order, program);
     if bury() {
-        if let Ok(Ended::Exposed(path)) = &ended {
+        if let Ok(SandboxEnd::Exposed(path)) = &ended {
             let _ = writeln!(lease, "{EXPOSED}{}", path.display());
         }
         // A lease that cannot be written only delays the cleaning up.
@@ -71,13 +71,13 @@ pub(crate) fn run(order: &SuperviseOrder, program: &[OsString]) -> Result<ExitCo
         }
     }
     ended.map(|ended| match ended {
-        Ended::Program(code) => ExitCode::from(code),
-        Ended::Stopped | Ended::Exposed(_) => ExitCode::from(KILLED),
+        SandboxEnd::Program(code) => ExitCode::from(code),
+        SandboxEnd::Stopped | SandboxEnd::Exposed(_) => ExitCode::from(KILLED),
     })
 }
 
 /// How a sandbox has ended.
-pub(crate) enum Ended {
+pub(crate) enum SandboxEnd {
     /// Its program ended, with this code.
     Program(u8),
     /// Its time was over, or its room.
@@ -119,18 +119,18 @@ fn move_to_cgroup(process: u32, members: &Path) -> Result<(), String> {
 }
 
 /// A sandbox that was started, and where bubblewrap makes it, what is known of it.
-struct Started {
+struct StartedSandbox {
     child: Child,
-    bubblewrap: Option<Bubblewrapped>,
+    bubblewrap: Option<BubblewrapSandbox>,
 }
 
-pub(crate) struct Bubblewrapped {
+pub(crate) struct BubblewrapSandbox {
     /// The first process of the sandbox; none where it could not be made.
     pub(crate) process: Option<u32>,
     pub(crate) gate: Gate,
 }
 
-impl Bubblewrapped {
+impl BubblewrapSandbox {
     /// The first process, if it is there.
     fn first(&self) -> Option<OwnedFd> {
         let process = i32::try_from(self.process?).ok().and_then(Pid::from_raw)?;
@@ -139,7 +139,7 @@ impl Bubblewrapped {
 }
 
 /// Starts the sandbox, so that all of its program's processes are counted.
-fn start(order: &SuperviseOrder, program: &[OsString]) -> Result<Started, String> {
+fn start(order: &SuperviseOrder, program: &[OsString]) -> Result<StartedSandbox, String> {
     let (process, join, leave) = match &order.cgroup {
         Some(JoinCgroup::Process { join, .. }) if order.mounts.is_some() => {
             return start_bubblewrap(order, program, Some(join));
@@ -157,16 +157,19 @@ fn start(order: &SuperviseOrder, program: &[OsString]) -> Result<Started, String
     Ok(started)
 }
 
-fn start_any(order: &SuperviseOrder, program: &[OsString]) -> Result<Started, String> {
+fn start_any(order: &SuperviseOrder, program: &[OsString]) -> Result<StartedSandbox, String> {
     match order.mounts {
         Some(_) => start_bubblewrap(order, program, None),
-        None => Ok(Started { child: spawn(order, program, Inherited::default())?, bubblewrap: None }),
+        None => Ok(StartedSandbox {
+            child: spawn(order, program, BubblewrapExtras::default())?,
+            bubblewrap: None,
+        }),
     }
 }
 
 /// What bubblewrap tells of itself.
 #[derive(Deserialize)]
-struct Told {
+struct BubblewrapInfo {
     #[serde(rename = "child-pid")]
     child: u32,
 }
@@ -177,7 +180,7 @@ fn start_bubblewrap(
     order: &SuperviseOrder,
     program: &[OsString],
     join: Option<&Path>,
-) -> Result<Started, String> {
+) -> Result<StartedSandbox, String> {
     let failed = |error: std::io::Error| format!("making its gate: {error}");
     let (gate, inside) = Gate::new().map_err(failed)?;
     let (block, mut unblock) = std::io::pipe().map_err(failed)?;
@@ -195,23 +198,23 @@ fn start_bubblewrap(
         words.extend(["--block-fd".into(), number(block.as_fd())]);
     }
     let variables = inside.variables().to_vec();
-    let child = spawn(order, program, Inherited { words, variables, has_image: true })?;
+    let child = spawn(order, program, BubblewrapExtras { words, variables, has_image: true })?;
     drop((block, teller, inside));
     let mut text = Vec::new();
     told.read_to_end(&mut text).map_err(failed)?;
     // One that could not make a sandbox tells nothing here, and says why on its way out.
-    let process = serde_json::from_slice::<Told>(&text).ok().map(|told| told.child);
+    let process = serde_json::from_slice::<BubblewrapInfo>(&text).ok().map(|told| told.child);
     if let (Some(process), Some(join)) = (process, join) {
         move_to_cgroup(process, join)?;
         // It may have ended just now.
         let _ = unblock.write_all(b"x");
     }
-    Ok(Started { child, bubblewrap: Some(Bubblewrapped { process, gate }) })
+    Ok(StartedSandbox { child, bubblewrap: Some(BubblewrapSandbox { process, gate }) })
 }
 
 /// What bubblewrap inherits besides the program.
 #[derive(Default)]
-struct Inherited {
+struct BubblewrapExtras {
     /// Words before its own.
     words: Vec<OsString>,
     variables: Vec<(&'static str, String)>,
@@ -219,7 +222,7 @@ struct Inherited {
     has_image: bool,
 }
 
-fn spawn(order: &SuperviseOrder, program: &[OsString], more: Inherited) -> Result<Child, String> {
+fn spawn(order: &SuperviseOrder, program: &[OsString], more: BubblewrapExtras) -> Result<Child, String> {
     let image = if more.has_image { Some(inherited_image()?) } else { None };
     let helper = match &image {
         Some(image) => format!("/proc/self/fd/{}", image.as_raw_fd()),
@@ -262,15 +265,16 @@ fn inherited_image() -> Result<File, String> {
     Ok(image)
 }
 
-fn attend(order: &SuperviseOrder, program: &[OsString]) -> Result<Ended, String> {
+fn attend(order: &SuperviseOrder, program: &[OsString]) -> Result<SandboxEnd, String> {
     let requests = requests_to_end().map_err(|error| format!("listening to signals: {error}"))?;
     let daemon = daemon(order.parent)?;
     let repositories = RepositoryWatch::of(&order.tops);
-    let Started { mut child, bubblewrap } = start(order, program)?;
+    let StartedSandbox { mut child, bubblewrap } = start(order, program)?;
     let first = bubblewrap.as_ref().and_then(|made| made.first());
     let watched = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
     let ended = watched.map_err(|error| format!("watching its program: {error}")).and_then(|watched| {
-        Attendance::new(order, [requests.into(), daemon, watched], bubblewrap, repositories).wait(&mut child)
+        SandboxMonitor::new(order, [requests.into(), daemon, watched], bubblewrap, repositories)
+            .wait(&mut child)
     });
     // Nothing happens to one that has ended, and was awaited, already.
     let _ = child.kill();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ostler_sandbox_helper::JoinCgroup;
 
-use crate::profile::Limits;
+use crate::profile::SandboxLimits;
 
 const VERSION_2: &[&str] = &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const VERSION_1_PIDS: &str = "/sys/fs/cgroup/pids";
@@ -64,7 +64,7 @@ impl Cgroups {
             if !cgroups.own.join(PROCS).exists() || !cgroups.parent.join(PROCS).exists() {
                 return None;
             }
-            let cgroup = cgroups.make(&Limits::default()).ok()?;
+            let cgroup = cgroups.make(&SandboxLimits::default()).ok()?;
             cgroups.remove_abandoned();
             cgroups.memory = cgroup.directory.join("memory.max").exists();
             Some(cgroups)
@@ -72,7 +72,7 @@ impl Cgroups {
     }
 
     /// Makes one with limits.
-    pub(crate) fn make(&self, limits: &Limits) -> std::io::Result<Cgroup> {
+    pub(crate) fn make(&self, limits: &SandboxLimits) -> std::io::Result<Cgroup> {
         self.remove_stale();
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let directory = self.parent.join(format!("{PREFIX}{}-{number}", std::process::id()));

@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ostler_sandbox_helper::{EXPOSED, LEASE, OVER};
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroup;
-use crate::embedded::{ArmedRepository, Embedded};
-use crate::placeholders::Held;
-use crate::run::Run;
-use crate::shared_snapshot::Shares;
+use crate::embedded::{EmbeddedRepositories, SuspectRepository};
+use crate::placeholders::HeldPlaceholders;
+use crate::run::RunDirectory;
+use crate::shared_snapshot::SnapshotShares;
 
 /// The name of the directory for temporary files in a sandbox's own directory, where no mount makes one.
 pub(crate) const TEMPORARY: &str = "tmp";
@@ -33,13 +33,13 @@ const MAXIMUM_LEFT: usize = 256;
 /// it or let it drop. Dropping it earlier ends the sandbox.
 #[derive(Debug)]
 pub struct Confinement {
-    parts: Option<Parts>,
-    leftovers: Leftovers,
+    parts: Option<SandboxParts>,
+    leftovers: AbandonedSandboxes,
 }
 
 /// What was found when a sandbox was taken down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Aftermath {
+pub struct TeardownReport {
     /// Protected paths that this program, or another one beside it, changed and that were restored: where the
     /// report says that they cannot be held, modes of hidden places, and lists of a rebase that would have run
     /// something new. Worth telling the model and its owner.
@@ -47,14 +47,14 @@ pub struct Aftermath {
     /// Repositories inside the workspace that now have settings or hooks which run programs and had none
     /// when the command began. They are left as they are; people must be told, because their own git would
     /// run those programs.
-    pub armed: Vec<ArmedRepository>,
+    pub armed: Vec<SuspectRepository>,
     /// Protected paths that somebody else replaced, whereupon nothing protected them until the program was ended. People
     /// must look at them; git's own settings are among those that were put back if they start something new.
     pub exposed: Vec<PathBuf>,
 }
 
 impl Confinement {
-    pub(crate) fn new(parts: Parts, leftovers: Leftovers) -> Confinement {
+    pub(crate) fn new(parts: SandboxParts, leftovers: AbandonedSandboxes) -> Confinement {
         Confinement { parts: Some(parts), leftovers }
     }
 
@@ -67,20 +67,20 @@ impl Confinement {
     }
 
     /// Takes down what the sandbox stood on.
-    pub fn finish(mut self) -> Aftermath {
+    pub fn finish(mut self) -> TeardownReport {
         self.end()
     }
 
-    fn end(&mut self) -> Aftermath {
+    fn end(&mut self) -> TeardownReport {
         let Some(parts) = self.parts.take() else {
-            return Aftermath::default();
+            return TeardownReport::default();
         };
         parts.kill();
         match parts.stage() {
-            Stage::Over => parts.clean(),
-            Stage::Running | Stage::Killed => {
+            SandboxStage::Over => parts.clean(),
+            SandboxStage::Running | SandboxStage::Killed => {
                 self.leftovers.push(parts);
-                Aftermath::default()
+                TeardownReport::default()
             }
         }
     }
@@ -94,20 +94,20 @@ impl Drop for Confinement {
 
 /// What one sandbox stands on.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct SandboxParts {
     pub(crate) directory: TempDir,
     /// Where the directory is in; dropped after it.
-    pub(crate) run: Arc<Run>,
-    pub(crate) placeholders: Option<Held>,
-    pub(crate) shares: Shares,
+    pub(crate) run: Arc<RunDirectory>,
+    pub(crate) placeholders: Option<HeldPlaceholders>,
+    pub(crate) shares: SnapshotShares,
     pub(crate) cgroup: Option<Cgroup>,
     /// The repositories inside the workspace as they were; none where the program only reads.
-    pub(crate) repositories: Option<Embedded>,
+    pub(crate) repositories: Option<EmbeddedRepositories>,
 }
 
 /// How far a sandbox has got.
 #[derive(Debug, PartialEq, Eq)]
-enum Stage {
+enum SandboxStage {
     Running,
     /// Nothing of it is left, or it never began.
     Over,
@@ -115,18 +115,18 @@ enum Stage {
     Killed,
 }
 
-impl Parts {
-    fn stage(&self) -> Stage {
+impl SandboxParts {
+    fn stage(&self) -> SandboxStage {
         let Ok(lease) = File::open(self.lease()) else {
-            return Stage::Killed;
+            return SandboxStage::Killed;
         };
         if flock(&lease, FlockOperation::NonBlockingLockShared).is_err() {
-            return Stage::Running;
+            return SandboxStage::Running;
         }
         unlock(&lease);
         match fs::read_to_string(self.lease()) {
-            Ok(text) if text.ends_with(OVER) => Stage::Over,
-            Ok(_) | Err(_) => Stage::Killed,
+            Ok(text) if text.ends_with(OVER) => SandboxStage::Over,
+            Ok(_) | Err(_) => SandboxStage::Killed,
         }
     }
 
@@ -142,7 +142,7 @@ impl Parts {
             }
             unlock(&lease);
         }
-        if self.stage() != Stage::Running {
+        if self.stage() != SandboxStage::Running {
             return;
         }
         let text = fs::read_to_string(self.lease()).unwrap_or_default();
@@ -153,15 +153,15 @@ impl Parts {
         }
     }
 
-    fn clean(self) -> Aftermath {
+    fn clean(self) -> TeardownReport {
         let said = fs::read_to_string(self.lease()).unwrap_or_default();
         let exposed: Vec<PathBuf> =
             said.lines().filter_map(|line| line.strip_prefix(EXPOSED)).map(PathBuf::from).collect();
-        let Parts { directory, run, placeholders, shares, cgroup, repositories } = self;
+        let SandboxParts { directory, run, placeholders, shares, cgroup, repositories } = self;
         drop(cgroup);
         let mut restored = shares.end();
         if !exposed.is_empty() {
-            restored.extend(repositories.as_ref().and_then(Embedded::put_back_own));
+            restored.extend(repositories.as_ref().and_then(EmbeddedRepositories::put_back_own));
         }
         drop(placeholders);
         // A helper that has begun and ended leaves it alone from now on; one that never began could still come.
@@ -172,7 +172,7 @@ impl Parts {
         }
         drop(run);
         let armed = repositories.map(|before| before.armed_since()).unwrap_or_default();
-        Aftermath { restored, armed, exposed }
+        TeardownReport { restored, armed, exposed }
     }
 
     fn lease(&self) -> PathBuf {
@@ -191,7 +191,7 @@ fn unlock(lease: &File) {
 fn is_cleared(directory: &Path) -> bool {
     if directory.join(TEMPORARY).symlink_metadata().is_ok() {
         // A directory that nobody may enter would keep its owner from removing it.
-        let tree = directory.canonicalize().and_then(|path| Ok(Tree::open(&path)?));
+        let tree = directory.canonicalize().and_then(|path| Ok(RootedTree::open(&path)?));
         let _ = tree.map(|tree| tree.remove(Path::new(TEMPORARY)));
     }
     // A helper that ended early has not taken the program's environment.
@@ -201,19 +201,19 @@ fn is_cleared(directory: &Path) -> bool {
 
 /// Sandboxes that were let go of before they had ended.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Leftovers(Arc<Mutex<Vec<(Instant, Parts)>>>);
+pub(crate) struct AbandonedSandboxes(Arc<Mutex<Vec<(Instant, SandboxParts)>>>);
 
-impl Leftovers {
+impl AbandonedSandboxes {
     /// Cleans up after those that have ended since.
     pub(crate) fn sweep(&self) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let over = |since: &Instant, parts: &Parts| match parts.stage() {
-            Stage::Over => true,
-            Stage::Running => {
+        let over = |since: &Instant, parts: &SandboxParts| match parts.stage() {
+            SandboxStage::Over => true,
+            SandboxStage::Running => {
                 parts.kill();
                 false
             }
-            Stage::Killed => since.elapsed() > GRACE,
+            SandboxStage::Killed => since.elapsed() > GRACE,
         };
         let ended: Vec<_> = left.extract_if(.., |(since, parts)| over(since, parts)).collect();
         drop(left);
@@ -222,7 +222,7 @@ impl Leftovers {
         }
     }
 
-    fn push(&self, parts: Parts) {
+    fn push(&self, parts: SandboxParts) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.push((Instant::now(), parts));
         let oldest = (left.len() > MAXIMUM_LEFT).then(|| left.remove(0));

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::profile::{Profile, WorkspaceAccess};
+use crate::profile::{SandboxProfile, WorkspaceAccess};
 use crate::protected::PROTECTED_NAMES;
 
 /// How much of the end of an output is looked at.
@@ -16,7 +16,7 @@ const SIGSYS: i32 = 31;
 /// A sentence or two for the model, where a command that failed seems to have failed by the sandbox:
 /// what was denied, why, and what it may do instead. `code` is the exit code, with 128 and a signal's
 /// number for a signal; `output` is what was printed, both streams.
-pub fn explain_denial(profile: &Profile, code: Option<i32>, output: &str) -> Option<String> {
+pub fn explain_denial(profile: &SandboxProfile, code: Option<i32>, output: &str) -> Option<String> {
     if code == Some(0) {
         return None;
     }
@@ -38,14 +38,14 @@ pub fn explain_denial(profile: &Profile, code: Option<i32>, output: &str) -> Opt
 }
 
 /// A socket that was refused, where the line says nothing of it and those above say where it was tried.
-fn traced_socket(profile: &Profile, lines: &[String]) -> Option<String> {
+fn traced_socket(profile: &SandboxProfile, lines: &[String]) -> Option<String> {
     let refused = lines.iter().rposition(|line| line.contains("operation not permitted"))?;
     let traced = &lines[refused.saturating_sub(TRACE)..refused];
     traced.iter().any(|line| line.contains("socket")).then(|| socket(profile))
 }
 
 /// No denial, and yet the sandbox's doing: whoever looks for a server on this machine finds another machine.
-fn own_loopback(profile: &Profile, lines: &[String]) -> Option<String> {
+fn own_loopback(profile: &SandboxProfile, lines: &[String]) -> Option<String> {
     let refused = ["connection refused", "couldn't connect to server", "econnrefused"];
     let found = lines.iter().any(|line| refused.iter().any(|word| line.contains(word)));
     (found && !profile.network).then(|| {
@@ -54,7 +54,7 @@ fn own_loopback(profile: &Profile, lines: &[String]) -> Option<String> {
     })
 }
 
-fn explain_line(profile: &Profile, line: &str) -> Option<String> {
+fn explain_line(profile: &SandboxProfile, line: &str) -> Option<String> {
     let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
     let refused = says(&["permission denied", "operation not permitted"]);
     let refused_change = refused || says(&["read-only file system", "device or resource busy"]);
@@ -86,7 +86,7 @@ fn explain_line(profile: &Profile, line: &str) -> Option<String> {
     network(profile, line, refused).or_else(|| outside(profile, line, refused))
 }
 
-fn network(profile: &Profile, line: &str, refused: bool) -> Option<String> {
+fn network(profile: &SandboxProfile, line: &str, refused: bool) -> Option<String> {
     let unreachable = [
         "network is unreachable",
         "could not resolve host",
@@ -107,7 +107,7 @@ fn network(profile: &Profile, line: &str, refused: bool) -> Option<String> {
     (refused && line.contains("socket")).then(|| socket(profile))
 }
 
-fn socket(profile: &Profile) -> String {
+fn socket(profile: &SandboxProfile) -> String {
     if profile.unix_sockets {
         "a socket of a kind that is not allowed".to_owned()
     } else {
@@ -118,7 +118,7 @@ fn socket(profile: &Profile) -> String {
 }
 
 /// A path outside the workspace that could not be touched: under Landlock that is what denial looks like.
-fn outside(profile: &Profile, line: &str, refused: bool) -> Option<String> {
+fn outside(profile: &SandboxProfile, line: &str, refused: bool) -> Option<String> {
     let workspace = profile.workspace.to_str()?.to_lowercase();
     let separators = [' ', '\'', '"', '`', ':', '(', ')', ',', '\u{2018}', '\u{2019}'];
     let mut paths = line.split(separators).filter(|word| word.starts_with('/') && word.len() > 1);
@@ -145,17 +145,17 @@ fn protected_name(line: &str) -> Option<&'static str> {
     named.max_by_key(|name| name.len())
 }
 
-fn file_size(profile: &Profile) -> String {
+fn file_size(profile: &SandboxProfile) -> String {
     format!("a file of more than {} MiB. Write smaller files", profile.limits.file_bytes >> 20)
 }
 
 #[cfg(test)]
 mod tests {
     use super::explain_denial;
-    use crate::profile::Profile;
+    use crate::profile::SandboxProfile;
 
     fn explained(code: i32, output: &str) -> String {
-        explain_denial(&Profile::new("/home/me/project"), Some(code), output).unwrap_or_default()
+        explain_denial(&SandboxProfile::new("/home/me/project"), Some(code), output).unwrap_or_default()
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let curl = "curl: (7) Failed to connect to 127.0.0.1 port 80 after 0 ms: Couldn't connect to server";
         assert!(explained(7, curl).contains(told));
         assert!(explained(1, "Error: connect ECONNREFUSED 127.0.0.1:3000").contains(told));
-        let mut open = Profile::new("/home/me/project");
+        let mut open = SandboxProfile::new("/home/me/project");
         open.network = true;
         assert_eq!(explain_denial(&open, Some(7), curl), None, "the network may be had");
     }

@@ -9,11 +9,11 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_workspace_fs::{GitConfig, Tree, visit_git_index};
+use ostler_workspace_fs::{GitConfig, RootedTree, visit_git_index};
 use rustix::io::Errno;
 
 use crate::git_directory;
-use crate::nested::Nested;
+use crate::nested::NestedRepositories;
 
 /// How many repositories are looked at.
 const MAXIMUM_REPOSITORIES: usize = 128;
@@ -72,7 +72,7 @@ pub(crate) const HARMLESS: &[&str] = &[
 
 /// A repository in which git runs programs that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArmedRepository {
+pub struct SuspectRepository {
     /// Its worktree.
     pub path: PathBuf,
     /// The settings and hooks that are, or may be, programs.
@@ -81,9 +81,9 @@ pub struct ArmedRepository {
 
 /// The repositories of a workspace at one time, and why each of them is suspect.
 #[derive(Debug)]
-pub(crate) struct Embedded {
+pub(crate) struct EmbeddedRepositories {
     workspace: PathBuf,
-    nested: Arc<Nested>,
+    nested: Arc<NestedRepositories>,
     armed: BTreeMap<PathBuf, BTreeSet<String>>,
     own: Option<OwnSettings>,
 }
@@ -102,7 +102,7 @@ const OWN_SETTINGS: &str = ".git/config";
 
 impl OwnSettings {
     fn look(workspace: &Path) -> Option<OwnSettings> {
-        let tree = Tree::open(workspace).ok()?;
+        let tree = RootedTree::open(workspace).ok()?;
         let (text, stat) = tree.read(Path::new(OWN_SETTINGS), GitConfig::MAX_BYTES).ok()?;
         let reasons =
             GitConfig::suspects(&String::from_utf8_lossy(&text), |setting| !HARMLESS.contains(&setting));
@@ -110,10 +110,10 @@ impl OwnSettings {
     }
 }
 
-impl Embedded {
+impl EmbeddedRepositories {
     /// Looks at them: at those that were found below the workspace, and at those that an index names. Reads
     /// directories and small files, changes nothing.
-    pub(crate) fn look(workspace: &Path, nested: Arc<Nested>) -> Embedded {
+    pub(crate) fn look(workspace: &Path, nested: Arc<NestedRepositories>) -> EmbeddedRepositories {
         let mut armed = BTreeMap::new();
         let mut seen = BTreeSet::from([workspace.to_owned()]);
         let mut waiting: VecDeque<PathBuf> = VecDeque::from([workspace.to_owned()]);
@@ -148,23 +148,28 @@ impl Embedded {
             armed.entry(directory.clone()).or_insert_with(|| reasons(directory, workspace));
         }
         armed.retain(|_, reasons: &mut BTreeSet<String>| !reasons.is_empty());
-        Embedded { workspace: workspace.to_owned(), nested, armed, own: OwnSettings::look(workspace) }
+        EmbeddedRepositories {
+            workspace: workspace.to_owned(),
+            nested,
+            armed,
+            own: OwnSettings::look(workspace),
+        }
     }
 
     /// Those that have become suspect, or more so, since.
-    pub(crate) fn armed_since(&self) -> Vec<ArmedRepository> {
-        let now = Embedded::look(&self.workspace, Arc::new(self.nested.again(&self.workspace)));
+    pub(crate) fn armed_since(&self) -> Vec<SuspectRepository> {
+        let now = EmbeddedRepositories::look(&self.workspace, Arc::new(self.nested.again(&self.workspace)));
         let news = now.armed.into_iter().filter_map(|(path, reasons)| {
             let known = self.armed.get(&path);
             let is_new = |reason: &String| known.is_none_or(|known| !known.contains(reason));
             let reasons: Vec<String> = reasons.into_iter().filter(is_new).take(MAXIMUM_REASONS).collect();
-            (!reasons.is_empty()).then_some(ArmedRepository { path, reasons })
+            (!reasons.is_empty()).then_some(SuspectRepository { path, reasons })
         });
         news.collect()
     }
 }
 
-impl Embedded {
+impl EmbeddedRepositories {
     /// Takes out of the settings of the workspace's own repository what was not there and may start a program. For a command
     /// that could have written to them.
     pub(crate) fn put_back_own(&self) -> Option<PathBuf> {
@@ -177,7 +182,7 @@ impl Embedded {
         let text = now.and_then(|now| String::from_utf8(now.text).ok());
         let disarmed = text
             .and_then(|text| GitConfig::without_new(&text, &known, |setting| !HARMLESS.contains(&setting)));
-        let tree = Tree::open(&self.workspace).ok()?;
+        let tree = RootedTree::open(&self.workspace).ok()?;
         let text = disarmed.map_or_else(|| before.text.clone(), String::into_bytes);
         // Where it cannot be put back, it cannot be read either.
         let _ = tree.put_file(Path::new(OWN_SETTINGS), &text, before.mode);
@@ -204,7 +209,7 @@ fn reasons(directory: &Path, workspace: &Path) -> BTreeSet<String> {
     if Some(&shared) != own.as_ref() && directory.canonicalize().is_ok_and(|directory| directory != shared) {
         places.push(shared);
     }
-    let tree = Tree::open(workspace);
+    let tree = RootedTree::open(workspace);
     for place in places {
         let place = place.canonicalize().ok();
         let inner = place.as_deref().and_then(|place| place.strip_prefix(workspace).ok());
@@ -218,7 +223,7 @@ fn reasons(directory: &Path, workspace: &Path) -> BTreeSet<String> {
 
 /// What is told of a repository directory in the workspace. A program that made it may have put links there to
 /// files that it cannot read itself, so none is followed: the model is told what is found.
-fn reasons_inside(tree: &Tree, directory: &Path, reasons: &mut BTreeSet<String>) {
+fn reasons_inside(tree: &RootedTree, directory: &Path, reasons: &mut BTreeSet<String>) {
     for name in ["config", "config.worktree"] {
         match tree.read(&directory.join(name), GitConfig::MAX_BYTES) {
             Ok((text, _)) => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ostler_workspace_fs::{GitConfig, read_unlinked};
 
 use crate::embedded::HARMLESS;
-use crate::protected::{By, Missing, Wanted};
+use crate::protected::{MissingPathAction, ProtectionMethod, ProtectionRequest};
 
 /// How deep repositories of submodules are looked for.
 const MODULE_DEPTH: usize = 4;
@@ -57,24 +57,24 @@ pub(crate) fn pointed_at(worktree: &Path) -> Option<PathBuf> {
 
 /// What has to do with repository directories and must stay as it is.
 #[derive(Debug, Default)]
-pub(crate) struct Inside {
-    pub(crate) wanted: Vec<Wanted>,
+pub(crate) struct ProtectedRepositories {
+    pub(crate) wanted: Vec<ProtectionRequest>,
     /// Repository directories, whose state is put right when a command has ended.
     pub(crate) repositories: Vec<PathBuf>,
 }
 
 /// Whose settings a repository obeys, besides its own.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Around<'a> {
+pub(crate) struct GitSettingsSources<'a> {
     /// The user's home directory.
     pub(crate) home: &'a Path,
     /// The directory of the linked worktree that is being worked in.
     pub(crate) own: Option<&'a Path>,
 }
 
-impl Inside {
+impl ProtectedRepositories {
     /// Adds a repository directory and those of its submodules.
-    pub(crate) fn add(&mut self, directory: &Path, worktree: Option<&Path>, around: Around<'_>) {
+    pub(crate) fn add(&mut self, directory: &Path, worktree: Option<&Path>, around: GitSettingsSources<'_>) {
         self.one(directory, worktree, around);
         let modules = directory.join("modules");
         let before = self.wanted.len();
@@ -85,7 +85,7 @@ impl Inside {
             if are_too_many {
                 // Each cannot be held by itself, so none of them changes.
                 self.wanted.truncate(before);
-                return self.want(modules, Missing::Leave, By::Both);
+                return self.want(modules, MissingPathAction::Leave, ProtectionMethod::Both);
             }
             for child in children.unwrap_or_default() {
                 if is_repository(&child) {
@@ -101,15 +101,15 @@ impl Inside {
         }
     }
 
-    fn one(&mut self, directory: &Path, worktree: Option<&Path>, around: Around<'_>) {
+    fn one(&mut self, directory: &Path, worktree: Option<&Path>, around: GitSettingsSources<'_>) {
         let config = directory.join("config");
         let per_worktree = GitConfig::read(&config).values("extensions.worktreeconfig").next_back().is_some();
-        self.want(config, Missing::File(""), By::Both);
-        self.want(directory.join("hooks"), Missing::Directory, By::Both);
+        self.want(config, MissingPathAction::File(""), ProtectionMethod::Both);
+        self.want(directory.join("hooks"), MissingPathAction::Directory, ProtectionMethod::Both);
         self.wanted.extend(links_in(&directory.join("hooks")));
         // It would send git elsewhere for its settings. It cannot be empty; a dot means right here.
-        self.want(directory.join("commondir"), Missing::File(".\n"), By::Both);
-        self.worktree_settings(directory, per_worktree, By::Both);
+        self.want(directory.join("commondir"), MissingPathAction::File(".\n"), ProtectionMethod::Both);
+        self.worktree_settings(directory, per_worktree, ProtectionMethod::Both);
         self.repositories.push(directory.to_owned());
         self.worktrees(&directory.join("worktrees"), per_worktree, around.own);
         self.wanted.extend(obeyed(directory, worktree, around.home));
@@ -122,16 +122,16 @@ impl Inside {
         let worktrees = directories(place);
         // Of too many none changes, not even one's own.
         if own.is_none() || worktrees.is_none() {
-            self.want(place.to_owned(), Missing::Directory, By::Mount);
+            self.want(place.to_owned(), MissingPathAction::Directory, ProtectionMethod::Mount);
         }
         for worktree in worktrees.unwrap_or_default() {
             let is_own = own == Some(&*worktree);
             if own.is_some() && !is_own {
-                self.want(worktree.clone(), Missing::Leave, By::Mount);
+                self.want(worktree.clone(), MissingPathAction::Leave, ProtectionMethod::Mount);
             }
-            let by = if is_own { By::Both } else { By::Snapshot };
-            self.want(worktree.join("commondir"), Missing::Leave, by);
-            self.want(worktree.join("gitdir"), Missing::Leave, by);
+            let by = if is_own { ProtectionMethod::Both } else { ProtectionMethod::Snapshot };
+            self.want(worktree.join("commondir"), MissingPathAction::Leave, by);
+            self.want(worktree.join("gitdir"), MissingPathAction::Leave, by);
             self.worktree_settings(&worktree, per_worktree, by);
             if is_own {
                 self.repositories.push(worktree);
@@ -140,20 +140,24 @@ impl Inside {
     }
 
     /// The settings of one worktree. Where they do not count yet, the user's next command may have them count.
-    fn worktree_settings(&mut self, directory: &Path, per_worktree: bool, by: By) {
+    fn worktree_settings(&mut self, directory: &Path, per_worktree: bool, by: ProtectionMethod) {
         let settings = directory.join("config.worktree");
-        let missing = if per_worktree || settings.exists() { Missing::File("") } else { Missing::Nothing };
+        let missing = if per_worktree || settings.exists() {
+            MissingPathAction::File("")
+        } else {
+            MissingPathAction::Nothing
+        };
         self.want(settings, missing, by);
     }
 
-    fn want(&mut self, path: PathBuf, missing: Missing, by: By) {
-        self.wanted.push(Wanted { path, missing, by });
+    fn want(&mut self, path: PathBuf, missing: MissingPathAction, by: ProtectionMethod) {
+        self.wanted.push(ProtectionRequest { path, missing, by });
     }
 }
 
 /// Files that settings lead to and that git obeys, whether they exist or not: directories of hooks, and
 /// included settings with those that they include. Of programs that settings name, those that exist.
-pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<Wanted> {
+pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<ProtectionRequest> {
     let mut found = Vec::new();
     // The settings of the user count in every repository, and may name a directory of hooks in it.
     let mut waiting = vec![
@@ -165,7 +169,11 @@ pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> 
     ];
     // Those of the user may be links into the workspace.
     let users = waiting.iter().filter(|file| !file.starts_with(directory));
-    let leave = |path: &PathBuf| Wanted { path: path.clone(), missing: Missing::Leave, by: By::Both };
+    let leave = |path: &PathBuf| ProtectionRequest {
+        path: path.clone(),
+        missing: MissingPathAction::Leave,
+        by: ProtectionMethod::Both,
+    };
     found.extend(users.map(leave));
     let mut next = 0;
     while let Some(file) = waiting.get(next).filter(|_| next < MAXIMUM_SETTINGS).cloned() {
@@ -174,19 +182,31 @@ pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> 
         for path in config.values("core.hookspath").filter(|path| !path.is_empty()) {
             let path = expand(path, worktree.unwrap_or(directory), home);
             found.extend(links_in(&path));
-            found.push(Wanted { path, missing: Missing::Directory, by: By::Both });
+            found.push(ProtectionRequest {
+                path,
+                missing: MissingPathAction::Directory,
+                by: ProtectionMethod::Both,
+            });
         }
         let words = config.words(names_program);
         for path in words.map(|word| expand(&word, worktree.unwrap_or(directory), home)) {
             if found.len() < MAXIMUM_OBEYED && path.is_file() {
-                found.push(Wanted { path, missing: Missing::Leave, by: By::Both });
+                found.push(ProtectionRequest {
+                    path,
+                    missing: MissingPathAction::Leave,
+                    by: ProtectionMethod::Both,
+                });
             }
         }
         let beside = file.parent().unwrap_or(directory);
         let included = config.values("include.path").chain(config.values("includeif.path"));
         for path in included.filter(|path| !path.is_empty()).map(|path| expand(path, beside, home)) {
             // It is seen in a worktree while a command runs; such files are usually ignored.
-            found.push(Wanted { path: path.clone(), missing: Missing::File(""), by: By::Both });
+            found.push(ProtectionRequest {
+                path: path.clone(),
+                missing: MissingPathAction::File(""),
+                by: ProtectionMethod::Both,
+            });
             if !waiting.contains(&path) {
                 waiting.push(path);
             }
@@ -204,10 +224,14 @@ fn names_program(setting: &str) -> bool {
 }
 
 /// The links in a directory of hooks: what they lead to is run as if it lay there.
-fn links_in(hooks: &Path) -> impl Iterator<Item = Wanted> {
+fn links_in(hooks: &Path) -> impl Iterator<Item = ProtectionRequest> {
     let entries = fs::read_dir(hooks).into_iter().flatten().flatten().take(MAXIMUM_OBEYED);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    links.map(|entry| Wanted { path: entry.path(), missing: Missing::Leave, by: By::Both })
+    links.map(|entry| ProtectionRequest {
+        path: entry.path(),
+        missing: MissingPathAction::Leave,
+        by: ProtectionMethod::Both,
+    })
 }
 
 /// A path in a setting, as git takes it.

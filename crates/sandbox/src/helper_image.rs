@@ -15,7 +15,7 @@ use ostler_sandbox_helper::CHECK;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use crate::sandbox::Settings;
+use crate::sandbox::SandboxSettings;
 
 static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/helper"));
 /// What it is called in lists of processes.
@@ -48,7 +48,7 @@ impl HelperImage {
     }
 
     /// The program and the arguments that lead to its parts.
-    pub(crate) fn program(self, settings: &Settings) -> (Program, Vec<OsString>) {
+    pub(crate) fn program(self, settings: &SandboxSettings) -> (Program, Vec<OsString>) {
         match (self, embedded()) {
             (HelperImage::Embedded, Some(program)) => (program, Vec::new()),
             (HelperImage::Embedded, None) | (HelperImage::Given, _) => {

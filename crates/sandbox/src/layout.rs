@@ -10,9 +10,9 @@ use ostler_sandbox_helper::{DirectoryIdentity, PRIVATE};
 
 use crate::error::SandboxError;
 use crate::home::HomePlaces;
-use crate::profile::{Profile, WorkspaceAccess};
-use crate::protected::{self, Found, Protected};
-use crate::sandbox::Settings;
+use crate::profile::{SandboxProfile, WorkspaceAccess};
+use crate::protected::{self, ProtectedPaths, ResolvedProtectedPath};
+use crate::sandbox::SandboxSettings;
 use crate::{git_directory, secrets};
 
 /// Directories that hold up the machine: writing there, a program could change what others run.
@@ -23,7 +23,7 @@ const NEEDED: &[&str] = &["/run/current-system", "/run/wrappers", "/run/opengl-d
 
 /// Paths, resolved.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct SandboxLayout {
     pub(crate) workspace: PathBuf,
     pub(crate) current_dir: PathBuf,
     /// Directories and single files that are written to.
@@ -43,17 +43,17 @@ pub(crate) struct Layout {
     /// Names in hidden directories that are links, and where these lead.
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     /// What stays as it is inside what is writable.
-    pub(crate) protected: Found,
+    pub(crate) protected: ProtectedPaths,
     pub(crate) identities: Vec<DirectoryIdentity>,
 }
 
-impl Layout {
+impl SandboxLayout {
     /// Works it out, and also holds what is `held` already for others. Reads directories, changes nothing.
     pub(crate) fn of(
-        profile: &Profile,
-        settings: &Settings,
-        held: &[Protected],
-    ) -> Result<Layout, SandboxError> {
+        profile: &SandboxProfile,
+        settings: &SandboxSettings,
+        held: &[ResolvedProtectedPath],
+    ) -> Result<SandboxLayout, SandboxError> {
         let secret = secrets::resolved_secret_places(&settings.home);
         let workspace = fit_workspace(&profile.workspace, &settings.data_dir, &settings.home, &secret)?;
         let current_dir = resolve(&profile.current_dir)?;
@@ -100,7 +100,7 @@ impl Layout {
         let named = profile.state.iter().zip(&state);
         let mut links: BTreeSet<(PathBuf, PathBuf)> = places.links.into_iter().collect();
         links.extend(named.filter_map(|(path, real)| hidden_link(path, real, &hidden)));
-        Ok(Layout {
+        Ok(SandboxLayout {
             workspace,
             current_dir,
             writable,
@@ -119,8 +119,8 @@ impl Layout {
 
 /// What is not read: where secrets are kept, but for what the profile opens, and what is named besides.
 fn hidden_places(
-    profile: &Profile,
-    settings: &Settings,
+    profile: &SandboxProfile,
+    settings: &SandboxSettings,
     secret: &[PathBuf],
     workspace: &Path,
     opened: [&Vec<PathBuf>; 2],
@@ -135,17 +135,17 @@ fn hidden_places(
 }
 
 /// Adds what is held for others in the same directories, unless it is gone.
-fn hold(mounted: &mut Vec<Protected>, held: &[Protected], roots: &[PathBuf]) {
+fn hold(mounted: &mut Vec<ResolvedProtectedPath>, held: &[ResolvedProtectedPath], roots: &[PathBuf]) {
     let known: BTreeSet<PathBuf> = mounted.iter().map(|protected| protected.path.clone()).collect();
-    let is_new = |held: &&Protected| {
+    let is_new = |held: &&ResolvedProtectedPath| {
         roots.contains(&held.root) && !known.contains(&held.path) && held.path.symlink_metadata().is_ok()
     };
     mounted.extend(held.iter().filter(is_new).cloned());
 }
 
 /// What is hidden inside a writable directory is not held in place there: that would uncover it.
-fn drop_hidden(protected: &mut Found, hidden: &BTreeSet<PathBuf>) {
-    let is_seen = |protected: &Protected| {
+fn drop_hidden(protected: &mut ProtectedPaths, hidden: &BTreeSet<PathBuf>) {
+    let is_seen = |protected: &ResolvedProtectedPath| {
         let covers =
             |hidden: &PathBuf| protected.path.starts_with(hidden) && hidden.starts_with(&protected.root);
         !hidden.iter().any(covers)
@@ -156,8 +156,8 @@ fn drop_hidden(protected: &mut Found, hidden: &BTreeSet<PathBuf>) {
 
 /// The home directory, if it is hidden, and what is opened in it; caches of the profile's own are among that.
 fn home_places(
-    profile: &Profile,
-    settings: &Settings,
+    profile: &SandboxProfile,
+    settings: &SandboxSettings,
 ) -> Result<(Option<PathBuf>, HomePlaces), SandboxError> {
     let home = settings.home.canonicalize().ok().filter(|home| settings.hides_home && home != Path::new("/"));
     let places = home.as_ref().map(|home| HomePlaces::find(home, &settings.search_path));
@@ -170,7 +170,7 @@ fn home_places(
 
 /// What lies between protected paths and their roots: it is mounted as well, and a command that runs already may
 /// replace it.
-fn between(protected: &[Protected]) -> BTreeSet<PathBuf> {
+fn between(protected: &[ResolvedProtectedPath]) -> BTreeSet<PathBuf> {
     let above = protected.iter().flat_map(|protected| {
         let above = protected.path.ancestors().skip(1);
         above.take_while(|path| *path != protected.root).map(Path::to_owned)

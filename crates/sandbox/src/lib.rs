@@ -35,18 +35,18 @@ mod secrets;
 mod shared_snapshot;
 mod spare_directories;
 
-pub use confinement::{Aftermath, Confinement};
+pub use confinement::{Confinement, TeardownReport};
 pub use denial::explain_denial;
-pub use embedded::ArmedRepository;
+pub use embedded::SuspectRepository;
 pub use error::SandboxError;
 pub use home::HomePlaces;
 pub use layout::unfit;
 pub use placeholders::{holds_a_place, is_placeholder};
-pub use profile::{Limits, Profile, WorkspaceAccess};
+pub use profile::{SandboxLimits, SandboxProfile, WorkspaceAccess};
 pub use protected::PROTECTED_NAMES;
 pub use protected_name::{GIT_REPOSITORY, protected_component, protected_name, protected_place};
-pub use report::{Backend, Report};
-pub use sandbox::{Choice, Confined, Sandbox, Settings};
+pub use report::{SandboxBackend, SandboxReport};
+pub use sandbox::{BackendChoice, ConfinedCommand, Sandbox, SandboxSettings};
 pub use secrets::secret_places;
 
 /// Runs as the helper of the sandbox: see `ostler_sandbox_helper::run_helper`. To be called first thing in a process

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use ostler_sandbox_helper::{ExpectedMounts, MountShows, PRIVATE};
 use rustix::process::geteuid;
 
-use crate::layout::Layout;
-use crate::profile::Profile;
+use crate::layout::SandboxLayout;
+use crate::profile::SandboxProfile;
 
 /// What the private directories besides `/tmp` may hold.
 const SMALL_BYTES: u64 = 256 << 20;
@@ -23,12 +23,12 @@ const EMPTY_BYTES: &str = "65536";
 
 /// The arguments up to the program.
 pub(crate) fn arguments(
-    layout: &Layout,
-    profile: &Profile,
+    layout: &SandboxLayout,
+    profile: &SandboxProfile,
     user_namespace: bool,
     overlays: bool,
 ) -> Vec<OsString> {
-    let mut arguments = Arguments::default();
+    let mut arguments = BubblewrapArguments::default();
     arguments.add(["--new-session", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
     arguments.add(["--unshare-cgroup-try", "--cap-drop", "ALL"]);
     let covers = overlays && !layout.caches.is_empty();
@@ -46,17 +46,17 @@ pub(crate) fn arguments(
     private(profile, &mut arguments);
     for (path, mount) in &mounts(layout) {
         match mount {
-            Mount::Empty => {
+            MountKind::Empty => {
                 arguments.add(["--perms", "0555", "--size", EMPTY_BYTES, "--tmpfs"]);
                 arguments.path(path);
             }
-            Mount::Home => {
+            MountKind::Home => {
                 arguments.add(["--perms", "0700", "--size", &SMALL_BYTES.to_string(), "--tmpfs"]);
                 arguments.path(path);
             }
-            Mount::Nothing => arguments.bind("--ro-bind", Path::new("/dev/null"), path),
-            Mount::Writable => arguments.bind("--bind", path, path),
-            Mount::ReadOnly => arguments.bind("--ro-bind", path, path),
+            MountKind::Nothing => arguments.bind("--ro-bind", Path::new("/dev/null"), path),
+            MountKind::Writable => arguments.bind("--bind", path, path),
+            MountKind::ReadOnly => arguments.bind("--ro-bind", path, path),
         }
     }
     for (link, target) in &layout.links {
@@ -73,7 +73,7 @@ pub(crate) fn arguments(
 }
 
 /// What should be mounted when all that is done.
-pub(crate) fn meant(layout: &Layout) -> ExpectedMounts {
+pub(crate) fn meant(layout: &SandboxLayout) -> ExpectedMounts {
     let mut at = BTreeMap::new();
     for (path, mount) in mounts(layout) {
         // The last one at a path covers the others.
@@ -91,13 +91,13 @@ pub(crate) fn meant(layout: &Layout) -> ExpectedMounts {
 
 /// Whether a program cannot write in `/proc`: root owns the switches of the kernel there, and needs no capability to
 /// write them. Others do not, and who makes user namespaces has to write in it.
-pub(crate) fn proc_is_read_only(profile: &Profile) -> bool {
+pub(crate) fn proc_is_read_only(profile: &SandboxProfile) -> bool {
     !profile.nested || geteuid().is_root()
 }
 
 /// What is mounted on a path. In the order in which they are done where depths are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mount {
+enum MountKind {
     /// An empty directory of the sandbox's own that nobody may write to. Who owns it could give himself
     /// leave: what he then writes is little, and gone with the sandbox. To mount it read-only as well would
     /// take bubblewrap longer than all the rest of it, because it reads the list of all mounts each time.
@@ -112,24 +112,24 @@ enum Mount {
     ReadOnly,
 }
 
-impl Mount {
+impl MountKind {
     fn shows(self) -> MountShows {
         match self {
-            Mount::Empty | Mount::Home => MountShows::Own,
-            Mount::Nothing => MountShows::Nothing,
-            Mount::Writable => MountShows::Writable,
-            Mount::ReadOnly => MountShows::ReadOnly,
+            MountKind::Empty | MountKind::Home => MountShows::Own,
+            MountKind::Nothing => MountShows::Nothing,
+            MountKind::Writable => MountShows::Writable,
+            MountKind::ReadOnly => MountShows::ReadOnly,
         }
     }
 }
 
-fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
-    let mut mounts: Vec<(PathBuf, Mount)> = Vec::new();
+fn mounts(layout: &SandboxLayout) -> Vec<(PathBuf, MountKind)> {
+    let mut mounts: Vec<(PathBuf, MountKind)> = Vec::new();
     for path in &layout.hidden {
         let mount = match layout.home.as_ref() {
-            Some(home) if home == path => Mount::Home,
-            Some(_) | None if path.is_dir() => Mount::Empty,
-            Some(_) | None => Mount::Nothing,
+            Some(home) if home == path => MountKind::Home,
+            Some(_) | None if path.is_dir() => MountKind::Empty,
+            Some(_) | None => MountKind::Nothing,
         };
         mounts.push((path.clone(), mount));
         // Moved away with a directory above it, it would not be found, and so not be hidden, next time.
@@ -138,21 +138,21 @@ fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
         let between: Vec<&Path> = between.into_iter().flatten().collect();
         // One that is hidden itself holds what is in it.
         if !between.iter().any(|path| layout.hidden.iter().any(|hidden| hidden == path)) {
-            mounts.extend(between.into_iter().map(|path| (path.to_owned(), Mount::Writable)));
+            mounts.extend(between.into_iter().map(|path| (path.to_owned(), MountKind::Writable)));
         }
     }
     for path in layout.readable.iter().filter(|path| !layout.writable.contains(path)) {
-        mounts.push((path.clone(), Mount::ReadOnly));
+        mounts.push((path.clone(), MountKind::ReadOnly));
     }
-    mounts.extend(layout.writable.iter().map(|path| (path.clone(), Mount::Writable)));
+    mounts.extend(layout.writable.iter().map(|path| (path.clone(), MountKind::Writable)));
     for protected in &layout.protected.mounted {
         let between = protected.path.ancestors().skip(1).take_while(|path| *path != protected.root);
-        mounts.extend(between.map(|path| (path.to_owned(), Mount::Writable)));
+        mounts.extend(between.map(|path| (path.to_owned(), MountKind::Writable)));
         // A link cannot be mounted on; it is put back afterwards instead.
         let mountable = protected.path.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink());
         if mountable {
             let is_empty = fs::read_dir(&protected.path).is_ok_and(|mut entries| entries.next().is_none());
-            let mount = if is_empty { Mount::Empty } else { Mount::ReadOnly };
+            let mount = if is_empty { MountKind::Empty } else { MountKind::ReadOnly };
             mounts.push((protected.path.clone(), mount));
         }
     }
@@ -162,20 +162,21 @@ fn mounts(layout: &Layout) -> Vec<(PathBuf, Mount)> {
     let closed: Vec<PathBuf> = mounts
         .iter()
         .filter(|(path, mount)| {
-            *mount == Mount::Nothing
+            *mount == MountKind::Nothing
                 || layout.protected.mounted.iter().any(|protected| protected.path == *path)
-                    && matches!(mount, Mount::ReadOnly | Mount::Empty)
+                    && matches!(mount, MountKind::ReadOnly | MountKind::Empty)
         })
         .map(|(path, _)| path.clone())
         .collect();
     mounts.retain(|(path, mount)| {
-        *mount != Mount::Writable || !closed.iter().any(|closed| path.starts_with(closed) && path != closed)
+        *mount != MountKind::Writable
+            || !closed.iter().any(|closed| path.starts_with(closed) && path != closed)
     });
     mounts
 }
 
 /// The directories that a program has for itself, as far as this machine has them.
-fn private(profile: &Profile, arguments: &mut Arguments) {
+fn private(profile: &SandboxProfile, arguments: &mut BubblewrapArguments) {
     for path in PRIVATE {
         let is_directory = Path::new(path).symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         if !is_directory && *path != "/dev/shm" {
@@ -192,9 +193,9 @@ fn private(profile: &Profile, arguments: &mut Arguments) {
 
 /// Arguments as they are gathered.
 #[derive(Default)]
-struct Arguments(Vec<OsString>);
+struct BubblewrapArguments(Vec<OsString>);
 
-impl Arguments {
+impl BubblewrapArguments {
     fn add<const N: usize>(&mut self, words: [&str; N]) {
         self.0.extend(words.map(OsString::from));
     }

@@ -33,33 +33,33 @@ const SETTLED: Duration = Duration::from_millis(100);
 const MAXIMUM_KEPT: usize = 16;
 
 /// The last walks, the newest last.
-static KEPT: Mutex<Vec<(PathBuf, Arc<Nested>)>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<(PathBuf, Arc<NestedRepositories>)>> = Mutex::new(Vec::new());
 
 /// The worktrees and the protected names that were found below a directory, in the order in which they were.
-type Seen = (Vec<PathBuf>, Vec<PathBuf>);
+type SeenPaths = (Vec<PathBuf>, Vec<PathBuf>);
 
 /// What was seen since this process began.
-static SEEN: Mutex<Option<HashMap<PathBuf, Seen>>> = Mutex::new(None);
+static SEEN: Mutex<Option<HashMap<PathBuf, SeenPaths>>> = Mutex::new(None);
 /// For how many directories that is kept, and how much for each.
 const MAXIMUM_SEEN: usize = 1024;
 const MAXIMUM_SEEN_PATHS: usize = 128;
 
 /// The repositories below a directory, and what was seen on the way to them.
 #[derive(Debug, Default)]
-pub(crate) struct Nested {
+pub(crate) struct NestedRepositories {
     /// Their worktrees, the nearest first.
     pub(crate) repositories: Vec<PathBuf>,
     /// Directories that git would take for a repository themselves.
     pub(crate) bare: Vec<PathBuf>,
     /// What has a protected name and is not at the top.
     pub(crate) protected: Vec<PathBuf>,
-    looked: HashMap<PathBuf, Looked>,
+    looked: HashMap<PathBuf, VisitedDirectory>,
 }
 
 /// A directory that was looked into.
 #[derive(Debug, Clone)]
-struct Looked {
-    stamp: Stamp,
+struct VisitedDirectory {
+    stamp: DirectoryStamp,
     /// Whether it can be told by its date whether it has changed since.
     is_settled: bool,
     has_repository: bool,
@@ -73,14 +73,14 @@ struct Looked {
 
 /// Which directory it is, and when it last changed: seconds, then nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct DirectoryStamp {
     identity: (u64, u64),
     changed: (i64, i64),
 }
 
-impl Nested {
+impl NestedRepositories {
     /// Looks for them.
-    pub(crate) fn below(root: &Path) -> Arc<Nested> {
+    pub(crate) fn below(root: &Path) -> Arc<NestedRepositories> {
         let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept().iter().find(|(path, _)| path == root).map(|(_, nested)| Arc::clone(nested));
         let mut now = known.unwrap_or_default().again(root);
@@ -95,8 +95,8 @@ impl Nested {
     }
 
     /// Looks for them again, below the same directory.
-    pub(crate) fn again(&self, root: &Path) -> Nested {
-        let mut now = Nested::default();
+    pub(crate) fn again(&self, root: &Path) -> NestedRepositories {
+        let mut now = NestedRepositories::default();
         // The nearest first, so that many directories far below do not keep it from being found.
         let mut waiting = VecDeque::from([(root.to_owned(), 0)]);
         let mut names = NAMES;
@@ -126,7 +126,7 @@ impl Nested {
 
 /// Puts what was found by earlier walks first, as long as it exists: there is room for so many, and a command could make
 /// more of them to crowd out those that were there before it.
-fn first_seen_first(root: &Path, now: &mut Nested) {
+fn first_seen_first(root: &Path, now: &mut NestedRepositories) {
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let seen = seen.get_or_insert_default();
     if seen.len() >= MAXIMUM_SEEN && !seen.contains_key(root) {
@@ -145,17 +145,21 @@ fn merge(seen: &mut Vec<PathBuf>, now: &mut Vec<PathBuf>) {
     seen.truncate(MAXIMUM_SEEN_PATHS);
 }
 
-fn stamp(place: &Path) -> Option<Stamp> {
+fn stamp(place: &Path) -> Option<DirectoryStamp> {
     let found = fs::symlink_metadata(place).ok()?;
-    Some(Stamp { identity: (found.dev(), found.ino()), changed: (found.ctime(), found.ctime_nsec()) })
+    Some(DirectoryStamp {
+        identity: (found.dev(), found.ino()),
+        changed: (found.ctime(), found.ctime_nsec()),
+    })
 }
 
-fn look(place: &Path, stamp: Stamp, most: usize) -> Looked {
+fn look(place: &Path, stamp: DirectoryStamp, most: usize) -> VisitedDirectory {
     let (protected, inner) = (Vec::new(), Vec::new());
     let is_settled = is_settled(stamp);
     let mut bare = BARE.len();
     let (has_repository, is_bare) = (false, false);
-    let mut looked = Looked { stamp, is_settled, has_repository, is_bare, protected, inner, names: 0 };
+    let mut looked =
+        VisitedDirectory { stamp, is_settled, has_repository, is_bare, protected, inner, names: 0 };
     for entry in fs::read_dir(place).into_iter().flatten().flatten().take(most) {
         looked.names += 1;
         let name = entry.file_name();
@@ -176,7 +180,7 @@ fn look(place: &Path, stamp: Stamp, most: usize) -> Looked {
 }
 
 /// Asked before a directory is looked into.
-fn is_settled(stamp: Stamp) -> bool {
+fn is_settled(stamp: DirectoryStamp) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(stamp.changed.0), u32::try_from(stamp.changed.1)) else {
         return false;
     };
@@ -188,7 +192,7 @@ fn is_settled(stamp: Stamp) -> bool {
 mod tests {
     use std::fs;
 
-    use super::Nested;
+    use super::NestedRepositories;
 
     #[test]
     fn what_has_come_and_gone_since_is_seen() {
@@ -197,7 +201,7 @@ mod tests {
         for path in [".git", "a/.git", "a/b/c", "d/e", "node_modules/x/.git", ".vscode", "d/.vscode/x"] {
             fs::create_dir_all(at(path)).unwrap();
         }
-        let first = Nested::below(top.path());
+        let first = NestedRepositories::below(top.path());
         assert_eq!(first.repositories, [at("a")]);
         assert_eq!(first.protected, [at("d/.vscode")]);
         assert_eq!(first.again(top.path()).repositories, [at("a")]);

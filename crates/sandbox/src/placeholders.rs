@@ -14,30 +14,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ostler_sandbox_helper::{
     ListedPlaceholder, PLACEHOLDERS, PlaceholderStamp, may_be_placeholder, remove_placeholder,
 };
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::{Stat, lstat};
 use rustix::io::Errno;
 
-use crate::protected::{Missing, Protected};
-use crate::run::{Journal, Run};
+use crate::protected::{MissingPathAction, ResolvedProtectedPath};
+use crate::run::{CrashJournal, RunDirectory};
 
 /// The placeholders of all sandboxes of this process, by path.
-static MADE: Mutex<Option<HashMap<PathBuf, Made>>> = Mutex::new(None);
+static MADE: Mutex<Option<HashMap<PathBuf, ActivePlaceholder>>> = Mutex::new(None);
 
 #[derive(Debug)]
-struct Made {
+struct ActivePlaceholder {
     users: usize,
     root: PathBuf,
     stamp: PlaceholderStamp,
     /// Where it goes when it is no longer needed.
-    run: Arc<Run>,
-    _journal: Arc<Journal>,
+    run: Arc<RunDirectory>,
+    _journal: Arc<CrashJournal>,
 }
 
 /// Makes what is missing, and keeps what somebody else made.
-pub(crate) fn hold(run: &Arc<Run>, protected: &[Protected]) -> io::Result<Held> {
+pub(crate) fn hold(
+    run: &Arc<RunDirectory>,
+    protected: &[ResolvedProtectedPath],
+) -> io::Result<HeldPlaceholders> {
     // Before the lock: dropping it on a failure takes the lock again.
-    let mut held = Held(Vec::new());
+    let mut held = HeldPlaceholders(Vec::new());
     let mut guard = lock();
     let made = guard.get_or_insert_default();
     let mut missing = Vec::new();
@@ -45,7 +48,7 @@ pub(crate) fn hold(run: &Arc<Run>, protected: &[Protected]) -> io::Result<Held> 
         if let Some(known) = made.get_mut(&protected.path) {
             known.users += 1;
             held.0.push(protected.path.clone());
-        } else if !matches!(protected.missing, Missing::Nothing | Missing::Leave)
+        } else if !matches!(protected.missing, MissingPathAction::Nothing | MissingPathAction::Leave)
             && lstat(&protected.path).err() == Some(Errno::NOENT)
         {
             missing.push(protected);
@@ -54,20 +57,23 @@ pub(crate) fn hold(run: &Arc<Run>, protected: &[Protected]) -> io::Result<Held> 
     if missing.is_empty() {
         return Ok(held);
     }
-    let list = |protected: &Protected, stamp| {
+    let list = |protected: &ResolvedProtectedPath, stamp| {
         let (root, path) = (protected.root.clone().into(), protected.path.clone().into());
         let mut line = serde_json::to_vec(&ListedPlaceholder { root, path, stamp }).unwrap_or_default();
         line.push(b'\n');
         line
     };
     let before: Vec<u8> = missing.iter().flat_map(|protected| list(protected, None)).collect();
-    let journal = Arc::new(Journal::write(run, PLACEHOLDERS, &before)?);
+    let journal = Arc::new(CrashJournal::write(run, PLACEHOLDERS, &before)?);
     let (mut after, mut trees) = (Vec::new(), HashMap::new());
     for protected in missing {
         let Some(stamp) = make(run, &mut trees, protected)? else { continue };
         after.extend(list(protected, Some(stamp)));
         let (root, run, journal) = (protected.root.clone(), Arc::clone(run), Arc::clone(&journal));
-        made.insert(protected.path.clone(), Made { users: 1, root, stamp, run, _journal: journal });
+        made.insert(
+            protected.path.clone(),
+            ActivePlaceholder { users: 1, root, stamp, run, _journal: journal },
+        );
         held.0.push(protected.path.clone());
     }
     journal.append(&after)?;
@@ -77,9 +83,9 @@ pub(crate) fn hold(run: &Arc<Run>, protected: &[Protected]) -> io::Result<Held> 
 /// Placeholders in use. Dropping them removes those that nobody else uses, so it must be dropped when
 /// no process of the sandbox is left.
 #[derive(Debug)]
-pub(crate) struct Held(Vec<PathBuf>);
+pub(crate) struct HeldPlaceholders(Vec<PathBuf>);
 
-impl Drop for Held {
+impl Drop for HeldPlaceholders {
     fn drop(&mut self) {
         let mut made = lock();
         let made = made.get_or_insert_default();
@@ -112,26 +118,30 @@ pub fn holds_a_place(stat: &Stat) -> bool {
 }
 
 /// The directories that placeholders are in, each opened once.
-type Trees = HashMap<PathBuf, Tree>;
+type OpenTrees = HashMap<PathBuf, RootedTree>;
 
-fn tree<'a>(trees: &'a mut Trees, root: &Path) -> io::Result<&'a Tree> {
+fn tree<'a>(trees: &'a mut OpenTrees, root: &Path) -> io::Result<&'a RootedTree> {
     if !trees.contains_key(root) {
-        trees.insert(root.to_owned(), Tree::open(root)?);
+        trees.insert(root.to_owned(), RootedTree::open(root)?);
     }
     Ok(&trees[root])
 }
 
 /// Whether it was made. Where we may not write, the program may not either.
-fn make(run: &Run, trees: &mut Trees, protected: &Protected) -> io::Result<Option<PlaceholderStamp>> {
+fn make(
+    run: &RunDirectory,
+    trees: &mut OpenTrees,
+    protected: &ResolvedProtectedPath,
+) -> io::Result<Option<PlaceholderStamp>> {
     let Ok(inner) = protected.path.strip_prefix(&protected.root) else { return Ok(None) };
     let tree = tree(trees, &protected.root)?;
     let made = match protected.missing {
-        Missing::Nothing | Missing::Leave => return Ok(None),
-        Missing::Directory => match run.spare.move_to(tree, inner) {
+        MissingPathAction::Nothing | MissingPathAction::Leave => return Ok(None),
+        MissingPathAction::Directory => match run.spare.move_to(tree, inner) {
             Some(stat) => Ok(stat),
             None => tree.make_directory(inner, 0o755).map_err(io::Error::from),
         },
-        Missing::File(text) => tree.make_file(inner, text.as_bytes(), 0o644),
+        MissingPathAction::File(text) => tree.make_file(inner, text.as_bytes(), 0o644),
     };
     match made {
         Ok(stat) => Ok(Some(PlaceholderStamp::of(&stat))),
@@ -145,7 +155,7 @@ fn make(run: &Run, trees: &mut Trees, protected: &Protected) -> io::Result<Optio
 }
 
 /// Takes it away again. What somebody filled is theirs and stays.
-fn remove(trees: &mut Trees, path: &Path, known: &Made) {
+fn remove(trees: &mut OpenTrees, path: &Path, known: &ActivePlaceholder) {
     let is_spare = tree(trees, &known.root).is_ok_and(|tree| {
         let inner = path.strip_prefix(&known.root);
         inner.is_ok_and(|inner| known.run.spare.move_from(tree, inner, known.stamp))
@@ -159,6 +169,6 @@ fn is_none_made() -> bool {
     lock().as_ref().is_none_or(HashMap::is_empty)
 }
 
-fn lock() -> MutexGuard<'static, Option<HashMap<PathBuf, Made>>> {
+fn lock() -> MutexGuard<'static, Option<HashMap<PathBuf, ActivePlaceholder>>> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }

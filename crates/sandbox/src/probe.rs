@@ -9,10 +9,10 @@ use rustix::process::geteuid;
 
 use crate::cgroup::Cgroups;
 use crate::helper_image::HelperImage;
-use crate::profile::Profile;
+use crate::profile::SandboxProfile;
 use crate::remembered;
-use crate::report::{Backend, Found, Report};
-use crate::sandbox::{Choice, Sandbox, Settings};
+use crate::report::{ProbeFindings, SandboxBackend, SandboxReport};
+use crate::sandbox::{BackendChoice, Sandbox, SandboxSettings};
 
 /// Where bubblewrap is installed. It is not looked for in PATH, which a project may change.
 const BUBBLEWRAP: &[&str] =
@@ -24,23 +24,23 @@ const TOLD_BYTES: usize = 400;
 
 /// How programs are confined here.
 #[derive(Debug, Clone)]
-pub(crate) enum Means {
+pub(crate) enum ConfinementMethod {
     Bubblewrap { program: PathBuf, user_namespace: bool, scoped: bool, overlays: bool },
     Landlock { abi: u8, scoped: bool },
 }
 
 /// Tries one means after the other.
-pub(crate) async fn run(settings: Settings, may_embed: bool) -> Sandbox {
+pub(crate) async fn run(settings: SandboxSettings, may_embed: bool) -> Sandbox {
     let scratch = settings.scratch.clone();
     let recovery = tokio::task::spawn_blocking(move || recover(&scratch, PATIENCE));
     // What breaks down here is tried again at the next start.
     let _ = recovery.await;
     let cgroups = Cgroups::probe();
-    let mut found = Found {
+    let mut found = ProbeFindings {
         is_root: geteuid().is_root(),
         hides_home: settings.hides_home,
         cgroup: cgroups.as_ref().map(|cgroups| cgroups.memory),
-        ..Found::default()
+        ..ProbeFindings::default()
     };
     let mut reasons = Vec::new();
     let candidates = candidates(settings.choice, found.is_root, &mut reasons);
@@ -48,17 +48,17 @@ pub(crate) async fn run(settings: Settings, may_embed: bool) -> Sandbox {
     let mut helper = None;
     for means in candidates {
         let (backend, name) = match &means {
-            Means::Bubblewrap { user_namespace, scoped, overlays, .. } => {
+            ConfinementMethod::Bubblewrap { user_namespace, scoped, overlays, .. } => {
                 (found.user_namespace, found.scoped) = (*user_namespace, *scoped);
                 found.overlays = *overlays;
-                (Backend::Bubblewrap, "bubblewrap")
+                (SandboxBackend::Bubblewrap, "bubblewrap")
             }
-            Means::Landlock { abi, scoped } => {
+            ConfinementMethod::Landlock { abi, scoped } => {
                 (found.user_namespace, found.scoped, found.overlays) = (false, *scoped, false);
-                (Backend::Landlock { abi: *abi }, "Landlock")
+                (SandboxBackend::Landlock { abi: *abi }, "Landlock")
             }
         };
-        let report = Report::new(backend, found, reasons.clone());
+        let report = SandboxReport::new(backend, found, reasons.clone());
         let known = (!settings.anew).then(|| remembered::helper(&settings, &means)).flatten();
         if let Some(helper) = known.filter(|helper| may_embed || *helper == HelperImage::Given) {
             return Sandbox::new(settings, Some(means), helper, report, cgroups);
@@ -69,7 +69,7 @@ pub(crate) async fn run(settings: Settings, may_embed: bool) -> Sandbox {
         };
         // The try runs inside the data directory, where nothing else may.
         let data_dir = settings.scratch.join("nothing");
-        let trial = Settings { data_dir, ..settings.clone() };
+        let trial = SandboxSettings { data_dir, ..settings.clone() };
         let trial = Sandbox::new(trial, Some(means.clone()), helper, report.clone(), cgroups.clone());
         match try_out(&trial, &settings.scratch).await {
             Ok(()) => {
@@ -77,12 +77,12 @@ pub(crate) async fn run(settings: Settings, may_embed: bool) -> Sandbox {
                 return Sandbox::new(settings, Some(means), helper, report, cgroups);
             }
             // The same without overlays is tried next, and says why it does not work.
-            Err(_) if matches!(means, Means::Bubblewrap { overlays: true, .. }) => {}
+            Err(_) if matches!(means, ConfinementMethod::Bubblewrap { overlays: true, .. }) => {}
             Err(reason) => reasons.push(format!("{name} does not work here: {reason}.")),
         }
     }
     remembered::forget(&settings);
-    let report = Report::new(Backend::None, found, reasons);
+    let report = SandboxReport::new(SandboxBackend::None, found, reasons);
     let helper = match helper {
         Some(helper) => helper,
         None => HelperImage::find(may_embed).await,
@@ -90,18 +90,18 @@ pub(crate) async fn run(settings: Settings, may_embed: bool) -> Sandbox {
     Sandbox::new(settings, None, helper, report, cgroups)
 }
 
-fn candidates(choice: Choice, is_root: bool, reasons: &mut Vec<String>) -> Vec<Means> {
+fn candidates(choice: BackendChoice, is_root: bool, reasons: &mut Vec<String>) -> Vec<ConfinementMethod> {
     let version = landlock_version();
     let scoped = version >= LANDLOCK_WITH_SCOPES;
     let mut candidates = Vec::new();
-    if choice != Choice::Landlock {
+    if choice != BackendChoice::Landlock {
         match find_bubblewrap() {
             Ok(program) => {
                 // Root can do without a user namespace, where containers forbid it.
                 let ways = if is_root { &[true, false][..] } else { &[true][..] };
                 // Where caches cannot be covered, they are only read.
                 let ways = ways.iter().flat_map(|namespace| [(*namespace, true), (*namespace, false)]);
-                candidates.extend(ways.map(|(user_namespace, overlays)| Means::Bubblewrap {
+                candidates.extend(ways.map(|(user_namespace, overlays)| ConfinementMethod::Bubblewrap {
                     program: program.clone(),
                     user_namespace,
                     scoped,
@@ -111,9 +111,9 @@ fn candidates(choice: Choice, is_root: bool, reasons: &mut Vec<String>) -> Vec<M
             Err(reason) => reasons.push(reason),
         }
     }
-    if choice != Choice::Bubblewrap {
+    if choice != BackendChoice::Bubblewrap {
         if version >= LANDLOCK_OLDEST {
-            candidates.push(Means::Landlock { abi: version, scoped });
+            candidates.push(ConfinementMethod::Landlock { abi: version, scoped });
         } else {
             reasons.push(format!(
                 "Landlock is missing or too old (version {version}, {} is needed): use Linux 6.2 or later with Landlock enabled.",
@@ -144,7 +144,7 @@ async fn try_out(sandbox: &Sandbox, scratch: &Path) -> Result<(), String> {
     let workspace =
         tempfile::tempdir_in(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let cache = tempfile::tempdir_in(scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
-    let mut profile = Profile::new(workspace.path());
+    let mut profile = SandboxProfile::new(workspace.path());
     profile.caches.push(cache.path().to_owned());
     let prepared = sandbox.command(&profile, "/bin/sh", ["-c", "exit 42"]);
     let prepared = prepared.map_err(|error| error.to_string())?;

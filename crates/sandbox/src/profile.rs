@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// the file system is read-only, `/tmp` is the program's own, known places of secrets are empty, and
 /// there is no network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct SandboxProfile {
     /// The directory that the session works in.
     pub workspace: PathBuf,
     /// Whether the program may write there.
@@ -44,14 +44,14 @@ pub struct Profile {
     /// terminal: interrupts that are typed reach it, and `/dev/tty` is that terminal.
     pub terminal: bool,
     /// How much it may use.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
 }
 
-impl Profile {
+impl SandboxProfile {
     /// The usual rights: the workspace writable, nothing else.
-    pub fn new(workspace: impl Into<PathBuf>) -> Profile {
+    pub fn new(workspace: impl Into<PathBuf>) -> SandboxProfile {
         let workspace = workspace.into();
-        Profile {
+        SandboxProfile {
             current_dir: workspace.clone(),
             workspace,
             access: WorkspaceAccess::ReadWrite,
@@ -66,7 +66,7 @@ impl Profile {
             unix_sockets: false,
             nested: false,
             terminal: false,
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
         }
     }
 }
@@ -83,7 +83,7 @@ pub enum WorkspaceAccess {
 /// How much a program and all that it starts may use. What is counted for each process and what for
 /// all together depends on the machine, and is in the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Processes and threads at once.
     pub processes: u64,
     /// Open files of one process.
@@ -98,10 +98,10 @@ pub struct Limits {
     pub tmp_bytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
+impl Default for SandboxLimits {
+    fn default() -> SandboxLimits {
         const GIB: u64 = 1 << 30;
-        Limits {
+        SandboxLimits {
             processes: 1024,
             open_files: 8192,
             file_bytes: 4 * GIB,

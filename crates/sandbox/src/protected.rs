@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::git_directory::{self, Around, Inside};
-use crate::nested::Nested;
+use crate::git_directory::{self, GitSettingsSources, ProtectedRepositories};
+use crate::nested::NestedRepositories;
 
 /// Names that are protected at the top of a workspace, besides `.git`. Further down, where they count only for
 /// somebody who opens that directory by itself, those are held that exist and are found. Tools that write files
@@ -71,18 +71,18 @@ const MAXIMUM_BELOW: usize = 32;
 
 /// A path that must stay as it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Protected {
+pub(crate) struct ResolvedProtectedPath {
     /// The path. Its parent exists and is no link.
     pub(crate) path: PathBuf,
     /// The writable directory that it is in.
     pub(crate) root: PathBuf,
     /// What to put there if it does not exist.
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingPathAction,
     /// What holds it.
-    pub(crate) by: By,
+    pub(crate) by: ProtectionMethod,
 }
 
-impl Protected {
+impl ResolvedProtectedPath {
     /// Whether a command must not go on when the mount that holds this is gone, as it is when somebody outside replaces
     /// what it is mounted on: at the top of a writable directory and in the repository there. Registered worktrees
     /// come and go; what is further down is held as far as it is found.
@@ -95,15 +95,15 @@ impl Protected {
 
 /// A path that is to stay as it is, before it is known where it leads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wanted {
+pub(crate) struct ProtectionRequest {
     pub(crate) path: PathBuf,
-    pub(crate) missing: Missing,
-    pub(crate) by: By,
+    pub(crate) missing: MissingPathAction,
+    pub(crate) by: ProtectionMethod,
 }
 
 /// What holds the place of a protected path that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Missing {
+pub(crate) enum MissingPathAction {
     /// An empty directory, whatever was to be there: git does not see it, so it is never committed.
     Directory,
     /// A file with this text, inside a repository directory or where git would read settings: for settings a
@@ -118,7 +118,7 @@ pub(crate) enum Missing {
 
 /// What holds a protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum By {
+pub(crate) enum ProtectionMethod {
     /// A mount where there are mounts, else a snapshot.
     Both,
     /// Only a mount.
@@ -129,22 +129,22 @@ pub(crate) enum By {
 
 /// What is protected for one command.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ProtectedPaths {
     /// By mounts.
-    pub(crate) mounted: Vec<Protected>,
+    pub(crate) mounted: Vec<ResolvedProtectedPath>,
     /// By a snapshot, where there are no mounts.
-    pub(crate) kept: Vec<Protected>,
+    pub(crate) kept: Vec<ResolvedProtectedPath>,
     /// Repository directories, each after the writable directory that it is in.
     pub(crate) repositories: Vec<(PathBuf, PathBuf)>,
     /// The repositories that were found below the workspace.
-    pub(crate) nested: Arc<Nested>,
+    pub(crate) nested: Arc<NestedRepositories>,
 }
 
 /// What is protected in the writable directories `roots`, of which the first is the workspace.
-pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: &Path) -> Found {
+pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: &Path) -> ProtectedPaths {
     let own = git_directory::own(workspace);
-    let around = Around { home, own: own.as_deref() };
-    let mut inside = Inside::default();
+    let around = GitSettingsSources { home, own: own.as_deref() };
+    let mut inside = ProtectedRepositories::default();
     let mut below = Arc::default();
     for root in roots {
         // A repository directory that was opened for commits is protected as one, not as a worktree.
@@ -159,36 +159,38 @@ pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: 
         for (directory, settings) in OTHER_REPOSITORIES {
             let directory = root.join(directory);
             let (path, missing) = match directory.is_dir() {
-                true => (directory.join(settings), Missing::File("")),
-                false => (directory, Missing::Nothing),
+                true => (directory.join(settings), MissingPathAction::File("")),
+                false => (directory, MissingPathAction::Nothing),
             };
             inside.wanted.push(wanted(path, missing));
         }
-        let nested = Nested::below(root);
+        let nested = NestedRepositories::below(root);
         nested
             .repositories
             .iter()
             .take(MAXIMUM_NESTED)
             .for_each(|nested| repository(nested, around, &mut inside));
         let names = nested.protected.iter().take(MAXIMUM_BELOW);
-        inside.wanted.extend(names.map(|path| wanted(path.clone(), Missing::Leave)));
+        inside.wanted.extend(names.map(|path| wanted(path.clone(), MissingPathAction::Leave)));
         if root == workspace {
             below = nested;
         }
     }
-    inside.wanted.extend(more.iter().map(|path| wanted(path.clone(), Missing::Leave)));
+    inside.wanted.extend(more.iter().map(|path| wanted(path.clone(), MissingPathAction::Leave)));
     inside.wanted.sort();
-    let mut search = Search::new(roots);
+    let mut search = ProtectedPathSearch::new(roots);
     inside.wanted.iter().for_each(|wanted| search.add(wanted));
     let all = search.found;
     let repositories =
         inside.repositories.iter().filter_map(|path| path.canonicalize().ok()).collect::<BTreeSet<_>>();
     let repositories =
         repositories.into_iter().filter_map(|path| Some((innermost(&path, roots)?.clone(), path)));
-    let by = |other: By| all.iter().filter(move |protected| protected.by != other).cloned().collect();
-    Found {
-        mounted: by(By::Snapshot),
-        kept: by(By::Mount),
+    let by = |other: ProtectionMethod| {
+        all.iter().filter(move |protected| protected.by != other).cloned().collect()
+    };
+    ProtectedPaths {
+        mounted: by(ProtectionMethod::Snapshot),
+        kept: by(ProtectionMethod::Mount),
         repositories: repositories.collect(),
         nested: below,
     }
@@ -197,34 +199,38 @@ pub(crate) fn find(workspace: &Path, roots: &[PathBuf], more: &[PathBuf], home: 
 /// The places that the settings of a worktree's repository and of the user lead git to, without links.
 pub(crate) fn obeyed_in(worktree: &Path, home: &Path) -> Vec<PathBuf> {
     let own = git_directory::own(worktree);
-    let mut inside = Inside::default();
-    repository(worktree, Around { home, own: own.as_deref() }, &mut inside);
+    let mut inside = ProtectedRepositories::default();
+    repository(worktree, GitSettingsSources { home, own: own.as_deref() }, &mut inside);
     // The settings of the user count where there is no repository of the worktree's own, too.
     inside.wanted.extend(git_directory::obeyed(&worktree.join(".git"), Some(worktree), home));
     if let Some(elsewhere) = git_directory::outside(worktree) {
-        inside.add(&elsewhere, Some(worktree), Around { home, own: own.as_deref() });
+        inside.add(&elsewhere, Some(worktree), GitSettingsSources { home, own: own.as_deref() });
     }
     let roots = [worktree.to_owned()];
-    let mut search = Search::new(&roots);
+    let mut search = ProtectedPathSearch::new(&roots);
     inside.wanted.iter().for_each(|wanted| search.add(wanted));
     search.found.into_iter().map(|protected| protected.path).collect()
 }
 
 /// What holds a protected name at the top of a workspace. To make a directory for each of them would take longer than all
 /// the rest of a sandbox.
-fn missing(name: &str) -> Missing {
-    if PROTECTED_NAMES[..HELD].contains(&name) { Missing::Directory } else { Missing::Nothing }
+fn missing(name: &str) -> MissingPathAction {
+    if PROTECTED_NAMES[..HELD].contains(&name) {
+        MissingPathAction::Directory
+    } else {
+        MissingPathAction::Nothing
+    }
 }
 
-fn wanted(path: PathBuf, missing: Missing) -> Wanted {
-    Wanted { path, missing, by: By::Both }
+fn wanted(path: PathBuf, missing: MissingPathAction) -> ProtectionRequest {
+    ProtectionRequest { path, missing, by: ProtectionMethod::Both }
 }
 
 /// The `.git` of one worktree and what it leads to.
-fn repository(worktree: &Path, around: Around<'_>, inside: &mut Inside) {
+fn repository(worktree: &Path, around: GitSettingsSources<'_>, inside: &mut ProtectedRepositories) {
     let marker = worktree.join(".git");
     let Ok(metadata) = fs::metadata(&marker) else {
-        return inside.wanted.push(wanted(marker, Missing::Directory));
+        return inside.wanted.push(wanted(marker, MissingPathAction::Directory));
     };
     // A pointer elsewhere, or a directory that is no repository, such as a placeholder.
     if !metadata.is_dir() || !git_directory::is_repository(&marker) {
@@ -233,16 +239,16 @@ fn repository(worktree: &Path, around: Around<'_>, inside: &mut Inside) {
         {
             inside.add(&elsewhere, Some(worktree), around);
         }
-        return inside.wanted.push(wanted(marker, Missing::Leave));
+        return inside.wanted.push(wanted(marker, MissingPathAction::Leave));
     }
     inside.add(&marker, Some(worktree), around);
     if fs::symlink_metadata(&marker).is_ok_and(|metadata| metadata.is_symlink()) {
-        inside.wanted.push(wanted(marker, Missing::Leave));
+        inside.wanted.push(wanted(marker, MissingPathAction::Leave));
     }
 }
 
 /// Where no repository is in a directory, git may take the directory itself for one.
-fn bare(root: &Path, around: Around<'_>, inside: &mut Inside) {
+fn bare(root: &Path, around: GitSettingsSources<'_>, inside: &mut ProtectedRepositories) {
     let marker = root.join(".git");
     if marker.is_file() || git_directory::is_repository(&marker) {
         return;
@@ -251,33 +257,33 @@ fn bare(root: &Path, around: Around<'_>, inside: &mut Inside) {
     if head.symlink_metadata().is_ok() {
         return inside.add(root, None, around);
     }
-    inside.wanted.push(wanted(head, Missing::Nothing));
+    inside.wanted.push(wanted(head, MissingPathAction::Nothing));
 }
 
 /// Finds out where wanted paths are, in one look.
-struct Search<'a> {
+struct ProtectedPathSearch<'a> {
     roots: &'a [PathBuf],
-    found: BTreeSet<Protected>,
+    found: BTreeSet<ResolvedProtectedPath>,
     /// Directories without links, or why they have no such path: most wanted paths are in the same few.
     resolved: HashMap<PathBuf, Result<PathBuf, ErrorKind>>,
 }
 
-impl<'a> Search<'a> {
-    fn new(roots: &'a [PathBuf]) -> Search<'a> {
-        Search { roots, found: BTreeSet::new(), resolved: HashMap::new() }
+impl<'a> ProtectedPathSearch<'a> {
+    fn new(roots: &'a [PathBuf]) -> ProtectedPathSearch<'a> {
+        ProtectedPathSearch { roots, found: BTreeSet::new(), resolved: HashMap::new() }
     }
 
     /// Adds a path, and where it is a link also what that leads to, if these are in a writable directory. Of a
     /// path in a directory that does not exist, the outermost part that does not is added.
-    fn add(&mut self, wanted: &Wanted) {
+    fn add(&mut self, wanted: &ProtectionRequest) {
         let (path, mut missing) = (normal(&wanted.path), wanted.missing);
         let mut place = path.as_path();
         let (parent, name) = loop {
             let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return };
             match self.resolve(parent) {
                 Ok(parent) => break (parent, name),
-                Err(ErrorKind::NotFound) if missing != Missing::Leave => {
-                    (place, missing) = (place.parent().unwrap_or(place), Missing::Directory);
+                Err(ErrorKind::NotFound) if missing != MissingPathAction::Leave => {
+                    (place, missing) = (place.parent().unwrap_or(place), MissingPathAction::Directory);
                 }
                 Err(_) => return,
             }
@@ -291,7 +297,7 @@ impl<'a> Search<'a> {
             // What lies outside may be a link into one of them.
             let target = path.canonicalize().ok().filter(|target| *target != path);
             if let Some(path) = target.filter(|target| innermost(target, self.roots).is_some()) {
-                self.add(&Wanted { path, missing: Missing::Leave, by: wanted.by });
+                self.add(&ProtectionRequest { path, missing: MissingPathAction::Leave, by: wanted.by });
             }
             return;
         };
@@ -300,20 +306,20 @@ impl<'a> Search<'a> {
             // A link that leads nowhere yet is as good as the place that it leads to.
             let target = path.canonicalize().ok();
             let leads = || fs::read_link(&path).ok().map(|target| parent.join(target));
-            let missing = if target.is_some() { Missing::Leave } else { missing };
+            let missing = if target.is_some() { MissingPathAction::Leave } else { missing };
             if let Some(path) = target.or_else(leads).filter(|target| *target != path) {
-                let target = Wanted { path, missing, by: wanted.by };
+                let target = ProtectionRequest { path, missing, by: wanted.by };
                 let is_again = fs::symlink_metadata(&target.path).is_ok_and(|found| found.is_symlink());
                 if !is_again {
                     self.add(&target);
                 }
             }
         }
-        self.found.insert(Protected { path, root: root.clone(), missing, by: wanted.by });
+        self.found.insert(ResolvedProtectedPath { path, root: root.clone(), missing, by: wanted.by });
     }
 
     /// Adds the links that a path goes through: another link in the place of one would lead git elsewhere.
-    fn add_links_above(&mut self, path: &Path, by: By) {
+    fn add_links_above(&mut self, path: &Path, by: ProtectionMethod) {
         for link in path.ancestors().skip(1) {
             let is_link = fs::symlink_metadata(link).is_ok_and(|metadata| metadata.is_symlink());
             let (true, Some(parent), Some(name)) = (is_link, link.parent(), link.file_name()) else {
@@ -321,8 +327,8 @@ impl<'a> Search<'a> {
             };
             let Ok(parent) = self.resolve(parent) else { continue };
             let Some(root) = innermost(&parent, self.roots) else { continue };
-            let (path, missing) = (parent.join(name), Missing::Leave);
-            self.found.insert(Protected { path, root: root.clone(), missing, by });
+            let (path, missing) = (parent.join(name), MissingPathAction::Leave);
+            self.found.insert(ResolvedProtectedPath { path, root: root.clone(), missing, by });
         }
     }
 

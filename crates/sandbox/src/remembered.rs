@@ -8,39 +8,43 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use crate::helper_image::HelperImage;
-use crate::probe::Means;
-use crate::sandbox::Settings;
+use crate::probe::ConfinementMethod;
+use crate::sandbox::SandboxSettings;
 
 /// The helper with which these means worked when they were last tried, where nothing that matters has changed since.
-pub(crate) fn helper(settings: &Settings, means: &Means) -> Option<HelperImage> {
+pub(crate) fn helper(settings: &SandboxSettings, means: &ConfinementMethod) -> Option<HelperImage> {
     let known = std::fs::read_to_string(file(settings)).ok()?;
     let is_known = |helper: &HelperImage| circumstances(settings, means, *helper).as_ref() == Some(&known);
     [HelperImage::Embedded, HelperImage::Given].into_iter().find(is_known)
 }
 
 /// Remembers that these means work. What cannot be remembered is tried again.
-pub(crate) fn remember(settings: &Settings, means: &Means, helper: HelperImage) {
+pub(crate) fn remember(settings: &SandboxSettings, means: &ConfinementMethod, helper: HelperImage) {
     if let Some(circumstances) = circumstances(settings, means, helper) {
         let _ = std::fs::write(file(settings), circumstances);
     }
 }
 
 /// Forgets what was found.
-pub(crate) fn forget(settings: &Settings) {
+pub(crate) fn forget(settings: &SandboxSettings) {
     let _ = std::fs::remove_file(file(settings));
 }
 
-fn file(settings: &Settings) -> PathBuf {
+fn file(settings: &SandboxSettings) -> PathBuf {
     settings.scratch.join("probed")
 }
 
 /// All that the outcome of a try depends on, as far as it can be told.
-fn circumstances(settings: &Settings, means: &Means, image: HelperImage) -> Option<String> {
+fn circumstances(
+    settings: &SandboxSettings,
+    means: &ConfinementMethod,
+    image: HelperImage,
+) -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let helper = stamp(settings.helper.path())?;
     let program = match means {
-        Means::Bubblewrap { program, .. } => stamp(program)?,
-        Means::Landlock { .. } => String::new(),
+        ConfinementMethod::Bubblewrap { program, .. } => stamp(program)?,
+        ConfinementMethod::Landlock { .. } => String::new(),
     };
     let user = geteuid().as_raw();
     let boot = boot.trim();

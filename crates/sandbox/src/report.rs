@@ -5,7 +5,7 @@ use ostler_sandbox_helper::LANDLOCK_WITH_TCP;
 
 /// What confines programs here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backend {
+pub enum SandboxBackend {
     /// Namespaces and mounts, by bubblewrap, and seccomp.
     Bubblewrap,
     /// Landlock of this version, and seccomp.
@@ -19,9 +19,9 @@ pub enum Backend {
 
 /// What is enforced, for `ostler doctor` and for whoever decides whether that is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct SandboxReport {
     /// What is used.
-    pub backend: Backend,
+    pub backend: SandboxBackend,
     /// What a confined program cannot do, a sentence each.
     pub enforced: Vec<String>,
     /// What it can do all the same, a sentence each.
@@ -32,7 +32,7 @@ pub struct Report {
 
 /// What the probe found besides the backend.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Found {
+pub(crate) struct ProbeFindings {
     pub(crate) is_root: bool,
     pub(crate) user_namespace: bool,
     pub(crate) scoped: bool,
@@ -44,22 +44,22 @@ pub(crate) struct Found {
     pub(crate) cgroup: Option<bool>,
 }
 
-impl Report {
+impl SandboxReport {
     /// A name for it.
     pub fn name(&self) -> String {
         match self.backend {
-            Backend::Bubblewrap => "bubblewrap".to_owned(),
-            Backend::Landlock { abi } => format!("Landlock (version {abi}) with seccomp"),
-            Backend::None => "none".to_owned(),
+            SandboxBackend::Bubblewrap => "bubblewrap".to_owned(),
+            SandboxBackend::Landlock { abi } => format!("Landlock (version {abi}) with seccomp"),
+            SandboxBackend::None => "none".to_owned(),
         }
     }
 
-    pub(crate) fn new(backend: Backend, found: Found, reasons: Vec<String>) -> Report {
-        let mut report = Report { backend, enforced: Vec::new(), not_enforced: Vec::new(), reasons };
+    pub(crate) fn new(backend: SandboxBackend, found: ProbeFindings, reasons: Vec<String>) -> SandboxReport {
+        let mut report = SandboxReport { backend, enforced: Vec::new(), not_enforced: Vec::new(), reasons };
         match backend {
-            Backend::Bubblewrap => report.bubblewrap(found),
-            Backend::Landlock { abi } => report.landlock(abi, found),
-            Backend::None => {
+            SandboxBackend::Bubblewrap => report.bubblewrap(found),
+            SandboxBackend::Landlock { abi } => report.landlock(abi, found),
+            SandboxBackend::None => {
                 report.gap("Nothing confines a program on this machine, so Ostler runs none without asking.");
                 return report;
             }
@@ -68,7 +68,7 @@ impl Report {
         report
     }
 
-    fn bubblewrap(&mut self, found: Found) {
+    fn bubblewrap(&mut self, found: ProbeFindings) {
         self.holds(
             "Files outside the workspace and the private /tmp, /var/tmp, /run and /dev/shm are read-only.",
         );
@@ -109,7 +109,7 @@ impl Report {
         }
     }
 
-    fn landlock(&mut self, abi: u8, found: Found) {
+    fn landlock(&mut self, abi: u8, found: ProbeFindings) {
         self.holds(
             "Files outside the workspace and a temporary directory of the command's own cannot be written.",
         );
@@ -169,7 +169,7 @@ impl Report {
         }
     }
 
-    fn home(&mut self, found: Found, how: &str) {
+    fn home(&mut self, found: ProbeFindings, how: &str) {
         if !found.hides_home {
             return self.gap("Your home directory can be read, but for the usual places of keys and tokens (sandbox.home).");
         }
@@ -185,7 +185,7 @@ impl Report {
         }
     }
 
-    fn limits(&mut self, found: Found) {
+    fn limits(&mut self, found: ProbeFindings) {
         self.holds("Each process has limits on its memory, its open files and the size of a file, and dumps no core.");
         match found.cgroup {
             Some(true) => self.holds("A cgroup limits the processes and the memory of a command as a whole."),

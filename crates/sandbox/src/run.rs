@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ostler_sandbox_helper::{LEASE, LOCK, RUN};
-use ostler_workspace_fs::{ReplaceOptions, Writers, replace_file};
+use ostler_workspace_fs::{ConcurrentWriters, ReplaceOptions, replace_file};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ const MAXIMUM_IDLE: usize = 16;
 
 /// The directory of this process. It is removed when nothing in it is needed any more.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunDirectory {
     directory: PathBuf,
     journals: AtomicU64,
     /// Directories of commands that have ended in order. To make one anew for every command would be slow where a file
@@ -33,9 +33,9 @@ pub(crate) struct Run {
     _lock: File,
 }
 
-impl Run {
+impl RunDirectory {
     /// Makes it in the scratch directory, which is made if it is missing.
-    pub(crate) fn begin(scratch: &Path) -> io::Result<Run> {
+    pub(crate) fn begin(scratch: &Path) -> io::Result<RunDirectory> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch)?;
         fs::set_permissions(scratch, Permissions::from_mode(0o700))?;
         // Under a name that no recovery looks at, until it is locked.
@@ -47,7 +47,13 @@ impl Run {
         let directory = scratch.join(name);
         fs::rename(&made, &directory)?;
         let spare = SpareDirectories::begin(&directory)?;
-        Ok(Run { directory, spare, journals: AtomicU64::new(0), idle: Mutex::default(), _lock: lock })
+        Ok(RunDirectory {
+            directory,
+            spare,
+            journals: AtomicU64::new(0),
+            idle: Mutex::default(),
+            _lock: lock,
+        })
     }
 
     /// A directory for one command, with an empty lease in it.
@@ -85,7 +91,7 @@ fn private() -> Permissions {
     Permissions::from_mode(0o700)
 }
 
-impl Drop for Run {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next process.
         let _ = fs::remove_dir_all(&self.directory);
@@ -94,20 +100,20 @@ impl Drop for Run {
 
 /// A file that tells what to put right after a crash. It is removed when there is nothing to put right.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct CrashJournal {
     path: PathBuf,
-    _run: Arc<Run>,
+    _run: Arc<RunDirectory>,
 }
 
-impl Journal {
+impl CrashJournal {
     /// Writes one, as a whole or not at all.
-    pub(crate) fn write(run: &Arc<Run>, prefix: &str, content: &[u8]) -> io::Result<Journal> {
+    pub(crate) fn write(run: &Arc<RunDirectory>, prefix: &str, content: &[u8]) -> io::Result<CrashJournal> {
         let number = run.journals.fetch_add(1, Ordering::Relaxed);
         let path = run.directory.join(format!("{prefix}{number}"));
         // A fixed temporary name would begin with the prefix, by which a recovery finds journals.
-        let options = ReplaceOptions { writers: Writers::Several, ..ReplaceOptions::CACHE };
+        let options = ReplaceOptions { writers: ConcurrentWriters::Several, ..ReplaceOptions::CACHE };
         replace_file(&path, content, options)?;
-        Ok(Journal { path, _run: Arc::clone(run) })
+        Ok(CrashJournal { path, _run: Arc::clone(run) })
     }
 
     /// Adds to it.
@@ -116,7 +122,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for CrashJournal {
     fn drop(&mut self) {
         // It is done with; one that stays is gone with its directory.
         let _ = fs::remove_file(&self.path);

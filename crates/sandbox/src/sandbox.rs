@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ostler_process::{Invocation, PreparedCommand, Program};
 use ostler_sandbox_helper::{
-    CONFINE, ConfineOrder, INNER_HELPER, LEASE, LandlockRules, OwnHome, PRIVATE, PlaceModes, ProcessLimits,
-    SUPERVISE, SuperviseOrder, SyscallFilter, TemporaryQuota, Variable, write_environment,
+    CONFINE, ConfineOrder, EnvironmentVariable, INNER_HELPER, LEASE, LandlockRules, OwnHome, PRIVATE,
+    ProcessLimits, SUPERVISE, SavedModes, SuperviseOrder, SyscallFilter, TemporaryQuota, write_environment,
 };
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroups;
-use crate::confinement::{Confinement, Leftovers, Parts, TEMPORARY};
-use crate::embedded::Embedded;
+use crate::confinement::{AbandonedSandboxes, Confinement, SandboxParts, TEMPORARY};
+use crate::embedded::EmbeddedRepositories;
 use crate::error::SandboxError;
 use crate::helper_image::HelperImage;
 use crate::home::{self, HomePlaces};
-use crate::layout::Layout;
+use crate::layout::SandboxLayout;
 use crate::mounts;
 use crate::placeholders;
-use crate::probe::{self, Means};
-use crate::profile::{Limits, Profile};
-use crate::protected::{Missing, Protected};
-use crate::report::{Backend, Report};
-use crate::run::Run;
-use crate::shared_snapshot::{self, Shares, Wanted};
+use crate::probe::{self, ConfinementMethod};
+use crate::profile::{SandboxLimits, SandboxProfile};
+use crate::protected::{MissingPathAction, ResolvedProtectedPath};
+use crate::report::{SandboxBackend, SandboxReport};
+use crate::run::RunDirectory;
+use crate::shared_snapshot::{self, SnapshotRequest, SnapshotShares};
 
 /// The name of the file with a program's environment, in a sandbox's own directory.
 const ENVIRONMENT: &str = "environment";
@@ -36,7 +36,7 @@ const MAXIMUM_LOOKS: usize = 64;
 
 /// What the sandbox has to know of this installation. Nothing of it is read from the environment.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SandboxSettings {
     /// The user's home directory, in which the places of secrets are known.
     pub home: PathBuf,
     /// Ostler's own data, which no program sees.
@@ -56,14 +56,14 @@ pub struct Settings {
     /// Where programs look for others; directories in the home directory stay readable.
     pub search_path: Vec<PathBuf>,
     /// What may be used.
-    pub choice: Choice,
+    pub choice: BackendChoice,
     /// Whether to try anew what was found to work before.
     pub anew: bool,
 }
 
 /// What a probe may settle for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum BackendChoice {
     /// The best that works.
     Best,
     /// Bubblewrap or nothing.
@@ -74,36 +74,36 @@ pub enum Choice {
 
 /// Confines programs. Cheap to clone; all clones share what is in use.
 #[derive(Debug, Clone)]
-pub struct Sandbox(Arc<Inner>);
+pub struct Sandbox(Arc<SandboxInner>);
 
 #[derive(Debug)]
-struct Inner {
-    settings: Settings,
-    means: Option<Means>,
+struct SandboxInner {
+    settings: SandboxSettings,
+    means: Option<ConfinementMethod>,
     helper: HelperImage,
-    report: Report,
+    report: SandboxReport,
     cgroups: Option<Cgroups>,
-    run: Mutex<Option<Arc<Run>>>,
-    leftovers: Leftovers,
+    run: Mutex<Option<Arc<RunDirectory>>>,
+    leftovers: AbandonedSandboxes,
     /// The directories that programs could write so far.
     opened: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// A program that is ready to be given an environment, and to be prepared for its start.
 #[derive(Debug)]
-pub struct Confined {
+pub struct ConfinedCommand {
     invocation: Invocation,
     confinement: Confinement,
-    variables: Vec<Variable>,
+    variables: Vec<EnvironmentVariable>,
     /// Where they are written.
     environment: PathBuf,
 }
 
-impl Confined {
-    fn new(invocation: Invocation, parts: Parts, leftovers: Leftovers) -> Confined {
+impl ConfinedCommand {
+    fn new(invocation: Invocation, parts: SandboxParts, leftovers: AbandonedSandboxes) -> ConfinedCommand {
         let environment = parts.directory.path().join(ENVIRONMENT);
         let confinement = Confinement::new(parts, leftovers);
-        Confined { invocation, confinement, variables: Vec::new(), environment }
+        ConfinedCommand { invocation, confinement, variables: Vec::new(), environment }
     }
 
     /// Gives the program these variables, whatever they do: they are set inside the sandbox, just before the
@@ -112,7 +112,7 @@ impl Confined {
     pub fn envs(
         mut self,
         variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl Into<OsString>)>,
-    ) -> Confined {
+    ) -> ConfinedCommand {
         let variables = variables.into_iter().map(|(name, value)| (name.as_ref().to_owned(), value.into()));
         self.variables.extend(variables);
         self
@@ -133,22 +133,22 @@ impl Confined {
 
 impl Sandbox {
     /// Finds out what this machine can do, by running a program in each way until one works.
-    pub async fn probe(settings: Settings) -> Sandbox {
+    pub async fn probe(settings: SandboxSettings) -> Sandbox {
         probe::run(settings, true).await
     }
 
     /// The same where programs cannot be started from memory: with the helper of the settings alone.
-    pub async fn probe_without_embedded_helper(settings: Settings) -> Sandbox {
+    pub async fn probe_without_embedded_helper(settings: SandboxSettings) -> Sandbox {
         probe::run(settings, false).await
     }
 
     /// What is enforced here and what is not.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &SandboxReport {
         &self.0.report
     }
 
     /// What it was given to know of this installation.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &SandboxSettings {
         &self.0.settings
     }
 
@@ -161,15 +161,15 @@ impl Sandbox {
 
     /// Whether anything confines programs here.
     pub fn is_available(&self) -> bool {
-        self.0.report.backend != Backend::None
+        self.0.report.backend != SandboxBackend::None
     }
 
     /// Whether protected paths stay as they are while a program runs. Where they do not, they are restored when
     /// it ends, which is too late for one that runs for hours in a workspace that it may write to.
     pub fn holds_protected_paths(&self) -> bool {
         match self.0.report.backend {
-            Backend::Bubblewrap => true,
-            Backend::Landlock { .. } | Backend::None => false,
+            SandboxBackend::Bubblewrap => true,
+            SandboxBackend::Landlock { .. } | SandboxBackend::None => false,
         }
     }
 
@@ -178,10 +178,10 @@ impl Sandbox {
     /// out by running it: then the command ends with 127.
     pub fn command(
         &self,
-        profile: &Profile,
+        profile: &SandboxProfile,
         program: impl AsRef<OsStr>,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Confined, SandboxError> {
+    ) -> Result<ConfinedCommand, SandboxError> {
         let inner = &*self.0;
         let means =
             inner.means.as_ref().ok_or_else(|| SandboxError::Unavailable(inner.report.reasons.join(" ")))?;
@@ -194,7 +194,7 @@ impl Sandbox {
         words.push(program.as_ref().to_owned());
         words.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         let invocation = inner.helper().args(words);
-        Ok(Confined::new(invocation, parts, inner.leftovers.clone()))
+        Ok(ConfinedCommand::new(invocation, parts, inner.leftovers.clone()))
     }
 
     /// Prepares a program to run in a directory as it is, with nothing confined: only that nothing which it
@@ -204,13 +204,19 @@ impl Sandbox {
         directory: &Path,
         program: &Program,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Confined, SandboxError> {
+    ) -> Result<ConfinedCommand, SandboxError> {
         let inner = &*self.0;
         inner.leftovers.sweep();
         let (own, run) = inner.own_directory()?;
-        let (shares, lease) = (Shares::default(), own.path().join(LEASE));
-        let parts =
-            Parts { directory: own, run, placeholders: None, shares, cgroup: None, repositories: None };
+        let (shares, lease) = (SnapshotShares::default(), own.path().join(LEASE));
+        let parts = SandboxParts {
+            directory: own,
+            run,
+            placeholders: None,
+            shares,
+            cgroup: None,
+            repositories: None,
+        };
         let parent = std::process::id();
         let environment = parts.directory.path().join(ENVIRONMENT);
         let (cgroup, mounts, quota, tops) = (None, None, None, Vec::new());
@@ -218,7 +224,7 @@ impl Sandbox {
             SuperviseOrder { parent, lease, cgroup, mounts, tops, environment, confines: false, quota };
         let invocation = inner.helper().args([SUPERVISE.into(), json(&order)?, "--".into()]);
         let invocation = invocation.args([program.path()]).args(arguments).current_dir(directory);
-        Ok(Confined::new(invocation, parts, inner.leftovers.clone()))
+        Ok(ConfinedCommand::new(invocation, parts, inner.leftovers.clone()))
     }
 
     /// The directories that confined programs could write since this was made, workspaces included.
@@ -236,18 +242,18 @@ impl Sandbox {
     }
 
     pub(crate) fn new(
-        settings: Settings,
-        means: Option<Means>,
+        settings: SandboxSettings,
+        means: Option<ConfinementMethod>,
         helper: HelperImage,
-        report: Report,
+        report: SandboxReport,
         cgroups: Option<Cgroups>,
     ) -> Sandbox {
-        let (run, leftovers, opened) = (Mutex::default(), Leftovers::default(), Mutex::default());
-        Sandbox(Arc::new(Inner { settings, means, helper, report, cgroups, run, leftovers, opened }))
+        let (run, leftovers, opened) = (Mutex::default(), AbandonedSandboxes::default(), Mutex::default());
+        Sandbox(Arc::new(SandboxInner { settings, means, helper, report, cgroups, run, leftovers, opened }))
     }
 }
 
-impl Inner {
+impl SandboxInner {
     /// The helper outside.
     fn helper(&self) -> Invocation {
         let (program, arguments) = self.helper.program(&self.settings);
@@ -259,13 +265,13 @@ impl Inner {
     }
 
     /// A directory for what lives as long as one command, and the one that it is in.
-    fn own_directory(&self) -> Result<(TempDir, Arc<Run>), SandboxError> {
+    fn own_directory(&self) -> Result<(TempDir, Arc<RunDirectory>), SandboxError> {
         let failed = |error| SandboxError::Prepare(format!("Making a directory for it: {error}."));
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
         let run = match &*run {
             Some(run) => Arc::clone(run),
             None => {
-                let begun = Arc::new(Run::begin(&self.settings.scratch).map_err(failed)?);
+                let begun = Arc::new(RunDirectory::begin(&self.settings.scratch).map_err(failed)?);
                 Arc::clone(run.insert(begun))
             }
         };
@@ -274,10 +280,10 @@ impl Inner {
 
     /// What the profile comes to. A command that was started while this looked at the workspace may have made a
     /// protected link lead elsewhere, so then it looks again.
-    fn layout(&self, profile: &Profile) -> Result<Layout, SandboxError> {
+    fn layout(&self, profile: &SandboxProfile) -> Result<SandboxLayout, SandboxError> {
         for _ in 0..MAXIMUM_LOOKS {
             let beside = shared_snapshot::beside();
-            let layout = Layout::of(profile, &self.settings, &beside.mounted)?;
+            let layout = SandboxLayout::of(profile, &self.settings, &beside.mounted)?;
             if shared_snapshot::beside().taken == beside.taken {
                 return Ok(layout);
             }
@@ -286,25 +292,30 @@ impl Inner {
     }
 
     /// What must exist before the sandbox starts.
-    fn parts(&self, means: &Means, layout: &Layout, profile: &Profile) -> Result<Parts, SandboxError> {
+    fn parts(
+        &self,
+        means: &ConfinementMethod,
+        layout: &SandboxLayout,
+        profile: &SandboxProfile,
+    ) -> Result<SandboxParts, SandboxError> {
         let failed = |what: &str, error: std::io::Error| SandboxError::Prepare(format!("{what}: {error}."));
         let (directory, run) = self.own_directory()?;
         let protected = &layout.protected;
-        let cannot_be_mounted = |protected: &&Protected| match protected.path.symlink_metadata() {
+        let cannot_be_mounted = |protected: &&ResolvedProtectedPath| match protected.path.symlink_metadata() {
             Ok(found) => found.is_symlink(),
-            Err(_) => protected.missing == Missing::Nothing,
+            Err(_) => protected.missing == MissingPathAction::Nothing,
         };
         let (placeholders, kept, modes) = match means {
-            Means::Bubblewrap { .. } => {
+            ConfinementMethod::Bubblewrap { .. } => {
                 let held = placeholders::hold(&run, &protected.mounted);
                 let held = held.map_err(|error| failed("Protecting paths that do not exist", error))?;
                 (
                     Some(held),
                     protected.mounted.iter().filter(cannot_be_mounted).collect(),
-                    PlaceModes::default(),
+                    SavedModes::default(),
                 )
             }
-            Means::Landlock { .. } => {
+            ConfinementMethod::Landlock { .. } => {
                 let is_inside = |path: &&PathBuf| layout.writable.iter().any(|root| path.starts_with(root));
                 // Ostler's own first: there is a limit.
                 let own = [&self.settings.data_dir, &self.settings.scratch];
@@ -312,7 +323,7 @@ impl Inner {
                 (
                     None,
                     protected.kept.iter().collect(),
-                    PlaceModes::of(places.filter(|path| !is_inside(path))),
+                    SavedModes::of(places.filter(|path| !is_inside(path))),
                 )
             }
         };
@@ -320,41 +331,46 @@ impl Inner {
         let holds_state = |path: &&PathBuf| layout.state.contains(path);
         let roots: Vec<PathBuf> = layout.writable.iter().filter(|path| !holds_state(path)).cloned().collect();
         let mounted = &protected.mounted;
-        let wanted =
-            Wanted { roots: &roots, protected: kept, mounted, repositories: &protected.repositories, modes };
-        let shares =
-            Shares::take(&run, wanted).map_err(|error| failed("Keeping the protected files", error))?;
+        let wanted = SnapshotRequest {
+            roots: &roots,
+            protected: kept,
+            mounted,
+            repositories: &protected.repositories,
+            modes,
+        };
+        let shares = SnapshotShares::take(&run, wanted)
+            .map_err(|error| failed("Keeping the protected files", error))?;
         let cgroup = self.cgroups.as_ref().map(|cgroups| cgroups.make(&profile.limits)).transpose();
         let cgroup = cgroup.map_err(|error| failed("Making a cgroup", error))?;
         // A mount makes it otherwise.
-        if matches!(means, Means::Landlock { .. }) {
+        if matches!(means, ConfinementMethod::Landlock { .. }) {
             let made = std::fs::create_dir(directory.path().join(TEMPORARY));
             made.map_err(|error| failed("Making its /tmp", error))?;
         }
         let repositories = layout
             .writable
             .contains(&layout.workspace)
-            .then(|| Embedded::look(&layout.workspace, Arc::clone(&layout.protected.nested)));
-        Ok(Parts { directory, run, placeholders, shares, cgroup, repositories })
+            .then(|| EmbeddedRepositories::look(&layout.workspace, Arc::clone(&layout.protected.nested)));
+        Ok(SandboxParts { directory, run, placeholders, shares, cgroup, repositories })
     }
 
     /// What the helper outside is told.
     fn supervise(
         &self,
-        means: &Means,
-        layout: &Layout,
-        profile: &Profile,
-        parts: &Parts,
+        means: &ConfinementMethod,
+        layout: &SandboxLayout,
+        profile: &SandboxProfile,
+        parts: &SandboxParts,
     ) -> Result<Vec<OsString>, SandboxError> {
         let order = SuperviseOrder {
             parent: std::process::id(),
             lease: parts.directory.path().join(LEASE),
             cgroup: parts.cgroup.as_ref().map(crate::cgroup::Cgroup::join),
-            mounts: matches!(means, Means::Bubblewrap { .. }).then(|| mounts::meant(layout)),
+            mounts: matches!(means, ConfinementMethod::Bubblewrap { .. }).then(|| mounts::meant(layout)),
             tops: layout.writable.iter().filter(|path| path.is_dir()).cloned().collect(),
             environment: parts.directory.path().join(ENVIRONMENT),
             confines: true,
-            quota: matches!(means, Means::Landlock { .. }).then(|| TemporaryQuota {
+            quota: matches!(means, ConfinementMethod::Landlock { .. }).then(|| TemporaryQuota {
                 directory: parts.directory.path().join(TEMPORARY),
                 bytes: profile.limits.tmp_bytes,
             }),
@@ -365,13 +381,13 @@ impl Inner {
     /// What the helper outside starts, up to the program.
     fn confine(
         &self,
-        means: &Means,
-        layout: &Layout,
-        profile: &Profile,
-        parts: &Parts,
+        means: &ConfinementMethod,
+        layout: &SandboxLayout,
+        profile: &SandboxProfile,
+        parts: &SandboxParts,
     ) -> Result<Vec<OsString>, SandboxError> {
         let (mut words, order) = match means {
-            Means::Bubblewrap { program, user_namespace, scoped, overlays } => {
+            ConfinementMethod::Bubblewrap { program, user_namespace, scoped, overlays } => {
                 let mut words = vec![program.clone().into_os_string()];
                 words.extend(mounts::arguments(layout, profile, *user_namespace, *overlays));
                 let mut order = order(layout, profile, "/tmp".into());
@@ -383,7 +399,7 @@ impl Inner {
                 order.waits_at_gate = true;
                 (words, order)
             }
-            Means::Landlock { abi, scoped } => {
+            ConfinementMethod::Landlock { abi, scoped } => {
                 let mut order = order(layout, profile, parts.directory.path().join(TEMPORARY));
                 order.rules = Some(rules(layout, profile, *abi, &order.temporary)?);
                 order.home =
@@ -402,7 +418,7 @@ impl Inner {
     }
 }
 
-fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> ConfineOrder {
+fn order(layout: &SandboxLayout, profile: &SandboxProfile, temporary: PathBuf) -> ConfineOrder {
     let identities = layout.identities.clone();
     ConfineOrder {
         identities,
@@ -427,13 +443,13 @@ fn order(layout: &Layout, profile: &Profile, temporary: PathBuf) -> ConfineOrder
     }
 }
 
-fn limits(limits: &Limits) -> ProcessLimits {
-    let Limits { processes, open_files, file_bytes, memory_bytes, address_bytes, tmp_bytes } = *limits;
+fn limits(limits: &SandboxLimits) -> ProcessLimits {
+    let SandboxLimits { processes, open_files, file_bytes, memory_bytes, address_bytes, tmp_bytes } = *limits;
     ProcessLimits { processes, open_files, file_bytes, memory_bytes, address_bytes, cache_bytes: tmp_bytes }
 }
 
 /// The home directory that a program has for itself, at `own`, in place of the user's.
-fn own_home(layout: &Layout, real: &Path, own: PathBuf) -> OwnHome {
+fn own_home(layout: &SandboxLayout, real: &Path, own: PathBuf) -> OwnHome {
     let is_moved = own != real;
     let variables = if is_moved { home::toolchain_variables(real) } else { Vec::new() };
     let variables = variables.into_iter().map(|(name, path)| (name.to_owned(), path)).collect();
@@ -444,8 +460,8 @@ fn own_home(layout: &Layout, real: &Path, own: PathBuf) -> OwnHome {
 }
 
 fn rules(
-    layout: &Layout,
-    profile: &Profile,
+    layout: &SandboxLayout,
+    profile: &SandboxProfile,
     abi: u8,
     temporary: &Path,
 ) -> Result<LandlockRules, SandboxError> {

@@ -8,58 +8,58 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ostler_sandbox_helper::{PlaceModes, ProtectedPath, ProtectedSnapshot, SNAPSHOT};
+use ostler_sandbox_helper::{ProtectedSnapshot, SNAPSHOT, SavedModes, SnapshotPath};
 
-use crate::protected::Protected;
-use crate::run::{Journal, Run};
+use crate::protected::ResolvedProtectedPath;
+use crate::run::{CrashJournal, RunDirectory};
 
 /// The snapshots of all sandboxes of this process: a workspace has one, whoever runs commands there.
-static SNAPSHOTS: Mutex<Snapshots> = Mutex::new(Snapshots { taken: 0, active: Vec::new() });
+static SNAPSHOTS: Mutex<SnapshotRegistry> = Mutex::new(SnapshotRegistry { taken: 0, active: Vec::new() });
 
-struct Snapshots {
+struct SnapshotRegistry {
     /// How many were ever taken.
     taken: u64,
-    active: Vec<Active>,
+    active: Vec<ActiveSnapshot>,
 }
 
 #[derive(Debug)]
-struct Active {
+struct ActiveSnapshot {
     /// How many were taken up to this one.
     number: u64,
     users: usize,
     /// The writable directories of the command that it was taken for.
     roots: Vec<PathBuf>,
     /// What mounts hold for that command.
-    mounted: Vec<Protected>,
+    mounted: Vec<ResolvedProtectedPath>,
     snapshot: ProtectedSnapshot,
-    _journal: Journal,
+    _journal: CrashJournal,
 }
 
 /// A command's share in snapshots. To be ended when no process of the command is left.
 #[derive(Debug, Default)]
-pub(crate) struct Shares(Vec<u64>);
+pub(crate) struct SnapshotShares(Vec<u64>);
 
 /// What a command wants to be restored.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct SnapshotRequest<'a> {
     /// Directories that the command may write to.
     pub(crate) roots: &'a [PathBuf],
     /// Paths in them.
-    pub(crate) protected: Vec<&'a Protected>,
+    pub(crate) protected: Vec<&'a ResolvedProtectedPath>,
     /// Paths in them that mounts hold.
-    pub(crate) mounted: &'a [Protected],
+    pub(crate) mounted: &'a [ResolvedProtectedPath],
     /// Repository directories, each after the root that it is in.
     pub(crate) repositories: &'a [(PathBuf, PathBuf)],
-    pub(crate) modes: PlaceModes,
+    pub(crate) modes: SavedModes,
 }
 
-impl Shares {
+impl SnapshotShares {
     /// Joins the snapshots of commands that run in these directories, and takes one of what is in none of them.
-    pub(crate) fn take(run: &Arc<Run>, wanted: Wanted<'_>) -> io::Result<Shares> {
+    pub(crate) fn take(run: &Arc<RunDirectory>, wanted: SnapshotRequest<'_>) -> io::Result<SnapshotShares> {
         let mut snapshots = lock();
         let meets = |roots: &[PathBuf]| {
             roots.iter().any(|one| wanted.roots.iter().any(|other| is_related(one, other)))
         };
-        let mut shares = Shares::default();
+        let mut shares = SnapshotShares::default();
         let mut known: Vec<PathBuf> = Vec::new();
         for one in snapshots.active.iter_mut().filter(|one| meets(&one.roots)) {
             one.users += 1;
@@ -70,19 +70,26 @@ impl Shares {
         // Above and below what others keep, a command of theirs may have changed everything.
         let is_new = |path: &Path| !known.iter().any(|known| is_related(known, path));
         let new = wanted.protected.into_iter().filter(|protected| is_new(&protected.path));
-        let protected: Vec<ProtectedPath<'_>> =
-            new.map(|protected| ProtectedPath { path: &protected.path, root: &protected.root }).collect();
+        let protected: Vec<SnapshotPath<'_>> =
+            new.map(|protected| SnapshotPath { path: &protected.path, root: &protected.root }).collect();
         // Of a rebase too, only the state before the first command counts.
         let repositories = if joined { &[] } else { wanted.repositories };
-        let modes = if joined { PlaceModes::default() } else { wanted.modes };
+        let modes = if joined { SavedModes::default() } else { wanted.modes };
         let taken = ProtectedSnapshot::take(&protected, repositories, modes).and_then(|snapshot| {
             if snapshot.is_empty() {
                 return Ok(());
             }
-            let journal = Journal::write(run, SNAPSHOT, &snapshot.to_bytes()?)?;
+            let journal = CrashJournal::write(run, SNAPSHOT, &snapshot.to_bytes()?)?;
             snapshots.taken += 1;
             let (number, roots, mounted) = (snapshots.taken, wanted.roots.to_vec(), wanted.mounted.to_vec());
-            snapshots.active.push(Active { number, users: 1, roots, mounted, snapshot, _journal: journal });
+            snapshots.active.push(ActiveSnapshot {
+                number,
+                users: 1,
+                roots,
+                mounted,
+                snapshot,
+                _journal: journal,
+            });
             shares.0.push(number);
             Ok(())
         });
@@ -116,21 +123,21 @@ impl Shares {
 }
 
 /// What is known of the commands that run with a snapshot.
-pub(crate) struct Beside {
+pub(crate) struct ConcurrentCommands {
     /// How many snapshots were ever taken.
     pub(crate) taken: u64,
     /// What mounts hold for these commands. Where links led when they began, nobody may write later either,
     /// wherever the links lead by then.
-    pub(crate) mounted: Vec<Protected>,
+    pub(crate) mounted: Vec<ResolvedProtectedPath>,
 }
 
-pub(crate) fn beside() -> Beside {
+pub(crate) fn beside() -> ConcurrentCommands {
     let snapshots = lock();
     let mounted = snapshots.active.iter().flat_map(|one| one.mounted.iter().cloned()).collect();
-    Beside { taken: snapshots.taken, mounted }
+    ConcurrentCommands { taken: snapshots.taken, mounted }
 }
 
-fn lock() -> MutexGuard<'static, Snapshots> {
+fn lock() -> MutexGuard<'static, SnapshotRegistry> {
     SNAPSHOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

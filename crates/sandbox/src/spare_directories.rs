@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ostler_sandbox_helper::PlaceholderStamp;
-use ostler_workspace_fs::Tree;
+use ostler_workspace_fs::RootedTree;
 use rustix::fs::{FileType, Stat};
 
 /// How many are kept.
@@ -21,7 +21,7 @@ const MAXIMUM: usize = 64;
 /// They lie in a directory of this process's own.
 #[derive(Debug)]
 pub(crate) struct SpareDirectories {
-    place: Tree,
+    place: RootedTree,
     device: u64,
     names: Mutex<Vec<OsString>>,
     /// How many names were given so far.
@@ -31,13 +31,13 @@ pub(crate) struct SpareDirectories {
 impl SpareDirectories {
     /// In this directory there are none yet.
     pub(crate) fn begin(place: &Path) -> io::Result<SpareDirectories> {
-        let place = Tree::open_following(place)?;
+        let place = RootedTree::open_following(place)?;
         let device = place.root()?.st_dev;
         Ok(SpareDirectories { place, device, names: Mutex::default(), named: AtomicU64::new(0) })
     }
 
     /// Moves one to a path where nothing is. None where there is none, or it cannot be moved there.
-    pub(crate) fn move_to(&self, tree: &Tree, path: &Path) -> Option<Stat> {
+    pub(crate) fn move_to(&self, tree: &RootedTree, path: &Path) -> Option<Stat> {
         self.is_near(tree).then_some(())?;
         let name = self.names().pop()?;
         let moved = tree.move_in(path, &self.place, &name);
@@ -48,13 +48,14 @@ impl SpareDirectories {
     }
 
     /// Takes back a placeholder that nobody has touched. False where that cannot be done, and it is still there.
-    pub(crate) fn move_from(&self, tree: &Tree, path: &Path, stamp: PlaceholderStamp) -> bool {
+    pub(crate) fn move_from(&self, tree: &RootedTree, path: &Path, stamp: PlaceholderStamp) -> bool {
         let is_untouched = |found: &Stat| {
             FileType::from_raw_mode(found.st_mode) == FileType::Directory
                 && PlaceholderStamp::of(found) == stamp
         };
-        let is_it =
-            |tree: &Tree, path: &Path| tree.stat(path).is_ok_and(|it| it.as_ref().is_some_and(is_untouched));
+        let is_it = |tree: &RootedTree, path: &Path| {
+            tree.stat(path).is_ok_and(|it| it.as_ref().is_some_and(is_untouched))
+        };
         if !self.is_near(tree) || self.names().len() >= MAXIMUM || !is_it(tree, path) {
             return false;
         }
@@ -75,7 +76,7 @@ impl SpareDirectories {
         false
     }
 
-    fn is_near(&self, tree: &Tree) -> bool {
+    fn is_near(&self, tree: &RootedTree) -> bool {
         tree.root().is_ok_and(|root| root.st_dev == self.device)
     }
 
@@ -90,7 +91,7 @@ mod tests {
     use std::path::Path;
 
     use ostler_sandbox_helper::PlaceholderStamp;
-    use ostler_workspace_fs::Tree;
+    use ostler_workspace_fs::RootedTree;
 
     use super::SpareDirectories;
 
@@ -101,7 +102,7 @@ mod tests {
         let (own, workspace) = (top.join("own"), top.join("workspace"));
         fs::create_dir(&own).unwrap();
         fs::create_dir(&workspace).unwrap();
-        let (spare, tree) = (SpareDirectories::begin(&own).unwrap(), Tree::open(&workspace).unwrap());
+        let (spare, tree) = (SpareDirectories::begin(&own).unwrap(), RootedTree::open(&workspace).unwrap());
         let path = Path::new(".claude");
         assert!(spare.move_to(&tree, path).is_none());
         let made = tree.make_directory(path, 0o755).unwrap();
@@ -123,7 +124,7 @@ mod tests {
         let (own, workspace) = (top.join("own"), top.join("workspace"));
         fs::create_dir(&own).unwrap();
         fs::create_dir(&workspace).unwrap();
-        let (spare, tree) = (SpareDirectories::begin(&own).unwrap(), Tree::open(&workspace).unwrap());
+        let (spare, tree) = (SpareDirectories::begin(&own).unwrap(), RootedTree::open(&workspace).unwrap());
         let path = Path::new(".claude");
         let stamp = PlaceholderStamp::of(&tree.make_directory(path, 0o755).unwrap());
         fs::write(workspace.join(".claude/settings.json"), "{}").unwrap();

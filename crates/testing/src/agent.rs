@@ -6,21 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_agent::{Agent, Completed, Failed, ReportError, TurnContext};
+use ostler_agent::{Agent, CompletedTurn, FailedTurn, ReportError, TurnContext};
 use ostler_types::{
-    CommandLine, Delta, DeltaKind, Failure, Message, MessageId, Part, Report, Role, SessionId, Subject,
-    ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage, Verdict,
+    CommandLine, Delta, DeltaKind, Failure, Message, MessageId, Part, Role, SessionId, Subject, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, TurnReport, Usage, Verdict,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 
 /// How a turn goes.
-type Script = Box<dyn FnOnce(TurnContext) -> BoxFuture<'static, Result<Completed, Failed>> + Send>;
+type TurnScript =
+    Box<dyn FnOnce(TurnContext) -> BoxFuture<'static, Result<CompletedTurn, FailedTurn>> + Send>;
 
 /// An agent with prepared turns. It panics when it is given more turns than the script foresees,
 /// which the engine records as a failure of the turn.
 pub struct ScriptedAgent {
-    scripts: Mutex<VecDeque<Script>>,
+    scripts: Mutex<VecDeque<TurnScript>>,
     resumes: bool,
     started: watch::Sender<Vec<TurnId>>,
     ended: watch::Sender<Vec<TurnId>>,
@@ -42,7 +43,7 @@ impl ScriptedAgent {
     pub fn push<F, R>(&self, turn: F)
     where
         F: FnOnce(TurnContext) -> R + Send + 'static,
-        R: Future<Output = Result<Completed, Failed>> + Send + 'static,
+        R: Future<Output = Result<CompletedTurn, FailedTurn>> + Send + 'static,
     {
         lock(&self.scripts).push_back(Box::new(|context| turn(context).boxed()));
     }
@@ -98,8 +99,8 @@ impl Agent for ScriptedAgent {
         lock(&self.prepared).push(session);
     }
 
-    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
-        let ended = Ended { turn_id: turn.open.id, ended: self.ended.clone() };
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>> {
+        let ended = TurnEndGuard { turn_id: turn.open.id, ended: self.ended.clone() };
         self.started.send_modify(|turns| turns.push(ended.turn_id));
         let script = lock(&self.scripts).pop_front();
         async move {
@@ -116,14 +117,14 @@ impl Agent for ScriptedAgent {
 }
 
 /// A turn that ended as it should.
-pub fn done() -> Result<Completed, Failed> {
-    Ok(Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
+pub fn done() -> Result<CompletedTurn, FailedTurn> {
+    Ok(CompletedTurn { stop_reason: "end_turn".to_owned(), verified: None, verification: None })
 }
 
 /// A turn that failed for this reason.
-pub fn failed(reason: &str) -> Result<Completed, Failed> {
+pub fn failed(reason: &str) -> Result<CompletedTurn, FailedTurn> {
     let error = Failure { code: reason.to_owned(), message: format!("failed: {reason}"), hint: None };
-    Err(Failed { error, reason: reason.to_owned() })
+    Err(FailedTurn { error, reason: reason.to_owned() })
 }
 
 /// Streams a text in one piece, and finishes the message.
@@ -144,7 +145,7 @@ pub async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Resu
     let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
     let (model, stop_reason) = (turn.session.model.clone(), "end_turn".to_owned());
-    turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
+    turn.report(TurnReport::StepFinished { model, message, stop_reason, usage }).await?;
     Ok(id)
 }
 
@@ -157,7 +158,7 @@ pub async fn propose(
 ) -> Result<ToolCall, ReportError> {
     let call = ToolCall { id: ToolCallId(id.to_owned()), name: tool.to_owned(), input };
     finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
-    turn.report(Report::BatchStarted { parallel: false }).await?;
+    turn.report(TurnReport::BatchStarted { parallel: false }).await?;
     Ok(call)
 }
 
@@ -189,22 +190,22 @@ pub async fn run_call(turn: &TurnContext, call: &ToolCall, kind: ToolKind) -> Re
         turn.ask(call.clone(), kind, format!("run {}", call.name), None, subject(call)).await?;
     let ran = verdict == Verdict::Approve;
     if ran {
-        turn.report(Report::CallStarted { tool_call: call.clone(), kind }).await?;
+        turn.report(TurnReport::CallStarted { tool_call: call.clone(), kind }).await?;
     }
     let text = if ran { "ran" } else { "denied" };
     let result = ToolResult { ok: ran, error: None, ..ToolResult::failed(call.id.clone(), text) };
-    turn.report(Report::CallFinished { result, duration_ms: 1, message_id: turn.message_id() }).await?;
-    turn.report(Report::BatchCompleted).await?;
+    turn.report(TurnReport::CallFinished { result, duration_ms: 1, message_id: turn.message_id() }).await?;
+    turn.report(TurnReport::BatchCompleted).await?;
     Ok(ran)
 }
 
 /// Counts a turn as ended when its future is dropped, at its end or before.
-struct Ended {
+struct TurnEndGuard {
     turn_id: TurnId,
     ended: watch::Sender<Vec<TurnId>>,
 }
 
-impl Drop for Ended {
+impl Drop for TurnEndGuard {
     fn drop(&mut self) {
         self.ended.send_modify(|turns| turns.push(self.turn_id));
     }

@@ -14,13 +14,13 @@ use ostler_eventlog::{Disk, DiskFile, RealDisk};
 /// A real disk with faults. The plan can be changed while it is in use.
 #[derive(Debug)]
 pub struct FaultDisk {
-    state: Mutex<State>,
+    state: Mutex<FaultDiskState>,
 }
 
 /// Which operations fail, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    faults: Vec<Fault>,
+    faults: Vec<PlannedFault>,
     count_to: Option<PathBuf>,
 }
 
@@ -41,15 +41,15 @@ impl std::fmt::Display for FaultPlanError {
 impl std::error::Error for FaultPlanError {}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Fault {
-    action: Action,
-    place: Place,
+struct PlannedFault {
+    action: FaultAction,
+    place: FaultTrigger,
     /// Whether it happens at every operation that fits, and at every one from a number on.
     lasting: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum FaultTrigger {
     /// The operation with this number, from 1.
     Number(u64),
     /// An operation of this kind (any, if empty) on a path that contains the text.
@@ -57,7 +57,7 @@ enum Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
+enum FaultAction {
     Fail(i32),
     /// Writes half of the bytes, then fails.
     Short(i32),
@@ -70,7 +70,7 @@ const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultDiskState {
     plan: FaultPlan,
     operations: u64,
     /// How much of each file is on disk for certain.
@@ -95,32 +95,32 @@ impl FaultPlan {
                     plan.count_to = Some(PathBuf::from(place));
                     continue;
                 }
-                "enospc" => Action::Fail(ENOSPC),
-                "eio" => Action::Fail(EIO),
-                "short-enospc" => Action::Short(ENOSPC),
-                "short-eio" => Action::Short(EIO),
-                "kill-before" => Action::KillBefore,
-                "kill-mid" => Action::KillMid,
-                "kill-after" => Action::KillAfter,
+                "enospc" => FaultAction::Fail(ENOSPC),
+                "eio" => FaultAction::Fail(EIO),
+                "short-enospc" => FaultAction::Short(ENOSPC),
+                "short-eio" => FaultAction::Short(EIO),
+                "kill-before" => FaultAction::KillBefore,
+                "kill-mid" => FaultAction::KillMid,
+                "kill-after" => FaultAction::KillAfter,
                 _ => return Err(wrong()),
             };
             let lasting = place.ends_with("..");
             let place = place.trim_end_matches("..");
             let place = match place.split_once('@') {
-                Some((kind, path)) => Place::Matching { kind: kind.to_owned(), path: path.to_owned() },
-                None => Place::Number(place.parse().map_err(|_| wrong())?),
+                Some((kind, path)) => FaultTrigger::Matching { kind: kind.to_owned(), path: path.to_owned() },
+                None => FaultTrigger::Number(place.parse().map_err(|_| wrong())?),
             };
-            plan.faults.push(Fault { action, place, lasting });
+            plan.faults.push(PlannedFault { action, place, lasting });
         }
         Ok(plan)
     }
 
     /// What happens at an operation. A fault that does not last is used up by it.
-    fn strike(&mut self, number: u64, kind: &str, path: &Path) -> Option<Action> {
-        let fits = |fault: &Fault| match &fault.place {
-            Place::Number(wanted) if fault.lasting => number >= *wanted,
-            Place::Number(wanted) => number == *wanted,
-            Place::Matching { kind: wanted, path: part } => {
+    fn strike(&mut self, number: u64, kind: &str, path: &Path) -> Option<FaultAction> {
+        let fits = |fault: &PlannedFault| match &fault.place {
+            FaultTrigger::Number(wanted) if fault.lasting => number >= *wanted,
+            FaultTrigger::Number(wanted) => number == *wanted,
+            FaultTrigger::Matching { kind: wanted, path: part } => {
                 (wanted.is_empty() || wanted == kind) && path.to_string_lossy().contains(part.as_str())
             }
         };
@@ -136,7 +136,7 @@ impl FaultPlan {
 impl FaultDisk {
     /// A disk that fails by this plan.
     pub fn new(plan: FaultPlan) -> FaultDisk {
-        FaultDisk { state: Mutex::new(State { plan, ..State::default() }) }
+        FaultDisk { state: Mutex::new(FaultDiskState { plan, ..FaultDiskState::default() }) }
     }
 
     /// Replaces the plan; an empty one heals the disk. The count goes on.
@@ -195,17 +195,17 @@ impl FaultDisk {
         };
         match action {
             None => whole(),
-            Some(Action::Fail(code)) => Err(io::Error::from_raw_os_error(code)),
-            Some(Action::Short(code)) => {
+            Some(FaultAction::Fail(code)) => Err(io::Error::from_raw_os_error(code)),
+            Some(FaultAction::Short(code)) => {
                 half();
                 Err(io::Error::from_raw_os_error(code))
             }
-            Some(Action::KillBefore) => kill(),
-            Some(Action::KillMid) => {
+            Some(FaultAction::KillBefore) => kill(),
+            Some(FaultAction::KillMid) => {
                 half();
                 kill()
             }
-            Some(Action::KillAfter) => {
+            Some(FaultAction::KillAfter) => {
                 let _ = whole();
                 kill()
             }
@@ -218,7 +218,7 @@ impl FaultDisk {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FaultDiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -327,18 +327,18 @@ impl Disk for FaultDisk {
 mod tests {
     use std::path::Path;
 
-    use super::{Action, FaultPlan};
+    use super::{FaultAction, FaultPlan};
 
     #[test]
     fn a_plan_is_read_and_strikes_where_it_says() {
         let mut plan = FaultPlan::parse("eio:3,enospc:5..,short-eio:write_at@feed").unwrap();
         let path = Path::new("/data/feed");
         assert_eq!(plan.strike(1, "sync_data", path), None);
-        assert_eq!(plan.strike(2, "write_at", path), Some(Action::Short(5)));
-        assert_eq!(plan.strike(3, "write_at", path), Some(Action::Fail(5)));
+        assert_eq!(plan.strike(2, "write_at", path), Some(FaultAction::Short(5)));
+        assert_eq!(plan.strike(3, "write_at", path), Some(FaultAction::Fail(5)));
         assert_eq!(plan.strike(4, "write_at", path), None);
-        assert_eq!(plan.strike(5, "open", path), Some(Action::Fail(28)));
-        assert_eq!(plan.strike(6, "open", path), Some(Action::Fail(28)));
+        assert_eq!(plan.strike(5, "open", path), Some(FaultAction::Fail(28)));
+        assert_eq!(plan.strike(6, "open", path), Some(FaultAction::Fail(28)));
         assert!(FaultPlan::parse("kill-before:17,count:/tmp/x").is_ok());
         for bad in ["eio", "eio:x", "burn:1"] {
             assert!(FaultPlan::parse(bad).is_err(), "{bad}");

@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use ostler_agent::{Agent, Completed, Failed, RawSink, ReportError, TurnContext, TurnLink, TurnRequest};
+use ostler_agent::{
+    Agent, CompletedTurn, FailedTurn, RawLogSink, ReportError, TurnContext, TurnLink, TurnRequest,
+};
 use ostler_types::{
-    Accepted, AnswerApproval, CancelTurn, Change, Clock, Command, Conversation, Delivery, Delta, DeltaKind,
-    Event, EventFor, Facts, Message, MessageId, NewSession, Part, PendingApproval, Plan, Policy,
-    ProposedCall, RawLine, Record, Refusal, RefusalCode, Report, ReviewAnswer, Role, Scope, SessionId, State,
-    SubmitMessage, ToolCall, ToolCallId, TurnId, Verdict, create, decide,
+    Accepted, AnswerApproval, CancelTurn, Clock, Command, Conversation, DecisionFacts, Delivery, Delta,
+    DeltaKind, Event, EventFor, Message, MessageId, NewSession, Part, PendingApproval, Plan, Policy,
+    ProposedCall, RawLine, Record, Refusal, RefusalCode, ReviewAnswer, Role, Scope, SessionChange, SessionId,
+    State, SubmitMessage, ToolCall, ToolCallId, TurnId, TurnReport, Verdict, create, decide,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,30 +25,30 @@ pub use children::{answered, child_failed};
 
 /// What the host says to an approval: yes or no, and why. `None` leaves it waiting.
 type Answerer = Box<dyn Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send>;
-type Reply = oneshot::Sender<Result<Accepted, ReportError>>;
+type HostReply = oneshot::Sender<Result<Accepted, ReportError>>;
 
 /// One session in memory, in which an agent under test runs turns. Clones are the same host.
 #[derive(Clone)]
 pub struct TurnHost {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<TurnHostState>>,
     clock: Arc<FixedClock>,
     changes: watch::Sender<u64>,
 }
 
-struct Held {
+struct TurnHostState {
     state: State,
     records: Vec<Record>,
     deltas: Vec<Delta>,
     artifacts: Vec<(String, Vec<u8>)>,
     files: HashMap<String, Bytes>,
     raw: Vec<RawLine>,
-    waiters: Vec<(ToolCallId, Reply)>,
+    waiters: Vec<(ToolCallId, HostReply)>,
     let_through: HashMap<ToolCallId, ToolCall>,
     answerer: Option<Answerer>,
     canceled: CancellationToken,
     refuses: bool,
     trusted: bool,
-    children: children::Children,
+    children: children::ScriptedChildren,
 }
 
 impl TurnHost {
@@ -63,7 +65,7 @@ impl TurnHost {
         let event = create(new).expect("the session is a valid one").remove(0);
         let first = Record { seq: 1, ts: clock.now(), session_id: id, turn_id: None, event };
         let state = State::begin(&first).expect("the record makes a session");
-        let held = Held {
+        let held = TurnHostState {
             state,
             records: vec![first],
             deltas: Vec::new(),
@@ -76,7 +78,7 @@ impl TurnHost {
             canceled: CancellationToken::new(),
             refuses: false,
             trusted: false,
-            children: children::Children::default(),
+            children: children::ScriptedChildren::default(),
         };
         TurnHost { held: Arc::new(Mutex::new(held)), clock, changes: watch::Sender::new(0) }
     }
@@ -142,7 +144,7 @@ impl TurnHost {
 
     /// Runs the open turn with this agent, and records its end. Dropping the future leaves the turn
     /// as a crash would; running it again resumes it.
-    pub async fn run(&self, agent: &dyn Agent) -> Result<Completed, Failed> {
+    pub async fn run(&self, agent: &dyn Agent) -> Result<CompletedTurn, FailedTurn> {
         let (context, mut requests) = self.context();
         let turn_id = context.open.id;
         let mut running = agent.run_turn(context);
@@ -158,10 +160,10 @@ impl TurnHost {
             }
         };
         let report = match ended.clone() {
-            Ok(Completed { stop_reason, verified, verification }) => {
-                Report::Completed { stop_reason, verified, verification }
+            Ok(CompletedTurn { stop_reason, verified, verification }) => {
+                TurnReport::Completed { stop_reason, verified, verification }
             }
-            Err(Failed { error, reason }) => Report::Failed { error, reason },
+            Err(FailedTurn { error, reason }) => TurnReport::Failed { error, reason },
         };
         // A turn that was canceled is over already, and the report of its end is refused.
         let _ = self.command_with_partial(Command::Report { turn_id, report });
@@ -209,7 +211,7 @@ impl TurnHost {
     }
 
     /// Reports in the place of the open turn's agent, to bring the session where a test wants it.
-    pub fn report(&self, report: Report) -> Result<Accepted, Refusal> {
+    pub fn report(&self, report: TurnReport) -> Result<Accepted, Refusal> {
         let turn_id = self.state().turn.map_or(TurnId::new(self.clock.uuid()), |turn| turn.id);
         self.command(Command::Report { turn_id, report })
     }
@@ -267,7 +269,7 @@ impl TurnHost {
     }
 
     /// Changes the session's settings.
-    pub fn update(&self, change: Change) {
+    pub fn update(&self, change: SessionChange) {
         self.command(Command::Update(change)).expect("the change is a valid one");
     }
 
@@ -303,7 +305,7 @@ impl TurnHost {
         let open = Arc::new(held.state.turn.clone().expect("a message was submitted before the turn is run"));
         let (session, canceled) = (Arc::new(held.state.session.clone()), held.canceled.clone());
         let host = self.clone();
-        let raw: RawSink = Arc::new(move |line| host.held().raw.push(line));
+        let raw: RawLogSink = Arc::new(move |line| host.held().raw.push(line));
         let raw = held.state.session.raw_log.then_some(raw);
         let link = TurnLink { requests: sender, deltas, raw };
         let context = TurnContext::new(session, open, history, canceled, self.clock.clone(), link);
@@ -331,15 +333,15 @@ impl TurnHost {
         }
     }
 
-    fn take_report(&self, turn_id: TurnId, report: Report, reply: Reply) {
-        let mut facts = Facts::default();
+    fn take_report(&self, turn_id: TurnId, report: TurnReport, reply: HostReply) {
+        let mut facts = DecisionFacts::default();
         let (proposed, reviews) = match &report {
-            Report::CallProposed(ProposedCall { tool_call, .. }) => (Some(tool_call.clone()), false),
-            Report::CallStarted { tool_call, .. } => {
+            TurnReport::CallProposed(ProposedCall { tool_call, .. }) => (Some(tool_call.clone()), false),
+            TurnReport::CallStarted { tool_call, .. } => {
                 facts.let_through = self.held().let_through.remove(&tool_call.id);
                 (None, false)
             }
-            Report::ReviewRequested { .. } => (None, true),
+            TurnReport::ReviewRequested { .. } => (None, true),
             _ => (None, false),
         };
         let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts);
@@ -386,16 +388,16 @@ impl TurnHost {
     }
 
     fn command(&self, command: Command) -> Result<Accepted, Refusal> {
-        self.decide_and_record(command, &Facts::default())
+        self.decide_and_record(command, &DecisionFacts::default())
     }
 
     /// For commands that may end the turn.
     fn command_with_partial(&self, command: Command) -> Result<Accepted, Refusal> {
-        let facts = Facts { partial: self.partial(), ..Facts::default() };
+        let facts = DecisionFacts { partial: self.partial(), ..DecisionFacts::default() };
         self.decide_and_record(command, &facts)
     }
 
-    fn decide_and_record(&self, command: Command, facts: &Facts) -> Result<Accepted, Refusal> {
+    fn decide_and_record(&self, command: Command, facts: &DecisionFacts) -> Result<Accepted, Refusal> {
         let mut held = self.held();
         let decision = decide(&held.state, command, facts)?;
         for EventFor { turn_id, event } in decision.events {
@@ -446,7 +448,7 @@ impl TurnHost {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, TurnHostState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 /// since a test that did not expect that request is wrong.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    answers: Mutex<VecDeque<Vec<Cue>>>,
+    answers: Mutex<VecDeque<Vec<ScriptedStep>>>,
     gates: Mutex<HashMap<String, Arc<Semaphore>>>,
     requests: watch::Sender<Vec<ModelRequest>>,
     ended: watch::Sender<usize>,
@@ -23,7 +23,7 @@ pub struct ScriptedModel {
 
 /// One thing that happens in an answer.
 #[derive(Debug, Clone)]
-pub enum Cue {
+pub enum ScriptedStep {
     /// The model says this.
     Event(ModelEvent),
     /// The answer breaks off with this; what follows is not played.
@@ -35,28 +35,28 @@ pub enum Cue {
 }
 
 /// A whole answer that is this text.
-pub fn text(text: &str) -> Vec<Cue> {
+pub fn text(text: &str) -> Vec<ScriptedStep> {
     let events = [ModelEvent::Text(text.to_owned()), ModelEvent::Stop("end_turn".to_owned())];
-    events.map(Cue::Event).into()
+    events.map(ScriptedStep::Event).into()
 }
 
 /// A whole answer that asks for this call.
-pub fn call(id: &str, tool: &str, input: &Value) -> Vec<Cue> {
+pub fn call(id: &str, tool: &str, input: &Value) -> Vec<ScriptedStep> {
     calls(&[(id, tool, input.clone())])
 }
 
 /// A whole answer that asks for these calls: id, tool, input.
-pub fn calls(calls: &[(&str, &str, Value)]) -> Vec<Cue> {
+pub fn calls(calls: &[(&str, &str, Value)]) -> Vec<ScriptedStep> {
     let started = calls.iter().enumerate().flat_map(|(index, (id, tool, input))| {
         let (id, name, fragment) = (Some((*id).to_owned()), (*tool).to_owned(), input.to_string());
         [ModelEvent::CallStarted { index, id, name }, ModelEvent::CallInput { index, fragment }]
     });
-    started.chain([ModelEvent::Stop("tool_calls".to_owned())]).map(Cue::Event).collect()
+    started.chain([ModelEvent::Stop("tool_calls".to_owned())]).map(ScriptedStep::Event).collect()
 }
 
 impl ScriptedModel {
     /// A model that gives these answers, one per request.
-    pub fn new(answers: impl IntoIterator<Item = Vec<Cue>>) -> Arc<ScriptedModel> {
+    pub fn new(answers: impl IntoIterator<Item = Vec<ScriptedStep>>) -> Arc<ScriptedModel> {
         Arc::new(ScriptedModel {
             answers: Mutex::new(answers.into_iter().collect()),
             gates: Mutex::default(),
@@ -66,7 +66,7 @@ impl ScriptedModel {
     }
 
     /// Adds an answer behind the others.
-    pub fn push(&self, answer: Vec<Cue>) {
+    pub fn push(&self, answer: Vec<ScriptedStep>) {
         lock(&self.answers).push_back(answer);
     }
 
@@ -115,44 +115,44 @@ impl Model for ScriptedModel {
             panic!("the model's script is exhausted: request {number} was not foreseen; its last message is {last:?}")
         });
         let gated = answer.into_iter().map(|cue| {
-            let gate = if let Cue::Wait(name) = &cue { Some(self.gate(name)) } else { None };
+            let gate = if let ScriptedStep::Wait(name) = &cue { Some(self.gate(name)) } else { None };
             (cue, gate)
         });
-        let state = Playing { cues: gated.collect(), _ended: Ended(self.ended.clone()) };
+        let state = ScriptedStream { cues: gated.collect(), _ended: AnswerEndGuard(self.ended.clone()) };
         stream::unfold(state, |mut playing| async move { playing.next().await.map(|event| (event, playing)) })
             .boxed()
     }
 }
 
-struct Playing {
-    cues: VecDeque<(Cue, Option<Arc<Semaphore>>)>,
-    _ended: Ended,
+struct ScriptedStream {
+    cues: VecDeque<(ScriptedStep, Option<Arc<Semaphore>>)>,
+    _ended: AnswerEndGuard,
 }
 
-impl Playing {
+impl ScriptedStream {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
             let (cue, gate) = self.cues.pop_front()?;
             match cue {
-                Cue::Event(event) => return Some(Ok(event)),
-                Cue::Error(error) => {
+                ScriptedStep::Event(event) => return Some(Ok(event)),
+                ScriptedStep::Error(error) => {
                     self.cues.clear();
                     return Some(Err(error));
                 }
-                Cue::Wait(_) => {
+                ScriptedStep::Wait(_) => {
                     let gate = gate.expect("a wait is made with its gate");
                     gate.acquire().await.expect("gates are never closed").forget();
                 }
-                Cue::Hang => std::future::pending().await,
+                ScriptedStep::Hang => std::future::pending().await,
             }
         }
     }
 }
 
 /// Counts an answer as ended when it is dropped.
-struct Ended(watch::Sender<usize>);
+struct AnswerEndGuard(watch::Sender<usize>);
 
-impl Drop for Ended {
+impl Drop for AnswerEndGuard {
     fn drop(&mut self) {
         self.0.send_modify(|ended| *ended += 1);
     }
@@ -168,7 +168,7 @@ mod tests {
     use ostler_models::{Model, ModelError, ModelEvent, ModelRequest};
     use serde_json::json;
 
-    use super::{Cue, ScriptedModel, call, text};
+    use super::{ScriptedModel, ScriptedStep, call, text};
 
     fn request() -> ModelRequest {
         ModelRequest::new(Vec::new())
@@ -188,8 +188,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_gate_holds_until_it_is_opened_and_a_hang_ends_when_dropped() {
-        let said = Cue::Event(ModelEvent::Text("a".to_owned()));
-        let model = ScriptedModel::new([vec![Cue::Wait("go".to_owned()), said, Cue::Hang]]);
+        let said = ScriptedStep::Event(ModelEvent::Text("a".to_owned()));
+        let model = ScriptedModel::new([vec![ScriptedStep::Wait("go".to_owned()), said, ScriptedStep::Hang]]);
         let mut answer = model.stream(request());
         assert!(futures_util::poll!(answer.next()).is_pending());
         model.open("go");
@@ -203,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn an_error_ends_the_answer() {
         let error = ModelError::new("overloaded", "later");
-        let model = ScriptedModel::new([vec![Cue::Error(error.clone()), Cue::Hang]]);
+        let model = ScriptedModel::new([vec![ScriptedStep::Error(error.clone()), ScriptedStep::Hang]]);
         assert_eq!(model.stream(request()).collect::<Vec<_>>().await, [Err(error)]);
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ostler_eventlog::{
-    Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put, seal_records,
+    Blob, BlobEntry, BlobWrite, Claim, Epoch, FeedPosition, FeedRecord, Log, LogError, LogLine, seal_records,
     unseal_lines,
 };
 use ostler_types::{Delta, Event, EventName, NewRecord, SessionEvent, SessionId, TurnId};
@@ -20,14 +20,14 @@ type BeforeClaim = Arc<dyn Fn(&SharedLog, SessionId) + Send + Sync>;
 
 /// The log. Engines hold it in an `Arc`.
 pub struct SharedLog {
-    kept: Mutex<Kept>,
+    kept: Mutex<SharedLogState>,
     feed_end: watch::Sender<FeedPosition>,
 }
 
 #[derive(Default)]
-struct Kept {
-    sessions: HashMap<SessionId, Stored>,
-    feed: Vec<(SessionId, Line)>,
+struct SharedLogState {
+    sessions: HashMap<SessionId, StoredSession>,
+    feed: Vec<(SessionId, LogLine)>,
     before_claim: Option<BeforeClaim>,
     /// What becomes of the next append whose answer is lost.
     lost_append: Option<LostAppend>,
@@ -44,11 +44,11 @@ pub enum LostAppend {
 }
 
 #[derive(Default)]
-struct Stored {
+struct StoredSession {
     epoch: u64,
     /// Whether the engine that claimed it last has not released it.
     is_owned: bool,
-    lines: Vec<Line>,
+    lines: Vec<LogLine>,
     /// The epoch of each write, in order: lines, drafts, snapshots, files, releases.
     epochs: Vec<u64>,
     drafts: Vec<(TurnId, Delta)>,
@@ -96,7 +96,7 @@ impl SharedLog {
     }
 
     /// Every line of a session.
-    pub fn lines(&self, session: SessionId) -> Vec<Line> {
+    pub fn lines(&self, session: SessionId) -> Vec<LogLine> {
         self.kept().sessions.get(&session).map(|stored| stored.lines.clone()).unwrap_or_default()
     }
 
@@ -133,7 +133,7 @@ impl SharedLog {
         epoch: Epoch,
         expected_seq: u64,
         records: Vec<NewRecord>,
-    ) -> Result<Vec<Line>, LogError> {
+    ) -> Result<Vec<LogLine>, LogError> {
         let mut kept = self.kept();
         kept.owned(session, epoch)?;
         let lost = kept.lost_append.take();
@@ -153,10 +153,10 @@ impl SharedLog {
         if lost.is_some() { Err(LogError::Lost) } else { Ok(lines) }
     }
 
-    fn add(&self, kept: &mut Kept, session: SessionId, epoch: Epoch, lines: &[Line]) {
+    fn add(&self, kept: &mut SharedLogState, session: SessionId, epoch: Epoch, lines: &[LogLine]) {
         let stored = kept.sessions.entry(session).or_default();
         stored.is_settled = false;
-        let ends = |line: &Line| {
+        let ends = |line: &LogLine| {
             line.name().is_some_and(|name| name == EventName::ModelOutputCompleted || name.ends_turn())
         };
         if lines.iter().any(ends) {
@@ -168,12 +168,12 @@ impl SharedLog {
         self.feed_end.send_replace(FeedPosition(kept.feed.len() as u64));
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, SharedLogState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl SharedLogState {
     /// Refuses what a former owner writes.
     fn owned(&mut self, session: SessionId, epoch: Epoch) -> Result<(), LogError> {
         let is_owner = self.sessions.get(&session).is_some_and(|stored| Epoch(stored.epoch) == epoch);
@@ -213,7 +213,7 @@ impl Kept {
         &mut self,
         session: SessionId,
         epoch: Epoch,
-        change: impl FnOnce(&mut Stored),
+        change: impl FnOnce(&mut StoredSession),
     ) -> Result<(), LogError> {
         self.owned(session, epoch)?;
         let stored = self.sessions.get_mut(&session).ok_or(LogError::NotFound)?;
@@ -222,15 +222,15 @@ impl Kept {
         Ok(())
     }
 
-    fn existing(&self, session: SessionId) -> Result<&Stored, LogError> {
+    fn existing(&self, session: SessionId) -> Result<&StoredSession, LogError> {
         self.sessions.get(&session).filter(|stored| !stored.lines.is_empty()).ok_or(LogError::NotFound)
     }
 }
 
 /// A file in memory.
-struct Held(Bytes);
+struct MemoryBlob(Bytes);
 
-impl Blob for Held {
+impl Blob for MemoryBlob {
     fn size(&self) -> u64 {
         self.0.len() as u64
     }
@@ -273,7 +273,7 @@ impl Log for SharedLog {
         epoch: Epoch,
         expected_seq: u64,
         records: Vec<NewRecord>,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+    ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>> {
         now(self.append_now(session, epoch, expected_seq, records))
     }
 
@@ -281,7 +281,7 @@ impl Log for SharedLog {
         &self,
         session: SessionId,
         epoch: Epoch,
-        lines: Vec<Line>,
+        lines: Vec<LogLine>,
     ) -> BoxFuture<'_, Result<(), LogError>> {
         let mut kept = self.kept();
         let proven = kept.owned(session, epoch).and_then(|()| {
@@ -322,12 +322,12 @@ impl Log for SharedLog {
         session: SessionId,
         from: u64,
         limit_bytes: usize,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+    ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>> {
         let kept = self.kept();
         let mut room = limit_bytes;
         let page = kept.existing(session).map(|stored| {
             let lines = stored.lines.iter().filter(|line| line.seq >= from).enumerate();
-            let fits = |(index, line): &(usize, &Line)| {
+            let fits = |(index, line): &(usize, &LogLine)| {
                 let fits = *index == 0 || line.bytes.len() <= room;
                 room = room.saturating_sub(line.bytes.len());
                 fits
@@ -372,20 +372,20 @@ impl Log for SharedLog {
         session: SessionId,
         name: String,
         content: Bytes,
-        put: Put,
+        put: BlobWrite,
     ) -> BoxFuture<'_, Result<(), LogError>> {
         let mut kept = self.kept();
         let allowed = kept.existing(session).map(drop).and_then(|()| match put {
-            Put::New => Ok(()),
-            Put::Owned(epoch) => kept.owned(session, epoch),
+            BlobWrite::New => Ok(()),
+            BlobWrite::Owned(epoch) => kept.owned(session, epoch),
         });
         let stored = kept.sessions.get_mut(&session);
         let stored = allowed.and_then(|()| stored.ok_or(LogError::NotFound));
-        now(stored.and_then(|stored| match stored.blobs.contains_key(&name) && put == Put::New {
+        now(stored.and_then(|stored| match stored.blobs.contains_key(&name) && put == BlobWrite::New {
             true => Err(LogError::Exists),
             false => {
                 stored.blobs.insert(name, content);
-                if let Put::Owned(epoch) = put {
+                if let BlobWrite::Owned(epoch) = put {
                     stored.epochs.push(epoch.0);
                 }
                 Ok(())
@@ -395,7 +395,7 @@ impl Log for SharedLog {
 
     fn open_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Arc<dyn Blob>, LogError>> {
         let blob = self.kept().sessions.get(&session).and_then(|stored| stored.blobs.get(&name).cloned());
-        now(blob.map(|content| Arc::new(Held(content)) as Arc<dyn Blob>).ok_or(LogError::NotFound))
+        now(blob.map(|content| Arc::new(MemoryBlob(content)) as Arc<dyn Blob>).ok_or(LogError::NotFound))
     }
 
     fn list_blobs(
@@ -467,7 +467,7 @@ impl Log for SharedLog {
         let kept = self.kept();
         let start = usize::try_from(from.0).unwrap_or(usize::MAX);
         let records = kept.feed.iter().zip(1..).skip(start).take(limit);
-        let record = |((session_id, line), next): (&(SessionId, Line), u64)| FeedRecord {
+        let record = |((session_id, line), next): (&(SessionId, LogLine), u64)| FeedRecord {
             next: FeedPosition(next),
             session_id: *session_id,
             line: line.clone(),

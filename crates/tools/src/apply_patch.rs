@@ -11,14 +11,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, preview, report};
-use crate::hidden::Hidden;
+use crate::blocking::{StopFlag, run_blocking};
+use crate::change::{FileEdit, FileEditAction, commit, preview, report};
+use crate::hidden::HiddenPaths;
 use crate::patch::plan::plan;
 use crate::patch::read::read;
 use crate::patch::{FileAction, FilePatch};
 use crate::path::Workspace;
-use crate::sight::{OUTDATED, Shown, Sight, outdated, taken_in};
+use crate::sight::{FileTracker, OUTDATED, SessionFileTracker, outdated, taken_in};
 use crate::text::reveal_line;
 use crate::{Failed, input};
 
@@ -42,12 +42,12 @@ after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +
 
 /// Applies a patch to files of the workspace.
 pub(crate) struct ApplyPatch {
-    hidden: Arc<Hidden>,
-    sight: Sight,
+    hidden: Arc<HiddenPaths>,
+    sight: FileTracker,
 }
 
 impl ApplyPatch {
-    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> ApplyPatch {
+    pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> ApplyPatch {
         ApplyPatch { hidden, sight }
     }
 }
@@ -120,9 +120,9 @@ fn describe(file: &FilePatch<'_>) -> String {
 
 fn apply_patch(
     workspace: &Workspace,
-    shown: &Shown,
+    shown: &SessionFileTracker,
     input: &ApplyPatchInput,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<ToolOutcome, Failed> {
     let patch = read(&input.patch)?;
     let mut plan = plan(workspace, shown, &patch)?;
@@ -141,19 +141,23 @@ fn apply_patch(
 
 /// What is to be said of files that somebody has changed since the session saw them. Lines that a hunk names are still
 /// there, so it may go on; whoever deletes a file says nothing of what is in it, and may not.
-fn noticed(workspace: &Workspace, shown: &Shown, changes: &[Change]) -> Result<Vec<String>, Failed> {
+fn noticed(
+    workspace: &Workspace,
+    shown: &SessionFileTracker,
+    changes: &[FileEdit],
+) -> Result<Vec<String>, Failed> {
     let mut notes = Vec::new();
-    for Change { path, action } in changes {
+    for FileEdit { path, action } in changes {
         let (path, seen) = match action {
-            Action::Add { .. } => continue,
-            Action::Update { seen, .. } | Action::Delete { seen } => (path, seen),
-            Action::Move { from, seen, .. } => (from, seen),
+            FileEditAction::Add { .. } => continue,
+            FileEditAction::Update { seen, .. } | FileEditAction::Delete { seen } => (path, seen),
+            FileEditAction::Move { from, seen, .. } => (from, seen),
         };
         if !shown.is_outdated(workspace, path, seen.content()) {
             continue;
         }
         let outdated = outdated(path);
-        if let Action::Delete { .. } = action {
+        if let FileEditAction::Delete { .. } = action {
             return Err(Failed::new(format!(
                 "{outdated}. Nothing was changed. Read it again, then delete it if it is still to go."
             )));

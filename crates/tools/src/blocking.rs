@@ -13,10 +13,10 @@ use crate::Failed;
 /// Does `work` on a blocking thread and gives its outcome. When the future is dropped, the work is
 /// told to stop by its flag.
 pub(crate) async fn run_blocking(
-    work: impl FnOnce(&Stop) -> Result<ToolOutcome, Failed> + Send + 'static,
+    work: impl FnOnce(&StopFlag) -> Result<ToolOutcome, Failed> + Send + 'static,
 ) -> ToolOutcome {
-    let stop = Stop::default();
-    let _stop_on_drop = StopOnDrop(stop.clone());
+    let stop = StopFlag::default();
+    let _stop_on_drop = SetStopFlagOnDrop(stop.clone());
     match tokio::task::spawn_blocking(move || work(&stop)).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(failed)) => failed.into(),
@@ -28,9 +28,9 @@ pub(crate) async fn run_blocking(
 
 /// Whether nobody waits for the work any more.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -40,9 +40,9 @@ impl Stop {
     }
 }
 
-struct StopOnDrop(Stop);
+struct SetStopFlagOnDrop(StopFlag);
 
-impl Drop for StopOnDrop {
+impl Drop for SetStopFlagOnDrop {
     fn drop(&mut self) {
         self.0.set();
     }

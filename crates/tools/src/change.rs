@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use ostler_runner::ToolContext;
 use ostler_types::{ChangeKind, FileChange};
-use ostler_workspace_fs::Names;
+use ostler_workspace_fs::DiffNames;
 use serde_json::{Value, json};
 
 use crate::Failed;
-use crate::blocking::Stop;
-use crate::diff::{Diff, diff};
-use crate::hidden::Hidden;
-use crate::patch::document::Document;
+use crate::blocking::StopFlag;
+use crate::diff::{TextDiff, diff};
+use crate::hidden::HiddenPaths;
+use crate::patch::document::TextDocument;
 use crate::path::Workspace;
-use crate::place::{Place, remove_made};
-use crate::replace::{Expected, FileMode, Seen, Staged};
+use crate::place::{FileLocation, remove_made};
+use crate::replace::{ExpectedVersion, FileMode, FileVersion, StagedContent};
 use crate::text::reveal_line;
 
 /// How much diff text one call gives, over all its files.
@@ -26,26 +26,26 @@ const MAX_DIFF_BYTES: usize = 256 * 1024;
 
 /// What becomes of one file.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct FileEdit {
     /// Where the file is afterwards, or was before it is deleted, as it was given.
     pub(crate) path: String,
-    pub(crate) action: Action,
+    pub(crate) action: FileEditAction,
 }
 
 /// What is done, with what was there before.
 #[derive(Debug)]
-pub(crate) enum Action {
+pub(crate) enum FileEditAction {
     Add { content: Vec<u8>, executable: bool },
-    Update { seen: Seen, content: Vec<u8> },
-    Delete { seen: Seen },
-    Move { from: String, seen: Seen, content: Vec<u8> },
+    Update { seen: FileVersion, content: Vec<u8> },
+    Delete { seen: FileVersion },
+    Move { from: String, seen: FileVersion, content: Vec<u8> },
 }
 
 /// Makes the changes, all or none. An error says what stopped them, and what is left of them if they
 /// could not be taken back.
-pub(crate) fn commit(workspace: &Workspace, changes: &[Change], stop: &Stop) -> Result<(), Failed> {
+pub(crate) fn commit(workspace: &Workspace, changes: &[FileEdit], stop: &StopFlag) -> Result<(), Failed> {
     let mut made = Vec::new();
-    let mut done: Vec<Step<'_>> = Vec::new();
+    let mut done: Vec<FileEditStep<'_>> = Vec::new();
     let result = stage(workspace, changes, &mut made).and_then(|steps| {
         if stop.is_set() {
             return Err(Failed::new("The call was canceled."));
@@ -68,32 +68,34 @@ pub(crate) fn commit(workspace: &Workspace, changes: &[Change], stop: &Stop) -> 
 }
 
 /// One effect on one place. A move has two of them.
-struct Step<'a> {
-    place: Place,
+struct FileEditStep<'a> {
+    place: FileLocation,
     path: &'a str,
-    before: Option<&'a Seen>,
+    before: Option<&'a FileVersion>,
     /// What is there afterwards; none where the file is deleted.
     after: Option<&'a [u8]>,
-    staged: Option<Staged>,
+    staged: Option<StagedContent>,
 }
 
 /// Writes everything that will be needed beside its place. New content comes before deletions, so
 /// that a crash in between leaves a file twice rather than nowhere.
 fn stage<'a>(
     workspace: &Workspace,
-    changes: &'a [Change],
+    changes: &'a [FileEdit],
     made: &mut Vec<PathBuf>,
-) -> Result<Vec<Step<'a>>, Failed> {
+) -> Result<Vec<FileEditStep<'a>>, Failed> {
     let mut steps = Vec::new();
     let mut deletions = Vec::new();
-    for Change { path, action } in changes {
+    for FileEdit { path, action } in changes {
         let (before, content, mode, source) = match action {
-            Action::Add { content, executable } => {
+            FileEditAction::Add { content, executable } => {
                 (None, Some(content), FileMode::New { executable: *executable }, None)
             }
-            Action::Update { seen, content } => (Some(seen), Some(content), FileMode::Like(seen), None),
-            Action::Delete { seen } => (None, None, FileMode::Like(seen), Some((path, seen))),
-            Action::Move { from, seen, content } => {
+            FileEditAction::Update { seen, content } => {
+                (Some(seen), Some(content), FileMode::Like(seen), None)
+            }
+            FileEditAction::Delete { seen } => (None, None, FileMode::Like(seen), Some((path, seen))),
+            FileEditAction::Move { from, seen, content } => {
                 (None, Some(content), FileMode::Like(seen), Some((from, seen)))
             }
         };
@@ -103,23 +105,23 @@ fn stage<'a>(
             }
         }
         if let Some(content) = content {
-            let place = Place::find(workspace, path, made)?;
+            let place = FileLocation::find(workspace, path, made)?;
             let staged = Some(place.stage(path, content, mode)?);
-            steps.push(Step { place, path, before, after: Some(content), staged });
+            steps.push(FileEditStep { place, path, before, after: Some(content), staged });
         }
         if let Some((path, seen)) = source {
-            let place = Place::look(workspace, path)?
+            let place = FileLocation::look(workspace, path)?
                 .ok_or_else(|| Failed::new(format!("`{}` is gone.", reveal_line(path))))?;
-            deletions.push(Step { place, path, before: Some(seen), after: None, staged: None });
+            deletions.push(FileEditStep { place, path, before: Some(seen), after: None, staged: None });
         }
     }
     steps.append(&mut deletions);
     Ok(steps)
 }
 
-impl Step<'_> {
+impl FileEditStep<'_> {
     fn take(&mut self) -> Result<(), Failed> {
-        let before = self.before.map_or(Expected::Nothing, Expected::Seen);
+        let before = self.before.map_or(ExpectedVersion::Nothing, ExpectedVersion::Seen);
         match self.staged.take() {
             Some(staged) => staged.publish(&self.place, self.path, before),
             None => self.place.remove(self.path, before),
@@ -128,7 +130,7 @@ impl Step<'_> {
 
     /// Undoes the step, unless somebody has changed the file since.
     fn take_back(&self) -> Result<(), String> {
-        let after = self.after.map_or(Expected::Nothing, Expected::Content);
+        let after = self.after.map_or(ExpectedVersion::Nothing, ExpectedVersion::Content);
         let restore = || match self.before {
             None => self.place.remove(self.path, after),
             Some(before) => {
@@ -145,32 +147,32 @@ impl Step<'_> {
 
 /// One file's change in numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counts {
+pub(crate) struct EditLineCounts {
     pub(crate) added: usize,
     pub(crate) removed: usize,
 }
 
 /// What was changed, for people and for clients.
-pub(crate) struct Report {
+pub(crate) struct FileEditReport {
     /// A line for each file.
     pub(crate) text: String,
     /// The `files` of the details.
     pub(crate) files: Value,
     /// The lines of each file; none where the old content was too long to be looked at.
-    pub(crate) counts: Vec<Option<Counts>>,
+    pub(crate) counts: Vec<Option<EditLineCounts>>,
 }
 
 /// Says what the changes did.
-pub(crate) fn report(workspace: &Workspace, changes: &[Change]) -> Report {
+pub(crate) fn report(workspace: &Workspace, changes: &[FileEdit]) -> FileEditReport {
     let mut room = MAX_DIFF_BYTES;
     let (mut text, mut files, mut counts) = (String::new(), Vec::new(), Vec::new());
     for change in changes {
         let path = shown_path(workspace, &change.path);
         let (verb, action, from) = match &change.action {
-            Action::Add { .. } => (format!("Added {}", reveal_line(&path)), "add", None),
-            Action::Update { .. } => (format!("Updated {}", reveal_line(&path)), "update", None),
-            Action::Delete { .. } => (format!("Deleted {}", reveal_line(&path)), "delete", None),
-            Action::Move { from, .. } => {
+            FileEditAction::Add { .. } => (format!("Added {}", reveal_line(&path)), "add", None),
+            FileEditAction::Update { .. } => (format!("Updated {}", reveal_line(&path)), "update", None),
+            FileEditAction::Delete { .. } => (format!("Deleted {}", reveal_line(&path)), "delete", None),
+            FileEditAction::Move { from, .. } => {
                 let from = shown_path(workspace, from);
                 let verb = format!("Moved {} to {}", reveal_line(&from), reveal_line(&path));
                 (verb, "move", Some(from))
@@ -190,10 +192,10 @@ pub(crate) fn report(workspace: &Workspace, changes: &[Change]) -> Report {
         let lines = made.as_ref().map(|made| format!(": {}", said(made.added, made.removed)));
         text.push_str(&format!("{verb}{}.\n", lines.unwrap_or_default()));
         room -= made.as_ref().map_or(0, |made| made.text.len());
-        counts.push(made.map(|made| Counts { added: made.added, removed: made.removed }));
+        counts.push(made.map(|made| EditLineCounts { added: made.added, removed: made.removed }));
         files.push(file);
     }
-    Report { text, files: Value::Array(files), counts }
+    FileEditReport { text, files: Value::Array(files), counts }
 }
 
 /// How many lines a change adds and removes, in words.
@@ -205,8 +207,8 @@ pub(crate) fn said(added: usize, removed: usize) -> String {
 /// What the changes that are planned would come to, worked out on a thread that may block; none where the plan fails.
 pub(crate) async fn preview(
     context: ToolContext,
-    hidden: Arc<Hidden>,
-    plan: impl FnOnce(&Workspace) -> Result<Vec<Change>, Failed> + Send + 'static,
+    hidden: Arc<HiddenPaths>,
+    plan: impl FnOnce(&Workspace) -> Result<Vec<FileEdit>, Failed> + Send + 'static,
 ) -> Option<Vec<FileChange>> {
     let work = move || {
         let workspace = Workspace::open(&context.workspace, &hidden)?;
@@ -216,19 +218,19 @@ pub(crate) async fn preview(
     tokio::task::spawn_blocking(work).await.ok()?.ok()
 }
 
-fn expected(workspace: &Workspace, changes: &[Change]) -> Vec<FileChange> {
+fn expected(workspace: &Workspace, changes: &[FileEdit]) -> Vec<FileChange> {
     let mut room = MAX_DIFF_BYTES;
-    let of = |Change { path, action }: &Change| {
+    let of = |FileEdit { path, action }: &FileEdit| {
         let (kind, from) = match action {
-            Action::Add { .. } => (ChangeKind::Added, None),
-            Action::Update { .. } => (ChangeKind::Modified, None),
-            Action::Delete { .. } => (ChangeKind::Deleted, None),
-            Action::Move { from, .. } => (ChangeKind::Renamed, Some(shown_path(workspace, from))),
+            FileEditAction::Add { .. } => (ChangeKind::Added, None),
+            FileEditAction::Update { .. } => (ChangeKind::Modified, None),
+            FileEditAction::Delete { .. } => (ChangeKind::Deleted, None),
+            FileEditAction::Move { from, .. } => (ChangeKind::Renamed, Some(shown_path(workspace, from))),
         };
         let path = shown_path(workspace, path);
         let made = difference(action, &path, from.as_deref(), room);
         room -= made.as_ref().map_or(0, |made| made.text.len());
-        let count = |of: fn(&Diff) -> usize| made.as_ref().map_or(0, |made| of(made) as u64);
+        let count = |of: fn(&TextDiff) -> usize| made.as_ref().map_or(0, |made| of(made) as u64);
         let (added, removed) = (count(|made| made.added), count(|made| made.removed));
         let whole = made.filter(|made| !made.truncated);
         FileChange { path, kind, from, added, removed, binary: false, diff: whole.map(|made| made.text) }
@@ -241,13 +243,17 @@ fn shown_path(workspace: &Workspace, path: &str) -> String {
     workspace.relative(path).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-fn difference(action: &Action, path: &str, from: Option<&str>, room: usize) -> Option<Diff> {
+fn difference(action: &FileEditAction, path: &str, from: Option<&str>, room: usize) -> Option<TextDiff> {
     let empty = String::new;
     let (old, new, names) = match action {
-        Action::Add { content, .. } => (empty(), text_of(content), Names { old: None, new: Some(path) }),
-        Action::Delete { seen } => (text_of(seen.base()?), empty(), Names { old: Some(path), new: None }),
-        Action::Update { seen, content } | Action::Move { seen, content, .. } => {
-            let names = Names { old: Some(from.unwrap_or(path)), new: Some(path) };
+        FileEditAction::Add { content, .. } => {
+            (empty(), text_of(content), DiffNames { old: None, new: Some(path) })
+        }
+        FileEditAction::Delete { seen } => {
+            (text_of(seen.base()?), empty(), DiffNames { old: Some(path), new: None })
+        }
+        FileEditAction::Update { seen, content } | FileEditAction::Move { seen, content, .. } => {
+            let names = DiffNames { old: Some(from.unwrap_or(path)), new: Some(path) };
             (text_of(seen.base()?), text_of(content), names)
         }
     };
@@ -255,7 +261,7 @@ fn difference(action: &Action, path: &str, from: Option<&str>, room: usize) -> O
 }
 
 fn text_of(content: &[u8]) -> String {
-    match Document::decode(content) {
+    match TextDocument::decode(content) {
         Some(document) => document.into_text(),
         None => String::from_utf8_lossy(content).into_owned(),
     }
@@ -266,34 +272,34 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use super::{Action, Change, commit};
-    use crate::blocking::Stop;
-    use crate::hidden::Hidden;
+    use super::{FileEdit, FileEditAction, commit};
+    use crate::blocking::StopFlag;
+    use crate::hidden::HiddenPaths;
     use crate::path::Workspace;
-    use crate::place::Place;
-    use crate::replace::Seen;
+    use crate::place::FileLocation;
+    use crate::replace::FileVersion;
 
-    fn seen(workspace: &Workspace, path: &str) -> Seen {
-        Place::look(workspace, path).unwrap().unwrap().read(path, 1_000).unwrap()
+    fn seen(workspace: &Workspace, path: &str) -> FileVersion {
+        FileLocation::look(workspace, path).unwrap().unwrap().read(path, 1_000).unwrap()
     }
 
     /// One change of each kind, in a folder with the files that they are for.
-    fn changes(folder: &Path) -> (Workspace, Vec<Change>) {
+    fn changes(folder: &Path) -> (Workspace, Vec<FileEdit>) {
         for name in ["update", "delete", "move", "last"] {
             std::fs::write(folder.join(name), name).unwrap();
         }
         std::fs::set_permissions(folder.join("update"), std::fs::Permissions::from_mode(0o750)).unwrap();
-        let workspace = Workspace::open(folder, &Hidden::default()).unwrap();
+        let workspace = Workspace::open(folder, &HiddenPaths::default()).unwrap();
         let new = || b"new".to_vec();
         let seen = |path| seen(&workspace, path);
         let changes = vec![
-            ("update", Action::Update { seen: seen("update"), content: new() }),
-            ("d/e/add", Action::Add { content: new(), executable: true }),
-            ("delete", Action::Delete { seen: seen("delete") }),
-            ("d/moved", Action::Move { from: "move".to_owned(), seen: seen("move"), content: new() }),
-            ("last", Action::Delete { seen: seen("last") }),
+            ("update", FileEditAction::Update { seen: seen("update"), content: new() }),
+            ("d/e/add", FileEditAction::Add { content: new(), executable: true }),
+            ("delete", FileEditAction::Delete { seen: seen("delete") }),
+            ("d/moved", FileEditAction::Move { from: "move".to_owned(), seen: seen("move"), content: new() }),
+            ("last", FileEditAction::Delete { seen: seen("last") }),
         ];
-        let change = |(path, action): (&str, Action)| Change { path: path.to_owned(), action };
+        let change = |(path, action): (&str, FileEditAction)| FileEdit { path: path.to_owned(), action };
         let changes = changes.into_iter().map(change).collect();
         (workspace, changes)
     }
@@ -320,7 +326,7 @@ mod tests {
     fn all_changes_are_made() {
         let folder = tempfile::tempdir().unwrap();
         let (workspace, changes) = changes(folder.path());
-        commit(&workspace, &changes, &Stop::default()).unwrap();
+        commit(&workspace, &changes, &StopFlag::default()).unwrap();
         let mode = std::fs::metadata(folder.path().join("d/e/add")).unwrap().permissions().mode();
         assert_eq!(mode & 0o100, 0o100, "{mode:o}");
         let listing: Vec<String> =
@@ -334,7 +340,7 @@ mod tests {
         let (workspace, changes) = changes(folder.path());
         std::fs::write(folder.path().join("last"), "else").unwrap();
         let before = listing(folder.path());
-        let failed = commit(&workspace, &changes, &Stop::default()).unwrap_err();
+        let failed = commit(&workspace, &changes, &StopFlag::default()).unwrap_err();
         assert!(failed.0.contains("`last` was changed by somebody else"), "{}", failed.0);
         assert!(failed.0.ends_with("Nothing was changed."), "{}", failed.0);
         assert_eq!(listing(folder.path()), before);
@@ -345,7 +351,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (workspace, changes) = changes(folder.path());
         let before = listing(folder.path());
-        let stop = Stop::default();
+        let stop = StopFlag::default();
         stop.set();
         let failed = commit(&workspace, &changes, &stop).unwrap_err();
         assert_eq!(failed.0, "The call was canceled. Nothing was changed.");

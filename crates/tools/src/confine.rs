@@ -8,28 +8,28 @@ use std::sync::Arc;
 
 use ostler_process::{Invocation, PreparedCommand};
 use ostler_runner::ToolContext;
-use ostler_sandbox::{Confinement, Profile, Sandbox, WorkspaceAccess};
+use ostler_sandbox::{Confinement, Sandbox, SandboxProfile, WorkspaceAccess};
 
 use crate::Failed;
-use crate::hidden::Hidden;
+use crate::hidden::HiddenPaths;
 use crate::path::Workspace;
 use ostler_process::{child_environment, terminal_environment};
 
 /// What there is to confine programs with, and what a confined one may do.
 #[derive(Debug, Default)]
-pub(crate) struct Confines {
+pub(crate) struct ProgramConfiner {
     pub(crate) sandbox: Option<Sandbox>,
     pub(crate) allow_unconfined: bool,
     pub(crate) network: bool,
     pub(crate) writable: Vec<PathBuf>,
-    pub(crate) hidden: Arc<Hidden>,
+    pub(crate) hidden: Arc<HiddenPaths>,
     /// The daemon's environment, of which programs are given a part.
     pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
 /// A program to run in a workspace.
 #[derive(Debug, Clone)]
-pub(crate) struct Program {
+pub(crate) struct ProgramSpec {
     /// The program by its absolute path, and its arguments.
     words: Vec<OsString>,
     /// Relative to the workspace.
@@ -39,30 +39,30 @@ pub(crate) struct Program {
 }
 
 /// A command that is ready to be given pipes, and to be spawned.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedProgram {
     pub(crate) command: PreparedCommand,
     pub(crate) confinement: Option<Confinement>,
     /// What it may do, where it is confined.
-    pub(crate) profile: Option<Profile>,
+    pub(crate) profile: Option<SandboxProfile>,
     /// Names the directory in which an unconfined command starts, until it has started.
     _directory: OwnedFd,
 }
 
-impl Program {
+impl ProgramSpec {
     /// A command for bash, in the workspace or a directory of it.
-    pub(crate) fn shell(command: &str, cwd: Option<&str>) -> Program {
+    pub(crate) fn shell(command: &str, cwd: Option<&str>) -> ProgramSpec {
         let words = vec![shell().into(), "-c".into(), command.into()];
         let cwd = cwd.filter(|cwd| !cwd.is_empty()).unwrap_or(".").to_owned();
-        Program { words, cwd, terminal: false, access: WorkspaceAccess::ReadWrite }
+        ProgramSpec { words, cwd, terminal: false, access: WorkspaceAccess::ReadWrite }
     }
 
     /// A program that only looks at the workspace.
-    pub(crate) fn reader(words: Vec<OsString>) -> Program {
-        Program { words, cwd: ".".to_owned(), terminal: false, access: WorkspaceAccess::ReadOnly }
+    pub(crate) fn reader(words: Vec<OsString>) -> ProgramSpec {
+        ProgramSpec { words, cwd: ".".to_owned(), terminal: false, access: WorkspaceAccess::ReadOnly }
     }
 }
 
-impl Confines {
+impl ProgramConfiner {
     /// The sandbox, where it can confine.
     pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
         self.sandbox.as_ref().filter(|sandbox| sandbox.is_available())
@@ -113,12 +113,16 @@ impl Confines {
 
     /// Makes a command of a program, as confined as it can be. Looks at the workspace, on a thread that may
     /// wait for the disk.
-    pub(crate) async fn prepare(&self, context: &ToolContext, program: Program) -> Result<Prepared, Failed> {
+    pub(crate) async fn prepare(
+        &self,
+        context: &ToolContext,
+        program: ProgramSpec,
+    ) -> Result<PreparedProgram, Failed> {
         let sandbox = self.sandbox().cloned();
         if sandbox.is_none() && !context.unconfined && !self.allow_unconfined {
             return Err(self.refused());
         }
-        let mut profile = Profile::new(&context.workspace);
+        let mut profile = SandboxProfile::new(&context.workspace);
         profile.network = self.network;
         profile.writable.clone_from(&self.writable);
         profile.hidden = self.hidden.places().to_vec();
@@ -146,10 +150,10 @@ impl Confines {
 
 fn confined(
     sandbox: &Sandbox,
-    mut profile: Profile,
-    (program, environment): (&Program, Vec<(OsString, OsString)>),
+    mut profile: SandboxProfile,
+    (program, environment): (&ProgramSpec, Vec<(OsString, OsString)>),
     directory: OwnedFd,
-) -> Result<Prepared, Failed> {
+) -> Result<PreparedProgram, Failed> {
     // The descriptor was opened beneath the workspace, so the path that it has now is inside.
     let current_dir = std::fs::read_link(own_descriptor(&directory));
     profile.current_dir =
@@ -164,10 +168,14 @@ fn confined(
     let confined = confined.map_err(|error| Failed::new(error.to_string()))?;
     let (command, confinement) = confined.envs(environment).prepare();
     let confinement = Some(confinement);
-    Ok(Prepared { command, confinement, profile: Some(profile), _directory: directory })
+    Ok(PreparedProgram { command, confinement, profile: Some(profile), _directory: directory })
 }
 
-fn in_the_open(program: &Program, environment: Vec<(OsString, OsString)>, directory: OwnedFd) -> Prepared {
+fn in_the_open(
+    program: &ProgramSpec,
+    environment: Vec<(OsString, OsString)>,
+    directory: OwnedFd,
+) -> PreparedProgram {
     let mut command = Invocation::new(ostler_process::Program::at(PathBuf::from(&program.words[0])))
         .args(&program.words[1..])
         // The descriptor names the directory that was checked, whatever its path names by now.
@@ -175,16 +183,16 @@ fn in_the_open(program: &Program, environment: Vec<(OsString, OsString)>, direct
         .envs(environment)
         .prepare();
     command.own_group();
-    Prepared { command, confinement: None, profile: None, _directory: directory }
+    PreparedProgram { command, confinement: None, profile: None, _directory: directory }
 }
 
 fn own_descriptor(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
 
-impl Confines {
+impl ProgramConfiner {
     /// What a program is given of the daemon's environment.
-    fn environment_of(&self, program: &Program) -> Vec<(OsString, OsString)> {
+    fn environment_of(&self, program: &ProgramSpec) -> Vec<(OsString, OsString)> {
         let daemon = self.environment.iter().cloned();
         if program.terminal { terminal_environment(daemon) } else { child_environment(daemon) }
     }

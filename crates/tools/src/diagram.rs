@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_runner::{Ending, Tool, ToolContext, ToolOutcome};
+use ostler_runner::{CommandEnding, Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::confine::{Confines, Program};
-use crate::process::{Input, run};
+use crate::confine::{ProgramConfiner, ProgramSpec};
+use crate::process::{ProgramInput, run};
 use crate::text::{head, reveal};
 use crate::{Failed, input};
 
@@ -43,7 +43,7 @@ printf '%s' '{"htmlLabels":false,"flowchart":{"htmlLabels":false},"securityLevel
 
 /// Draws a diagram.
 pub(crate) struct Diagram {
-    confines: Arc<Confines>,
+    confines: Arc<ProgramConfiner>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -53,42 +53,42 @@ struct DiagramInput {
     #[schemars(length(min = 1))]
     source: String,
     /// Its language: `dot` for Graphviz, `mermaid` for Mermaid.
-    format: Format,
+    format: DiagramFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum DiagramFormat {
     Dot,
     Mermaid,
 }
 
-impl Format {
+impl DiagramFormat {
     /// The program that draws it, and what to install for it.
     fn program(self) -> (&'static str, &'static str) {
         match self {
-            Format::Dot => ("dot", "the package graphviz"),
-            Format::Mermaid => ("mmdc", "the npm package @mermaid-js/mermaid-cli"),
+            DiagramFormat::Dot => ("dot", "the package graphviz"),
+            DiagramFormat::Mermaid => ("mmdc", "the npm package @mermaid-js/mermaid-cli"),
         }
     }
 
     fn file_name(self) -> String {
         match self {
-            Format::Dot => "diagram.dot".to_owned(),
-            Format::Mermaid => "diagram.mmd".to_owned(),
+            DiagramFormat::Dot => "diagram.dot".to_owned(),
+            DiagramFormat::Mermaid => "diagram.mmd".to_owned(),
         }
     }
 
     fn words(self, program: &Path) -> Vec<OsString> {
         match self {
-            Format::Dot => vec![program.into(), "-Tsvg".into()],
-            Format::Mermaid => vec!["/bin/sh".into(), "-c".into(), MERMAID.into(), program.into()],
+            DiagramFormat::Dot => vec![program.into(), "-Tsvg".into()],
+            DiagramFormat::Mermaid => vec!["/bin/sh".into(), "-c".into(), MERMAID.into(), program.into()],
         }
     }
 }
 
 impl Diagram {
-    pub(crate) fn new(confines: Arc<Confines>) -> Diagram {
+    pub(crate) fn new(confines: Arc<ProgramConfiner>) -> Diagram {
         Diagram { confines }
     }
 
@@ -117,15 +117,15 @@ impl Diagram {
             is_large |= stream == "stdout" && part.len() < text.len();
             to.push_str(part);
         };
-        let program = Program::reader(format.words(&program));
-        let given = Input::of(source.clone().into_bytes());
+        let program = ProgramSpec::reader(format.words(&program));
+        let given = ProgramInput::of(source.clone().into_bytes());
         let ran = run(&self.confines, context, program, TIMEOUT, given, take).await;
         let ending = ran.map_err(|reason| Failed::new(format!("`{name}` was not started: {reason}")))?.ending;
         let drawn = match ending {
-            Ending::Exited(0) if is_large => {
+            CommandEnding::Exited(0) if is_large => {
                 Err(format!("the picture is larger than {MAX_PICTURE_BYTES} bytes"))
             }
-            Ending::Exited(0) => {
+            CommandEnding::Exited(0) => {
                 svg::clean(&picture).map_err(|reason| format!("what it drew is no SVG: {reason}"))
             }
             _ => Err(format!("`{name}` failed ({})", ending.text())),
@@ -171,7 +171,7 @@ impl Tool for Diagram {
     }
 }
 
-fn failed(format: Format, source: String, reason: &str, complaint: &str) -> ToolOutcome {
+fn failed(format: DiagramFormat, source: String, reason: &str, complaint: &str) -> ToolOutcome {
     let name = format.file_name();
     let text =
         format!("No picture was drawn: {reason}. The description is kept as {name}.{}", told(complaint));

@@ -14,16 +14,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, preview, report};
-use crate::hidden::Hidden;
-use crate::patch::document::Document;
-use crate::patch::find::Finder;
-use crate::patch::likeness::{Likeness, fold};
+use crate::blocking::{StopFlag, run_blocking};
+use crate::change::{FileEdit, FileEditAction, commit, preview, report};
+use crate::hidden::HiddenPaths;
+use crate::patch::document::TextDocument;
+use crate::patch::find::LinesFinder;
+use crate::patch::likeness::{LineTolerance, fold};
 use crate::patch::plan::{MAX_FILE_BYTES, read_text};
 use crate::path::Workspace;
-use crate::place::Place;
-use crate::sight::{OUTDATED, Shown, Sight, outdated, taken_in};
+use crate::place::FileLocation;
+use crate::sight::{FileTracker, OUTDATED, SessionFileTracker, outdated, taken_in};
 use crate::text::{excerpt, reveal_line};
 use crate::{Failed, input};
 
@@ -34,12 +34,12 @@ const MAX_NAMED: usize = 20;
 
 /// Replaces a text in a file of the workspace.
 pub(crate) struct EditFile {
-    hidden: Arc<Hidden>,
-    sight: Sight,
+    hidden: Arc<HiddenPaths>,
+    sight: FileTracker,
 }
 
 impl EditFile {
-    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> EditFile {
+    pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> EditFile {
         EditFile { hidden, sight }
     }
 }
@@ -110,7 +110,11 @@ impl Tool for EditFile {
     }
 }
 
-fn plan(workspace: &Workspace, shown: &Shown, input: &EditFileInput) -> Result<Change, Failed> {
+fn plan(
+    workspace: &Workspace,
+    shown: &SessionFileTracker,
+    input: &EditFileInput,
+) -> Result<FileEdit, Failed> {
     let path = &input.path;
     for (name, text) in [("old", &input.old), ("new", &input.new)] {
         if text.len() > MAX_TEXT_BYTES {
@@ -124,26 +128,26 @@ fn plan(workspace: &Workspace, shown: &Shown, input: &EditFileInput) -> Result<C
     if input.old == input.new {
         return Err(refused(path, "`old` and `new` are the same; give the text that it shall become"));
     }
-    let place = Place::look(workspace, path)?
+    let place = FileLocation::look(workspace, path)?
         .filter(|place| place.existing().is_some())
         .ok_or_else(|| workspace.explain(path, Errno::NOENT))?;
     let (seen, document) = read_text(workspace, shown, &place, path)?;
     let text = replace(path, &document, input)?;
     let content = document.encode(&text);
-    Ok(Change { path: path.clone(), action: Action::Update { seen, content } })
+    Ok(FileEdit { path: path.clone(), action: FileEditAction::Update { seen, content } })
 }
 
 fn edit(
     workspace: &Workspace,
-    shown: &Shown,
+    shown: &SessionFileTracker,
     input: &EditFileInput,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<ToolOutcome, Failed> {
     let path = &input.path;
     let changes = [plan(workspace, shown, input)?];
     let is_outdated = match &changes[0].action {
-        Action::Update { seen, .. } => shown.is_outdated(workspace, path, seen.content()),
-        Action::Add { .. } | Action::Delete { .. } | Action::Move { .. } => false,
+        FileEditAction::Update { seen, .. } => shown.is_outdated(workspace, path, seen.content()),
+        FileEditAction::Add { .. } | FileEditAction::Delete { .. } | FileEditAction::Move { .. } => false,
     };
     commit(workspace, &changes, stop)?;
     shown.put(workspace, &changes);
@@ -159,7 +163,7 @@ fn edit(
 }
 
 /// The text with every occurrence replaced, if there are as many as there should be.
-fn replace(path: &str, document: &Document, input: &EditFileInput) -> Result<String, Failed> {
+fn replace(path: &str, document: &TextDocument, input: &EditFileInput) -> Result<String, Failed> {
     let text = document.text();
     let ending = document.usual_ending();
     let with_endings = |text: &str| text.replace("\r\n", "\n").replace('\n', ending);
@@ -202,7 +206,7 @@ fn line_numbers(text: &str, old: &str, found: usize) -> String {
     format!("on line{} {}{more}", if found > 1 { "s" } else { "" }, numbers.join(", "))
 }
 
-fn not_found(path: &str, document: &Document, old: &str) -> Failed {
+fn not_found(path: &str, document: &TextDocument, old: &str) -> Failed {
     let lines: Vec<&str> = document.lines().iter().map(|line| line.text).collect();
     let wanted: Vec<&str> = old.lines().collect();
     let inside = match wanted.as_slice() {
@@ -210,7 +214,7 @@ fn not_found(path: &str, document: &Document, old: &str) -> Failed {
         _ => None,
     };
     let nearest = inside.or_else(|| {
-        let mut finder = Finder::new(lines);
+        let mut finder = LinesFinder::new(lines);
         let nearest = finder.nearest(&wanted, 0)?;
         let at = nearest.start + nearest.differs.unwrap_or(0);
         let what = match nearest.differs {
@@ -232,11 +236,11 @@ fn not_found(path: &str, document: &Document, old: &str) -> Failed {
 
 /// The line that holds the text but for its spaces and quotes.
 fn inside_line(lines: &[&str], wanted: &str) -> Option<String> {
-    let folded = fold(wanted, Likeness::Typography);
+    let folded = fold(wanted, LineTolerance::Typography);
     if folded.is_empty() {
         return None;
     }
-    let at = lines.iter().position(|line| fold(line, Likeness::Typography).contains(folded.as_ref()))?;
+    let at = lines.iter().position(|line| fold(line, LineTolerance::Typography).contains(folded.as_ref()))?;
     Some(format!(
         "It came nearest at line {}, but with other spaces or quotes: expected `{}`, found `{}`",
         at + 1,

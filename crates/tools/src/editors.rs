@@ -34,11 +34,11 @@ pub struct EditorBuffers {
 
 /// Which editors show which sessions.
 #[derive(Default)]
-pub struct Editors(Mutex<HashMap<SessionId, Showing>>);
+pub struct Editors(Mutex<HashMap<SessionId, AttachedEditors>>);
 
 /// The editors that show a session, the one that is asked last.
 #[derive(Default)]
-struct Showing {
+struct AttachedEditors {
     editors: Vec<(u64, EditorBuffers)>,
     /// Contents that files had on disk, by what they hash to. An editor that shows one of them has not yet
     /// noticed that the file was changed, and shows nothing unsaved.
@@ -120,7 +120,7 @@ impl Editors {
         self.sessions().contains_key(&session)
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Showing>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AttachedEditors>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

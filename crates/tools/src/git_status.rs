@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_git::{Answers, CheckedOut, GitError, GitOutput, Isolation};
+use ostler_git::{CheckedOut, GitError, GitOutput, Isolation, QueryAnswers};
 use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use ostler_workspace_fs::GitHead;
@@ -18,8 +18,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::porcelain::{Change, Status};
-use crate::confine::Confines;
+use self::porcelain::{PorcelainChange, PorcelainStatus};
+use crate::confine::ProgramConfiner;
 use crate::path::Workspace;
 use crate::text::{reveal, reveal_line};
 use crate::{Failed, input};
@@ -46,11 +46,11 @@ const MAX_SUBJECT: usize = 120;
 
 /// Says how the repository stands.
 pub(crate) struct GitStatus {
-    confines: Arc<Confines>,
+    confines: Arc<ProgramConfiner>,
 }
 
 impl GitStatus {
-    pub(crate) fn new(confines: Arc<Confines>) -> GitStatus {
+    pub(crate) fn new(confines: Arc<ProgramConfiner>) -> GitStatus {
         GitStatus { confines }
     }
 }
@@ -92,7 +92,7 @@ impl Tool for GitStatus {
 /// The changes that are not committed, a line for each as git writes it; empty where everything is. Git does not obey what
 /// the repository names, and where nothing confines it, runs only if somebody has agreed.
 pub(crate) async fn uncommitted(
-    confines: &Confines,
+    confines: &ProgramConfiner,
     workspace: &Path,
     unconfined: bool,
 ) -> Result<String, Failed> {
@@ -105,7 +105,7 @@ pub(crate) async fn uncommitted(
     Ok(reveal(&String::from_utf8_lossy(&status.stdout)))
 }
 
-fn isolation(confines: &Confines, unconfined: bool) -> Result<Isolation, Failed> {
+fn isolation(confines: &ProgramConfiner, unconfined: bool) -> Result<Isolation, Failed> {
     match confines.sandbox() {
         Some(sandbox) => Ok(Isolation::Sandbox(sandbox.clone())),
         None if unconfined => Ok(Isolation::None),
@@ -113,18 +113,18 @@ fn isolation(confines: &Confines, unconfined: bool) -> Result<Isolation, Failed>
     }
 }
 
-async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
+async fn run(confines: &ProgramConfiner, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
     // Refuses a workspace that no tool may look at.
     Workspace::open(&context.workspace, &confines.hidden)?;
     let isolation = isolation(confines, context.unconfined || confines.allow_unconfined)?;
     let answers = ostler_git::ask(&context.workspace, &isolation, &[STATUS, LOG]).await;
-    let Answers { directory, outputs } = answers.map_err(|error| failed(&error))?;
+    let QueryAnswers { directory, outputs } = answers.map_err(|error| failed(&error))?;
     let mut outputs = outputs.into_iter();
     let status = outputs.next().ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
     let status = status.expect_success("status").map_err(|error| failed(&error))?;
     Ok(outcome(
-        &Status::parse(&status.stdout),
+        &PorcelainStatus::parse(&status.stdout),
         status.is_cut,
         outputs.next().as_ref(),
         &under_way(&directory),
@@ -133,7 +133,7 @@ async fn run(confines: &Confines, input: Value, context: &ToolContext) -> Result
 
 /// The beginning of what the tool says, as far as it can be read without running git: what is checked out, and what is half
 /// done. None where git has to be asked, or where nothing may be said without asking a person. Blocks.
-pub(crate) fn checked_out(confines: &Confines, workspace: &Path) -> Option<String> {
+pub(crate) fn checked_out(confines: &ProgramConfiner, workspace: &Path) -> Option<String> {
     confines.sandbox()?;
     Workspace::open(workspace, &confines.hidden).ok()?;
     let CheckedOut { directory, head } = ostler_git::checked_out(workspace)?;
@@ -141,7 +141,7 @@ pub(crate) fn checked_out(confines: &Confines, workspace: &Path) -> Option<Strin
         GitHead::Branch { name, commit } => (Some(name), commit),
         GitHead::Detached { commit } => (None, Some(commit)),
     };
-    let status = Status { branch, commit, ..Status::default() };
+    let status = PorcelainStatus { branch, commit, ..PorcelainStatus::default() };
     Some(heading(&status) + &half_done(&under_way(&directory)))
 }
 
@@ -166,7 +166,12 @@ fn under_way(git_directory: &Path) -> Vec<&'static str> {
     .collect()
 }
 
-fn outcome(status: &Status, is_cut: bool, log: Option<&GitOutput>, under_way: &[&str]) -> ToolOutcome {
+fn outcome(
+    status: &PorcelainStatus,
+    is_cut: bool,
+    log: Option<&GitOutput>,
+    under_way: &[&str],
+) -> ToolOutcome {
     let mut text = heading(status);
     text.push_str(&half_done(under_way));
     let groups = [
@@ -212,7 +217,7 @@ fn half_done(under_way: &[&str]) -> String {
     under_way.iter().map(|what| format!("A {what} is under way.\n")).collect()
 }
 
-fn heading(status: &Status) -> String {
+fn heading(status: &PorcelainStatus) -> String {
     let mut text = match (&status.branch, &status.commit) {
         (Some(branch), Some(_)) => format!("On branch {}", reveal_line(branch)),
         (Some(branch), None) => format!("On branch {}, which has no commits yet", reveal_line(branch)),
@@ -236,7 +241,7 @@ fn heading(status: &Status) -> String {
     text
 }
 
-fn write_group(text: &mut String, title: &str, changes: &[Change]) {
+fn write_group(text: &mut String, title: &str, changes: &[PorcelainChange]) {
     if changes.is_empty() {
         return;
     }

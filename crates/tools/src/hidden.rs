@@ -15,7 +15,7 @@ const PROCESSES: &str = "/proc";
 /// What is hidden, as it was given. It is looked up anew with each workspace that is opened, because a place
 /// may be made, or become a link, at any time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenPaths {
     places: Vec<PathBuf>,
     home: Option<PathBuf>,
 }
@@ -23,17 +23,17 @@ pub(crate) struct Hidden {
 /// What is hidden from one workspace: by path, also where nothing is there yet, and by identity, which holds
 /// for every other name that links and mounts give to a place.
 #[derive(Debug, Default)]
-pub(crate) struct Closed {
+pub(crate) struct WorkspaceHiddenPaths {
     paths: Vec<PathBuf>,
     identities: HashSet<(u64, u64)>,
     /// Those in the workspace, relative to it.
     pub(crate) inside: Vec<PathBuf>,
 }
 
-impl Hidden {
+impl HiddenPaths {
     /// Hides `places`, and the places of secrets that are known in a home directory.
-    pub(crate) fn new(places: Vec<PathBuf>, home: Option<PathBuf>) -> Hidden {
-        Hidden { places, home }
+    pub(crate) fn new(places: Vec<PathBuf>, home: Option<PathBuf>) -> HiddenPaths {
+        HiddenPaths { places, home }
     }
 
     /// The places that were given, for programs.
@@ -49,8 +49,8 @@ impl Hidden {
     /// What is hidden from a workspace. None where the workspace is itself in a hidden place. Below a place
     /// of secrets it may be: other agents keep worktrees beside their tokens, and who works in one has
     /// chosen that directory and not the place.
-    pub(crate) fn close(&self, real_root: &Path) -> Option<Closed> {
-        let mut closed = Closed::default();
+    pub(crate) fn close(&self, real_root: &Path) -> Option<WorkspaceHiddenPaths> {
+        let mut closed = WorkspaceHiddenPaths::default();
         for place in self.places.iter().map(PathBuf::as_path).chain([Path::new(PROCESSES)]) {
             let place = real(place);
             closed.add(identity(&place), place);
@@ -76,7 +76,7 @@ impl Hidden {
     }
 }
 
-impl Closed {
+impl WorkspaceHiddenPaths {
     /// Whether a path without links is hidden.
     pub(crate) fn covers(&self, real: &Path) -> bool {
         self.names(real)
@@ -111,7 +111,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Hidden;
+    use super::HiddenPaths;
 
     /// As where a hidden directory is mounted a second time.
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let (data, workspace) = (root.join("data"), root.join("workspace"));
         std::fs::create_dir_all(data.join("deep")).unwrap();
         std::fs::create_dir(&workspace).unwrap();
-        let mut closed = Hidden::new(vec![data.clone()], None).close(&workspace).unwrap();
+        let mut closed = HiddenPaths::new(vec![data.clone()], None).close(&workspace).unwrap();
         closed.paths.clear();
         assert!(closed.covers(&data.join("deep/token")));
         assert!(!closed.covers(&workspace.join("token")));
@@ -133,7 +133,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("home/.ssh/deep")).unwrap();
         std::fs::create_dir_all(root.join("data/deep")).unwrap();
-        let hidden = Hidden::new(vec![root.join("data")], Some(root.join("home")));
+        let hidden = HiddenPaths::new(vec![root.join("data")], Some(root.join("home")));
         for (workspace, is_hidden) in [
             ("data", true),
             ("data/deep", true),

@@ -14,13 +14,13 @@ const MAX_KNOWN: usize = 100_000;
 
 /// The fingerprints, by session and file.
 #[derive(Default)]
-pub(crate) struct Known(Mutex<HashMap<u64, Fingerprint>>);
+pub(crate) struct SeenFiles(Mutex<HashMap<u64, Fingerprint>>);
 
 /// Stands for the content of a file, in whatever pieces it was read (FNV-1a).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u64);
 
-impl Known {
+impl SeenFiles {
     /// The session has seen the file with this content, or has put it there.
     pub(crate) fn saw(&self, session: SessionId, path: &Path, content: Fingerprint) {
         let mut known = self.known();
@@ -67,19 +67,19 @@ impl Fingerprint {
 }
 
 /// Takes the fingerprint of what is read through it.
-pub(crate) struct Fingerprinted<'a, R> {
+pub(crate) struct FingerprintReader<'a, R> {
     reader: R,
     fingerprint: &'a mut Fingerprint,
 }
 
-impl<'a, R> Fingerprinted<'a, R> {
-    pub(crate) fn new(reader: R, fingerprint: &'a mut Fingerprint) -> Fingerprinted<'a, R> {
+impl<'a, R> FingerprintReader<'a, R> {
+    pub(crate) fn new(reader: R, fingerprint: &'a mut Fingerprint) -> FingerprintReader<'a, R> {
         *fingerprint = Fingerprint::EMPTY;
-        Fingerprinted { reader, fingerprint }
+        FingerprintReader { reader, fingerprint }
     }
 }
 
-impl<R: Read> Read for Fingerprinted<'_, R> {
+impl<R: Read> Read for FingerprintReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.reader.read(buffer)?;
         *self.fingerprint = self.fingerprint.and(&buffer[..count]);
@@ -94,11 +94,11 @@ mod tests {
 
     use ostler_types::SessionId;
 
-    use super::{Fingerprint, Fingerprinted, Known};
+    use super::{Fingerprint, FingerprintReader, SeenFiles};
 
     #[test]
     fn what_is_not_known_is_not_judged() {
-        let (known, file) = (Known::default(), Path::new("/w/a"));
+        let (known, file) = (SeenFiles::default(), Path::new("/w/a"));
         let [one, other] = [1, 2].map(|id| SessionId::new(uuid::Uuid::from_u128(id)));
         assert!(!known.differs(one, file, b"anything"));
         known.saw(one, file, Fingerprint::of(b"seen"));
@@ -113,7 +113,7 @@ mod tests {
     fn a_fingerprint_is_the_same_however_the_content_was_read() {
         let mut fingerprint = Fingerprint::EMPTY;
         let content = "a longer text".repeat(100);
-        let mut reader = Fingerprinted::new(content.as_bytes(), &mut fingerprint);
+        let mut reader = FingerprintReader::new(content.as_bytes(), &mut fingerprint);
         let mut piece = [0; 7];
         while reader.read(&mut piece).unwrap() > 0 {}
         assert_eq!(fingerprint, Fingerprint::of(content.as_bytes()));

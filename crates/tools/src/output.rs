@@ -13,7 +13,7 @@ const SHOWN_BYTES: usize = 32 * 1024;
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The output of one command, both streams in the order in which they came.
-pub(crate) struct Capture<'a> {
+pub(crate) struct OutputCapture<'a> {
     sink: &'a OutputSink,
     kept: String,
     last: String,
@@ -21,16 +21,16 @@ pub(crate) struct Capture<'a> {
 }
 
 /// The output when the command is over.
-pub(crate) struct Captured {
+pub(crate) struct CapturedOutput {
     /// Head and tail.
     pub(crate) text: String,
     /// All that was kept, where `text` leaves some out.
     pub(crate) whole: Option<Vec<u8>>,
 }
 
-impl<'a> Capture<'a> {
-    pub(crate) fn new(sink: &'a OutputSink) -> Capture<'a> {
-        Capture { sink, kept: String::new(), last: String::new(), total: 0 }
+impl<'a> OutputCapture<'a> {
+    pub(crate) fn new(sink: &'a OutputSink) -> OutputCapture<'a> {
+        OutputCapture { sink, kept: String::new(), last: String::new(), total: 0 }
     }
 
     /// Takes what a stream printed. What is not kept is not shown either: it is only counted.
@@ -56,9 +56,9 @@ impl<'a> Capture<'a> {
         }
     }
 
-    pub(crate) fn finish(self) -> Captured {
+    pub(crate) fn finish(self) -> CapturedOutput {
         if self.total <= SHOWN_BYTES {
-            return Captured { text: self.kept, whole: None };
+            return CapturedOutput { text: self.kept, whole: None };
         }
         let first = head(&self.kept, SHOWN_BYTES / 2);
         let last = tail(&self.last, SHOWN_BYTES / 2);
@@ -69,18 +69,18 @@ impl<'a> Capture<'a> {
             String::new()
         };
         let text = format!("{first}\n[… {left_out} bytes left out here{kept} …]\n{last}");
-        Captured { text, whole: Some(self.kept.into_bytes()) }
+        CapturedOutput { text, whole: Some(self.kept.into_bytes()) }
     }
 }
 
 /// Makes text of the bytes of one stream, whose reads may end within a character.
 #[derive(Default)]
-pub(crate) struct Decoder {
+pub(crate) struct OutputDecoder {
     /// The start of a character whose rest has not come: three bytes at most.
     pending: Vec<u8>,
 }
 
-impl Decoder {
+impl OutputDecoder {
     pub(crate) fn push<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
         // Nearly all output is text that is cut between characters, and there may be very much of it.
         if self.pending.is_empty()
@@ -122,25 +122,25 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{Capture, Decoder, KEPT_BYTES, SHOWN_BYTES};
+    use super::{KEPT_BYTES, OutputCapture, OutputDecoder, SHOWN_BYTES};
 
     #[test]
     fn characters_are_put_together_again() {
         let text = "aé漢🦀z";
         for split in 0..=text.len() {
-            let mut decoder = Decoder::default();
+            let mut decoder = OutputDecoder::default();
             let (first, second) = text.as_bytes().split_at(split);
             let decoded = decoder.push(first).into_owned() + &decoder.push(second) + decoder.finish();
             assert_eq!(decoded, text, "split at {split}");
         }
-        let mut decoder = Decoder::default();
+        let mut decoder = OutputDecoder::default();
         let decoded: String = text.bytes().map(|byte| decoder.push(&[byte]).into_owned()).collect();
         assert_eq!(decoded, text);
     }
 
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
-        let mut decoder = Decoder::default();
+        let mut decoder = OutputDecoder::default();
         assert_eq!(decoder.push(b"a\xffb\xc3"), "a\u{fffd}b");
         assert_eq!(decoder.push(b"c"), "\u{fffd}c");
         assert_eq!(decoder.push(b"\xf0\x9f"), "");
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn short_output_is_kept_as_it_is() {
-        let mut capture = Capture::new(&|_, _| {});
+        let mut capture = OutputCapture::new(&|_, _| {});
         capture.push("stdout", "one\n");
         capture.push("stderr", "two\n");
         let captured = capture.finish();
@@ -165,7 +165,7 @@ mod tests {
         let sink = move |_: &'static str, text: &str| {
             counter.fetch_add(text.len(), Ordering::Relaxed);
         };
-        let mut capture = Capture::new(&sink);
+        let mut capture = OutputCapture::new(&sink);
         capture.push("stdout", "first");
         let filler = "é".repeat(500_000);
         for _ in 0..20 {

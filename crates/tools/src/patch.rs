@@ -16,7 +16,7 @@ mod unified;
 
 /// A patch as it was sent, whatever the format.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Patch<'a> {
+pub(crate) struct ParsedPatch<'a> {
     pub(crate) files: Vec<FilePatch<'a>>,
 }
 
@@ -36,17 +36,17 @@ pub(crate) enum FileAction<'a> {
     },
     Delete {
         /// What the file must hold for it to be deleted; none where the patch does not say.
-        hunks: Vec<Hunk<'a>>,
+        hunks: Vec<PatchHunk<'a>>,
     },
     Update {
         move_to: Option<String>,
-        hunks: Vec<Hunk<'a>>,
+        hunks: Vec<PatchHunk<'a>>,
     },
 }
 
 /// One place of a file and what changes there.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hunk<'a> {
+pub(crate) struct PatchHunk<'a> {
     /// Where it begins in the patch, counted from 1.
     pub(crate) patch_line: usize,
     /// Lines of the file that come before it, outermost first.
@@ -68,7 +68,7 @@ pub(crate) enum HunkLine<'a> {
     Add(&'a str),
 }
 
-impl<'a> Hunk<'a> {
+impl<'a> PatchHunk<'a> {
     /// The lines that must be in the file.
     fn old_lines(&self) -> Vec<&'a str> {
         let mut lines = Vec::new();

@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_workspace_fs::{Links, ReadError, Tree, directory_beneath, open_beneath};
+use ostler_workspace_fs::{LinkPolicy, ReadError, RootedTree, directory_beneath, open_beneath};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::Failed;
-use crate::hidden::{Closed, Hidden};
+use crate::hidden::{HiddenPaths, WorkspaceHiddenPaths};
 use crate::text::reveal_line;
 
 /// A directory that paths cannot leave.
@@ -20,8 +20,8 @@ pub(crate) struct Workspace {
     root: PathBuf,
     /// Without links, so that absolute paths are known in both spellings.
     real_root: PathBuf,
-    tree: Tree,
-    closed: Arc<Closed>,
+    tree: RootedTree,
+    closed: Arc<WorkspaceHiddenPaths>,
     /// The user's home directory, whose settings of git count in the workspace too.
     home: PathBuf,
 }
@@ -29,11 +29,11 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Opens a workspace. Fails where the kernel cannot keep paths inside it: there is no second,
     /// weaker way. Fails also where the workspace is itself hidden.
-    pub(crate) fn open(root: &Path, hidden: &Hidden) -> Result<Workspace, Failed> {
+    pub(crate) fn open(root: &Path, hidden: &HiddenPaths) -> Result<Workspace, Failed> {
         let cannot = |error: std::io::Error| {
             Failed::new(format!("The workspace {} cannot be opened: {error}.", root.display()))
         };
-        let tree = Tree::open_following(root).map_err(|errno| cannot(errno.into()))?;
+        let tree = RootedTree::open_following(root).map_err(|errno| cannot(errno.into()))?;
         let real_root = std::fs::canonicalize(root).map_err(cannot)?;
         let closed = hidden.close(&real_root).ok_or_else(|| {
             Failed::new(format!(
@@ -42,7 +42,7 @@ impl Workspace {
             ))
         })?;
         let home = hidden.home().unwrap_or_else(|| PathBuf::from("/nonexistent"));
-        match open_beneath(&tree, Path::new(""), OFlags::PATH | OFlags::CLOEXEC, Links::Inside) {
+        match open_beneath(&tree, Path::new(""), OFlags::PATH | OFlags::CLOEXEC, LinkPolicy::Inside) {
             Ok(_) => Ok(Workspace { root: root.to_owned(), real_root, tree, closed: Arc::new(closed), home }),
             Err(Errno::NOSYS | Errno::PERM) => Err(no_openat2()),
             Err(errno) => Err(cannot(errno.into())),
@@ -76,7 +76,7 @@ impl Workspace {
     pub(crate) fn read(&self, path: &str) -> Result<(File, Stat), Failed> {
         let relative = self.relative(path)?;
         self.refuse_spelling(path, &relative)?;
-        let opened = self.tree.file(&relative, Links::Inside);
+        let opened = self.tree.file(&relative, LinkPolicy::Inside);
         let (file, stat) = opened.map_err(|error| match error {
             ReadError::Errno(errno) => self.explain(path, errno),
             ReadError::NotAFile(kind) => {
@@ -105,7 +105,7 @@ impl Workspace {
     }
 
     /// What is hidden here.
-    pub(crate) fn closed(&self) -> Arc<Closed> {
+    pub(crate) fn closed(&self) -> Arc<WorkspaceHiddenPaths> {
         Arc::clone(&self.closed)
     }
 
@@ -130,7 +130,7 @@ impl Workspace {
 
     /// Opens a directory by its relative path, hidden or not.
     pub(crate) fn open_directory(&self, relative: &Path) -> Result<OwnedFd, Errno> {
-        directory_beneath(&self.tree, relative, Links::Inside)
+        directory_beneath(&self.tree, relative, LinkPolicy::Inside)
     }
 
     /// What went wrong with a path, and what to do about it.
@@ -203,12 +203,12 @@ mod tests {
     use rustix::io::Errno;
 
     use super::Workspace;
-    use crate::hidden::Hidden;
+    use crate::hidden::HiddenPaths;
 
     #[test]
     fn paths_become_relative() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
+        let workspace = Workspace::open(folder.path(), &HiddenPaths::default()).unwrap();
         let inside = folder.path().join("a/b");
         for (path, expected) in
             [("a/b", "a/b"), ("./a/./b", "a/b"), ("", "."), (".", "."), (inside.to_str().unwrap(), "a/b")]
@@ -228,7 +228,8 @@ mod tests {
     #[test]
     fn a_kernel_without_openat2_is_refused_in_words() {
         let folder = tempfile::tempdir().unwrap();
-        let failed = Workspace::open(folder.path(), &Hidden::default()).unwrap().explain("a", Errno::NOSYS);
+        let failed =
+            Workspace::open(folder.path(), &HiddenPaths::default()).unwrap().explain("a", Errno::NOSYS);
         assert!(failed.0.contains("does not offer openat2"), "{}", failed.0);
     }
 }

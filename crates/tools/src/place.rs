@@ -19,7 +19,7 @@ use crate::text::reveal_line;
 const MAX_LINKS: usize = 8;
 
 /// Where a file is or is to be: an open directory and a name in it.
-pub(crate) struct Place {
+pub(crate) struct FileLocation {
     pub(crate) directory: Arc<OwnedFd>,
     pub(crate) name: OsString,
     existing: Option<Stat>,
@@ -28,38 +28,42 @@ pub(crate) struct Place {
 
 /// Which name in which directory a place is, however the path to it was spelled.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct PlaceId {
+pub(crate) struct FileLocationId {
     device: u64,
     inode: u64,
     name: OsString,
 }
 
 /// What becomes of directories that are missing on the way to a place.
-enum Missing<'a> {
+enum MissingDirectories<'a> {
     /// They are made, and noted here.
     Make(&'a mut Vec<PathBuf>),
     /// They stay missing, and there is no place.
     Leave,
 }
 
-impl Place {
+impl FileLocation {
     /// Finds the place for a path, and makes the directories above it, which it adds to `made`. A link
     /// at the end is followed inside the workspace, so that the file changes and not the link.
-    pub(crate) fn find(workspace: &Workspace, path: &str, made: &mut Vec<PathBuf>) -> Result<Place, Failed> {
-        Place::resolve(workspace, path, &mut Missing::Make(made))?
+    pub(crate) fn find(
+        workspace: &Workspace,
+        path: &str,
+        made: &mut Vec<PathBuf>,
+    ) -> Result<FileLocation, Failed> {
+        FileLocation::resolve(workspace, path, &mut MissingDirectories::Make(made))?
             .ok_or_else(|| workspace.explain(path, Errno::NOENT))
     }
 
     /// Finds the place for a path and changes nothing; none where a directory above it is missing.
-    pub(crate) fn look(workspace: &Workspace, path: &str) -> Result<Option<Place>, Failed> {
-        Place::resolve(workspace, path, &mut Missing::Leave)
+    pub(crate) fn look(workspace: &Workspace, path: &str) -> Result<Option<FileLocation>, Failed> {
+        FileLocation::resolve(workspace, path, &mut MissingDirectories::Leave)
     }
 
     fn resolve(
         workspace: &Workspace,
         path: &str,
-        missing: &mut Missing<'_>,
-    ) -> Result<Option<Place>, Failed> {
+        missing: &mut MissingDirectories<'_>,
+    ) -> Result<Option<FileLocation>, Failed> {
         let mut relative = workspace.relative(path)?;
         for links in 0..MAX_LINKS {
             refuse_spelling(path, &relative)?;
@@ -67,8 +71,8 @@ impl Place {
                 Failed::new(format!("`{}` does not name a file; give the path of a file.", reveal_line(path)))
             })?;
             let directory = Arc::new(match missing {
-                Missing::Make(made) => make_directory(workspace, path, &parent, made)?,
-                Missing::Leave => match workspace.open_directory(&parent) {
+                MissingDirectories::Make(made) => make_directory(workspace, path, &parent, made)?,
+                MissingDirectories::Leave => match workspace.open_directory(&parent) {
                     Err(Errno::NOENT) => return Ok(None),
                     result => result.map_err(|errno| workspace.explain(path, errno))?,
                 },
@@ -77,12 +81,14 @@ impl Place {
             let is_link = links > 0;
             let existing = match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
-                Err(Errno::NOENT) => return Ok(Some(Place { directory, name, existing: None, is_link })),
+                Err(Errno::NOENT) => {
+                    return Ok(Some(FileLocation { directory, name, existing: None, is_link }));
+                }
                 Err(errno) => return Err(workspace.explain(path, errno)),
             };
             match FileType::from_raw_mode(existing.st_mode) {
                 FileType::RegularFile => {
-                    return Ok(Some(Place { directory, name, existing: Some(existing), is_link }));
+                    return Ok(Some(FileLocation { directory, name, existing: Some(existing), is_link }));
                 }
                 FileType::Symlink => {
                     let target = readlinkat(&directory, &name, Vec::new())
@@ -113,9 +119,9 @@ impl Place {
     }
 
     /// Which place it is, to tell two spellings of one path.
-    pub(crate) fn id(&self) -> Result<PlaceId, Errno> {
+    pub(crate) fn id(&self) -> Result<FileLocationId, Errno> {
         let stat = fstat(&self.directory)?;
-        Ok(PlaceId { device: stat.st_dev, inode: stat.st_ino, name: self.name.clone() })
+        Ok(FileLocationId { device: stat.st_dev, inode: stat.st_ino, name: self.name.clone() })
     }
 }
 

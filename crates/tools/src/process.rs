@@ -14,18 +14,18 @@ mod terminal;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use ostler_runner::{CommandOutcome, Ending, ToolContext};
-use ostler_sandbox::{Aftermath, ArmedRepository, Profile, explain_denial};
+use ostler_runner::{CommandEnding, CommandOutcome, ToolContext};
+use ostler_sandbox::{SandboxProfile, SuspectRepository, TeardownReport, explain_denial};
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-pub(crate) use self::attend::Input;
-use self::attend::{Cut, Taken, attend};
-pub(crate) use self::background::{Background, Snapshot};
-use self::group::Group;
-pub(crate) use self::kept::Processes;
-use crate::confine::{Confines, Program};
-use crate::output::Capture;
+pub(crate) use self::attend::ProgramInput;
+use self::attend::{KillReason, OutputHandler, attend};
+pub(crate) use self::background::{BackgroundProcess, BackgroundSnapshot};
+use self::group::ProgramGroup;
+pub(crate) use self::kept::BackgroundProcesses;
+use crate::confine::{ProgramConfiner, ProgramSpec};
+use crate::output::OutputCapture;
 use crate::text::reveal_line;
 
 /// How many warnings one command can lead to.
@@ -33,25 +33,25 @@ const MAX_WARNINGS: usize = 8;
 
 /// Runs a shell command in a workspace and waits for it.
 pub(crate) async fn run_command(
-    confines: &Confines,
+    confines: &ProgramConfiner,
     context: &ToolContext,
     command: &str,
     timeout: Duration,
 ) -> CommandOutcome {
-    run_program(confines, context, Program::shell(command, None), timeout).await
+    run_program(confines, context, ProgramSpec::shell(command, None), timeout).await
 }
 
 /// Runs a program and waits for it. Dropping the future kills all that it started.
 pub(crate) async fn run_program(
-    confines: &Confines,
+    confines: &ProgramConfiner,
     context: &ToolContext,
-    program: Program,
+    program: ProgramSpec,
     timeout: Duration,
 ) -> CommandOutcome {
     let terminal = program.terminal;
-    let mut capture = Capture::new(&*context.output);
+    let mut capture = OutputCapture::new(&*context.output);
     let take = |stream: &'static str, text: &str| capture.push(stream, text);
-    let ran = run(confines, context, program, timeout, Input::none(), take).await;
+    let ran = run(confines, context, program, timeout, ProgramInput::none(), take).await;
     let captured = capture.finish();
     let output = if terminal { terminal::plain(&captured.text) } else { captured.text };
     match ran {
@@ -61,68 +61,80 @@ pub(crate) async fn run_program(
 }
 
 /// How a program went, apart from what it printed.
-pub(crate) struct Ran {
-    pub(crate) ending: Ending,
+pub(crate) struct ProgramEnd {
+    pub(crate) ending: CommandEnding,
     duration_ms: u64,
     left_processes: bool,
-    profile: Option<Profile>,
-    aftermath: Aftermath,
+    profile: Option<SandboxProfile>,
+    aftermath: TeardownReport,
 }
 
 /// Runs a program to its end, and gives what it prints to `take`. The error says why it did not start.
 pub(crate) async fn run(
-    confines: &Confines,
+    confines: &ProgramConfiner,
     context: &ToolContext,
-    program: Program,
+    program: ProgramSpec,
     timeout: Duration,
-    mut input: Input,
-    mut take: impl Taken,
-) -> Result<Ran, String> {
+    mut input: ProgramInput,
+    mut take: impl OutputHandler,
+) -> Result<ProgramEnd, String> {
     let started = Instant::now();
     let terminal = program.terminal;
     let mut prepared = confines.prepare(context, program).await.map_err(|failed| failed.0)?;
     let profile = prepared.profile.take();
-    let mut group = Group::spawn(prepared, terminal, input.is_some()).map_err(|error| format!("{error}."))?;
+    let mut group =
+        ProgramGroup::spawn(prepared, terminal, input.is_some()).map_err(|error| format!("{error}."))?;
     let cut = async {
         tokio::time::sleep_until(started + timeout).await;
-        Cut::TimedOut(timeout)
+        KillReason::TimedOut(timeout)
     };
     let attended = attend(&mut group, &mut input, cut, &mut take).await;
     let ended = group.end().await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let ending = attended.cut.map_or_else(|| ending_of(ended.status), Ending::from);
-    Ok(Ran { ending, duration_ms, left_processes: attended.left_open, profile, aftermath: ended.aftermath })
+    let ending = attended.cut.map_or_else(|| ending_of(ended.status), CommandEnding::from);
+    Ok(ProgramEnd {
+        ending,
+        duration_ms,
+        left_processes: attended.left_open,
+        profile,
+        aftermath: ended.aftermath,
+    })
 }
 
-impl Ran {
+impl ProgramEnd {
     /// The same with what it printed, and what the sandbox has to say of that.
     pub(crate) fn outcome(self, output: String, whole: Option<Vec<u8>>) -> CommandOutcome {
-        let Ran { ending, duration_ms, left_processes, profile, aftermath } = self;
+        let ProgramEnd { ending, duration_ms, left_processes, profile, aftermath } = self;
         let (notes, warnings) = (notes(&ending, profile.as_ref(), &aftermath, &output), warnings(&aftermath));
         CommandOutcome { ending, duration_ms, output, whole, left_processes, notes, warnings }
     }
 }
 
-pub(crate) fn ending_of(status: Option<ExitStatus>) -> Ending {
+pub(crate) fn ending_of(status: Option<ExitStatus>) -> CommandEnding {
     use std::os::unix::process::ExitStatusExt;
     let code = status.and_then(|status| status.code());
     let signal = || status.and_then(|status| status.signal()).unwrap_or(Signal::KILL.as_raw());
-    code.map_or_else(|| Ending::Signaled(signal()), Ending::Exited)
+    code.map_or_else(|| CommandEnding::Signaled(signal()), CommandEnding::Exited)
 }
 
-impl From<Cut> for Ending {
-    fn from(cut: Cut) -> Ending {
+impl From<KillReason> for CommandEnding {
+    fn from(cut: KillReason) -> CommandEnding {
         match cut {
-            Cut::TimedOut(after) => Ending::TimedOut(after),
-            Cut::Asked => Ending::Ended,
+            KillReason::TimedOut(after) => CommandEnding::TimedOut(after),
+            KillReason::Asked => CommandEnding::Ended,
         }
     }
 }
 
 /// What the sandbox has to say of a program that has ended.
-fn notes(ending: &Ending, profile: Option<&Profile>, aftermath: &Aftermath, output: &str) -> Vec<String> {
+fn notes(
+    ending: &CommandEnding,
+    profile: Option<&SandboxProfile>,
+    aftermath: &TeardownReport,
+    output: &str,
+) -> Vec<String> {
     let denial = match (ending, profile) {
-        (Ending::Exited(code), Some(profile)) => explain_denial(profile, Some(*code), output),
+        (CommandEnding::Exited(code), Some(profile)) => explain_denial(profile, Some(*code), output),
         (_, Some(_) | None) => None,
     };
     let put_back = aftermath.restored.iter().map(|path| {
@@ -144,8 +156,8 @@ fn notes(ending: &Ending, profile: Option<&Profile>, aftermath: &Aftermath, outp
 }
 
 /// What people must know of a program that has ended: their own git would run what it left behind.
-fn warnings(aftermath: &Aftermath) -> Vec<String> {
-    let warning = |repository: &ArmedRepository| {
+fn warnings(aftermath: &TeardownReport) -> Vec<String> {
+    let warning = |repository: &SuspectRepository| {
         format!(
             "This command left a git repository in {} that may run programs by {}. Look at it before you use git there \
              or at the top of the workspace.",

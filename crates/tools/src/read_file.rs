@@ -20,15 +20,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::kind::FileKind;
-use self::lines::Lines;
-use crate::blocking::{Stop, run_blocking};
-use crate::hidden::Hidden;
-use crate::known::{Fingerprint, Fingerprinted};
-use crate::patch::document::Document;
+use self::lines::SelectedLines;
+use crate::blocking::{StopFlag, run_blocking};
+use crate::hidden::HiddenPaths;
+use crate::known::{Fingerprint, FingerprintReader};
+use crate::patch::document::TextDocument;
 use crate::patch::plan::MAX_FILE_BYTES;
 use crate::path::Workspace;
-use crate::place::Place;
-use crate::sight::{Shown, Sight};
+use crate::place::FileLocation;
+use crate::sight::{FileTracker, SessionFileTracker};
 use crate::text::reveal_line;
 use crate::{Failed, input};
 
@@ -39,12 +39,12 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 
 /// Reads a file of the workspace.
 pub(crate) struct ReadFile {
-    hidden: Arc<Hidden>,
-    sight: Sight,
+    hidden: Arc<HiddenPaths>,
+    sight: FileTracker,
 }
 
 impl ReadFile {
-    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> ReadFile {
+    pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> ReadFile {
         ReadFile { hidden, sight }
     }
 }
@@ -103,9 +103,9 @@ impl Tool for ReadFile {
 
 fn read(
     workspace: &Workspace,
-    shown: &Shown,
+    shown: &SessionFileTracker,
     input: &ReadFileInput,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<ToolOutcome, Failed> {
     let start = input.start_line.unwrap_or(1);
     let end = input.end_line.unwrap_or(u64::MAX);
@@ -135,9 +135,9 @@ fn read(
                 return show_unsaved(&path, &text, (start, end), stop);
             }
             file.rewind().map_err(cannot)?;
-            let mut lines = Lines::new(start, end, encoding);
+            let mut lines = SelectedLines::new(start, end, encoding);
             let mut fingerprint = Fingerprint::of(&[]);
-            let file = Fingerprinted::new(file, &mut fingerprint);
+            let file = FingerprintReader::new(file, &mut fingerprint);
             let is_whole = match encoding {
                 TextEncoding::Utf8 | TextEncoding::Utf8Marked => {
                     lines.scan(BufReader::with_capacity(64 * 1024, file), stop)
@@ -157,18 +157,24 @@ fn read(
 }
 
 /// What an editor shows of a text file that is not saved.
-fn unsaved(workspace: &Workspace, shown: &Shown, path: &str, file: &File, size: u64) -> Option<String> {
+fn unsaved(
+    workspace: &Workspace,
+    shown: &SessionFileTracker,
+    path: &str,
+    file: &File,
+    size: u64,
+) -> Option<String> {
     if size > MAX_FILE_BYTES || !shown.is_there() {
         return None;
     }
     let mut content = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
-    shown.unsaved(workspace, path, Some(Document::decode(&content)?.text()))
+    shown.unsaved(workspace, path, Some(TextDocument::decode(&content)?.text()))
 }
 
 /// What an editor shows of a file that could be in the workspace and is not on disk.
-fn new_in_editor(workspace: &Workspace, shown: &Shown, path: &str) -> Option<String> {
-    let place = Place::look(workspace, path).ok()??;
+fn new_in_editor(workspace: &Workspace, shown: &SessionFileTracker, path: &str) -> Option<String> {
+    let place = FileLocation::look(workspace, path).ok()??;
     if place.existing().is_some() || place.is_link() {
         return None;
     }
@@ -180,9 +186,9 @@ fn show_unsaved(
     path: &str,
     text: &str,
     (start, end): (u64, u64),
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<ToolOutcome, Failed> {
-    let mut lines = Lines::new(start, end, TextEncoding::Utf8);
+    let mut lines = SelectedLines::new(start, end, TextEncoding::Utf8);
     let is_whole = lines.scan(text.as_bytes(), stop).map_err(|error| cannot_read(path, &error))?;
     let mut outcome = lines.outcome(path, is_whole, text.len() as u64)?;
     if !outcome.text.is_empty() && !outcome.text.ends_with('\n') {

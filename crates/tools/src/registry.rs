@@ -10,19 +10,19 @@ use ostler_sandbox::Sandbox;
 use ostler_types::{SessionId, ToolSpec};
 
 use crate::apply_patch::ApplyPatch;
-use crate::confine::Confines;
+use crate::confine::ProgramConfiner;
 use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
 use crate::editors::Editors;
 use crate::git_status::{self, GitStatus};
-use crate::hidden::Hidden;
-use crate::process::{self, Processes};
+use crate::hidden::HiddenPaths;
+use crate::process::{self, BackgroundProcesses};
 use crate::read_file::ReadFile;
 use crate::repo_map::RepoMap;
 use crate::repo_tree::RepoTree;
 use crate::search::Search;
 use crate::shell::{Shell, ShellProcess};
-use crate::sight::Sight;
+use crate::sight::FileTracker;
 use crate::verify::Verify;
 use crate::web_fetch::{WebFetch, WebSettings};
 use crate::write_file::WriteFile;
@@ -31,8 +31,8 @@ use crate::write_file::WriteFile;
 #[derive(Clone)]
 pub struct Tools {
     tools: Arc<ToolSet>,
-    confines: Arc<Confines>,
-    processes: Arc<Processes>,
+    confines: Arc<ProgramConfiner>,
+    processes: Arc<BackgroundProcesses>,
     editors: Arc<Editors>,
 }
 
@@ -74,10 +74,11 @@ impl Tools {
             settings;
         let (network, environment) = (sandbox_network, settings.environment);
         let hides = hidden.clone();
-        let confines = Confines { sandbox, allow_unconfined, network, writable, hidden: hides, environment };
+        let confines =
+            ProgramConfiner { sandbox, allow_unconfined, network, writable, hidden: hides, environment };
         let confines = Arc::new(confines);
-        let processes = Arc::new(Processes::default());
-        let sight = Sight::default();
+        let processes = Arc::new(BackgroundProcesses::default());
+        let sight = FileTracker::default();
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(RepoTree::new(hidden.clone())),
             Arc::new(RepoMap::new(map_cache, hidden.clone())),
@@ -105,7 +106,7 @@ impl Tools {
 
     /// These tools and no others, in this order; commands run unconfined. For tests.
     pub fn of(tools: Vec<Arc<dyn Tool>>) -> Tools {
-        let confines = Arc::new(Confines { allow_unconfined: true, ..Confines::default() });
+        let confines = Arc::new(ProgramConfiner { allow_unconfined: true, ..ProgramConfiner::default() });
         let (processes, editors) = (Arc::default(), Arc::default());
         Tools { tools: Arc::new(ToolSet::of(tools)), confines, processes, editors }
     }
@@ -178,12 +179,12 @@ impl Tools {
 }
 
 /// What the settings hide, and what the sandbox hides by its own.
-fn hidden(settings: &ToolSettings) -> Hidden {
+fn hidden(settings: &ToolSettings) -> HiddenPaths {
     let mut places = settings.hidden.clone();
     let of_sandbox = settings.sandbox.as_ref().map(Sandbox::settings);
     if let Some(known) = of_sandbox {
         places.extend(known.hidden.iter().chain([&known.data_dir, &known.scratch]).cloned());
     }
     let home = settings.home.clone().or_else(|| of_sandbox.map(|known| known.home.clone()));
-    Hidden::new(places, home)
+    HiddenPaths::new(places, home)
 }

@@ -5,18 +5,18 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use ostler_workspace_fs::{Links, ReadError, StagedFile, read_beneath};
+use ostler_workspace_fs::{LinkPolicy, ReadError, StagedFile, read_beneath};
 use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::Failed;
 use crate::path::describe;
-use crate::place::Place;
+use crate::place::FileLocation;
 use crate::text::reveal_line;
 
 /// What was at a place when it was read.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct FileVersion {
     stat: Stat,
     /// All that the file held; none where it was too long to keep.
     content: Option<Vec<u8>>,
@@ -26,11 +26,11 @@ pub(crate) struct Seen {
 
 /// What must be at a place for it to be changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Expected<'a> {
+pub(crate) enum ExpectedVersion<'a> {
     /// No file.
     Nothing,
     /// The file that was read.
-    Seen(&'a Seen),
+    Seen(&'a FileVersion),
     /// A file that holds just this.
     Content(&'a [u8]),
 }
@@ -44,52 +44,60 @@ pub(crate) enum FileMode<'a> {
         executable: bool,
     },
     /// That of a file that was read, and its owner where that can be kept.
-    Like(&'a Seen),
+    Like(&'a FileVersion),
 }
 
-impl Place {
+impl FileLocation {
     /// What the file holds now. Content beyond `limit` bytes is not kept.
-    pub(crate) fn read(&self, path: &str, limit: u64) -> Result<Seen, Failed> {
+    pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileVersion, Failed> {
         let shown = reveal_line(path);
         let cannot = |error: std::io::Error| Failed::new(format!("`{shown}` cannot be read: {error}."));
-        let (file, stat) = read_beneath(&self.directory, Path::new(&self.name), Links::None).map_err(
-            |error| match error {
-                ReadError::Errno(errno) => cannot(errno.into()),
-                ReadError::NotAFile(kind) => {
-                    Failed::new(format!("`{shown}` is {}, not a file.", describe(kind)))
+        let (file, stat) =
+            read_beneath(&self.directory, Path::new(&self.name), LinkPolicy::None).map_err(|error| {
+                match error {
+                    ReadError::Errno(errno) => cannot(errno.into()),
+                    ReadError::NotAFile(kind) => {
+                        Failed::new(format!("`{shown}` is {}, not a file.", describe(kind)))
+                    }
                 }
-            },
-        )?;
+            })?;
         let mut content = Vec::new();
         file.take(limit + 1).read_to_end(&mut content).map_err(cannot)?;
         let is_whole = content.len() as u64 <= limit;
-        Ok(Seen { stat, content: is_whole.then_some(content), unsaved: None })
+        Ok(FileVersion { stat, content: is_whole.then_some(content), unsaved: None })
     }
 
     /// The file that was there when the place was found, known by its stamp alone.
-    pub(crate) fn unread(&self) -> Option<Seen> {
-        self.existing().map(|stat| Seen { stat: *stat, content: None, unsaved: None })
+    pub(crate) fn unread(&self) -> Option<FileVersion> {
+        self.existing().map(|stat| FileVersion { stat: *stat, content: None, unsaved: None })
     }
 
     /// Whether the place is as expected: for a file that was read, the same content, or where that was
     /// not kept, the same file with the same size and time.
-    pub(crate) fn is(&self, expected: Expected<'_>) -> bool {
+    pub(crate) fn is(&self, expected: ExpectedVersion<'_>) -> bool {
         let now = match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(now) => now,
-            Err(errno) => return errno == Errno::NOENT && matches!(expected, Expected::Nothing),
+            Err(errno) => return errno == Errno::NOENT && matches!(expected, ExpectedVersion::Nothing),
         };
         let content = match expected {
-            Expected::Nothing => return false,
-            Expected::Seen(Seen { stat, content: None, .. }) => return stamp(&now) == stamp(stat),
-            Expected::Seen(Seen { content: Some(content), .. }) => content.as_slice(),
-            Expected::Content(content) => content,
+            ExpectedVersion::Nothing => return false,
+            ExpectedVersion::Seen(FileVersion { stat, content: None, .. }) => {
+                return stamp(&now) == stamp(stat);
+            }
+            ExpectedVersion::Seen(FileVersion { content: Some(content), .. }) => content.as_slice(),
+            ExpectedVersion::Content(content) => content,
         };
         // Times are too coarse to trust: two writes within a tick look like one.
         self.read("", content.len() as u64).is_ok_and(|read| read.content() == Some(content))
     }
 
     /// Writes the content beside the place, to be put there by [`Staged::publish`].
-    pub(crate) fn stage(&self, path: &str, content: &[u8], mode: FileMode<'_>) -> Result<Staged, Failed> {
+    pub(crate) fn stage(
+        &self,
+        path: &str,
+        content: &[u8],
+        mode: FileMode<'_>,
+    ) -> Result<StagedContent, Failed> {
         let shown = reveal_line(path);
         let cannot = |error: std::io::Error| Failed::new(format!("`{shown}` cannot be written: {error}."));
         let (staged, mut file) =
@@ -112,11 +120,11 @@ impl Place {
             fchmod(&file, Mode::from_raw_mode(bits)).map_err(|errno| cannot(errno.into()))?;
         }
         file.sync_all().map_err(cannot)?;
-        Ok(Staged(staged))
+        Ok(StagedContent(staged))
     }
 
     /// Removes the file, if it is as expected.
-    pub(crate) fn remove(&self, path: &str, expected: Expected<'_>) -> Result<(), Failed> {
+    pub(crate) fn remove(&self, path: &str, expected: ExpectedVersion<'_>) -> Result<(), Failed> {
         if !self.is(expected) {
             return Err(changed_meanwhile(path));
         }
@@ -127,15 +135,15 @@ impl Place {
     }
 }
 
-impl Seen {
+impl FileVersion {
     /// All that the file held; none where it was too long to keep.
     pub(crate) fn content(&self) -> Option<&[u8]> {
         self.content.as_deref()
     }
 
     /// The same with what an editor shows of it, to which a change is then made.
-    pub(crate) fn with_unsaved(self, unsaved: Vec<u8>) -> Seen {
-        Seen { unsaved: Some(unsaved), ..self }
+    pub(crate) fn with_unsaved(self, unsaved: Vec<u8>) -> FileVersion {
+        FileVersion { unsaved: Some(unsaved), ..self }
     }
 
     /// What a change is made to: what an editor shows, or else what the file held.
@@ -160,21 +168,26 @@ impl Seen {
 }
 
 /// Content that lies beside its place, and is removed unless it is published.
-pub(crate) struct Staged(StagedFile);
+pub(crate) struct StagedContent(StagedFile);
 
-impl Staged {
+impl StagedContent {
     /// Puts the content in its place, if that is as expected. Readers see the old content or the new,
     /// never a part.
-    pub(crate) fn publish(self, place: &Place, path: &str, expected: Expected<'_>) -> Result<(), Failed> {
+    pub(crate) fn publish(
+        self,
+        place: &FileLocation,
+        path: &str,
+        expected: ExpectedVersion<'_>,
+    ) -> Result<(), Failed> {
         if !place.is(expected) {
             return Err(changed_meanwhile(path));
         }
         let renamed = match expected {
-            Expected::Seen(_) | Expected::Content(_) => self.0.replace(&place.name),
-            Expected::Nothing => self.0.place(&place.name),
+            ExpectedVersion::Seen(_) | ExpectedVersion::Content(_) => self.0.replace(&place.name),
+            ExpectedVersion::Nothing => self.0.place(&place.name),
         };
         renamed.map_err(|errno| match (errno, expected) {
-            (Errno::EXIST, Expected::Nothing) => changed_meanwhile(path),
+            (Errno::EXIST, ExpectedVersion::Nothing) => changed_meanwhile(path),
             (errno, _) => {
                 let error = std::io::Error::from(errno);
                 Failed::new(format!("`{}` cannot be written: {error}.", reveal_line(path)))
@@ -197,10 +210,10 @@ fn stamp(stat: &Stat) -> (u64, u64, i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expected, FileMode};
-    use crate::hidden::Hidden;
+    use super::{ExpectedVersion, FileMode};
+    use crate::hidden::HiddenPaths;
     use crate::path::Workspace;
-    use crate::place::Place;
+    use crate::place::FileLocation;
 
     const MEANWHILE: &str = "was changed by somebody else while this call ran. Read it again";
 
@@ -208,7 +221,7 @@ mod tests {
     fn what_somebody_else_changed_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
-        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
+        let workspace = Workspace::open(folder.path(), &HiddenPaths::default()).unwrap();
         let same_length = || std::fs::write(&file, "two").unwrap();
         let longer = || std::fs::write(&file, "longer").unwrap();
         let gone = || std::fs::remove_file(&file).unwrap();
@@ -227,14 +240,14 @@ mod tests {
             for (name, change) in &changes[..if limit == 1 { 3 } else { 4 }] {
                 let _ = std::fs::remove_file(&file);
                 std::fs::write(&file, "old").unwrap();
-                let place = Place::look(&workspace, "a").unwrap().unwrap();
+                let place = FileLocation::look(&workspace, "a").unwrap().unwrap();
                 let seen = place.read("a", limit).unwrap();
-                assert!(place.is(Expected::Seen(&seen)));
+                assert!(place.is(ExpectedVersion::Seen(&seen)));
                 let staged = place.stage("a", b"new", FileMode::Like(&seen)).unwrap();
                 change();
-                let failed = staged.publish(&place, "a", Expected::Seen(&seen)).unwrap_err();
+                let failed = staged.publish(&place, "a", ExpectedVersion::Seen(&seen)).unwrap_err();
                 assert!(failed.0.contains(MEANWHILE), "{name}: {}", failed.0);
-                let failed = place.remove("a", Expected::Seen(&seen)).unwrap_err();
+                let failed = place.remove("a", ExpectedVersion::Seen(&seen)).unwrap_err();
                 assert!(failed.0.contains(MEANWHILE), "{name}: {}", failed.0);
                 let names = std::fs::read_dir(folder.path()).unwrap().count();
                 assert_eq!(names, usize::from(*name != "gone"), "{name}: no temporary file is left");
@@ -245,11 +258,11 @@ mod tests {
     #[test]
     fn a_file_that_appeared_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
-        let place = Place::look(&workspace, "a").unwrap().unwrap();
+        let workspace = Workspace::open(folder.path(), &HiddenPaths::default()).unwrap();
+        let place = FileLocation::look(&workspace, "a").unwrap().unwrap();
         let staged = place.stage("a", b"new", FileMode::New { executable: false }).unwrap();
         std::fs::write(folder.path().join("a"), "theirs").unwrap();
-        assert!(staged.publish(&place, "a", Expected::Nothing).unwrap_err().0.contains(MEANWHILE));
+        assert!(staged.publish(&place, "a", ExpectedVersion::Nothing).unwrap_err().0.contains(MEANWHILE));
         assert_eq!(std::fs::read_to_string(folder.path().join("a")).unwrap(), "theirs");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_repo_map::{Cache, Known, Language, Map, Stamp, Tagger, Tags};
+use ostler_repo_map::{RenderedMap, RepoMapCache, SourceLanguage, SourceStamp, Tagger, Tags, WorkspaceTags};
 use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use ostler_workspace_fs::in_threads;
@@ -20,11 +20,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::hidden::Hidden;
+use crate::blocking::{StopFlag, run_blocking};
+use crate::hidden::HiddenPaths;
 use crate::path::Workspace;
 use crate::text::{cut, reveal_line};
-use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk, stamp};
+use crate::walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk, stamp};
 use crate::{Failed, input};
 
 const DEFAULT_MAX_TOKENS: usize = 2_000;
@@ -40,14 +40,14 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Shows the definitions of the workspace that matter.
 pub(crate) struct RepoMap {
-    cache: Arc<Cache>,
-    hidden: Arc<Hidden>,
+    cache: Arc<RepoMapCache>,
+    hidden: Arc<HiddenPaths>,
 }
 
 impl RepoMap {
     /// With a cache directory, what is known of a workspace outlives the process.
-    pub(crate) fn new(cache_directory: Option<PathBuf>, hidden: Arc<Hidden>) -> RepoMap {
-        RepoMap { cache: Arc::new(Cache::new(cache_directory)), hidden }
+    pub(crate) fn new(cache_directory: Option<PathBuf>, hidden: Arc<HiddenPaths>) -> RepoMap {
+        RepoMap { cache: Arc::new(RepoMapCache::new(cache_directory)), hidden }
     }
 }
 
@@ -118,18 +118,24 @@ fn words(focus: Option<&Value>) -> Result<Vec<String>, Failed> {
 }
 
 /// What is there to be mapped.
-struct Survey {
-    known: Arc<Known>,
-    omitted: Omitted,
+struct SourceSurvey {
+    known: Arc<WorkspaceTags>,
+    omitted: OmittedEntries,
     /// Files that were too large, could not be read, or came too late.
     passed_over: usize,
     is_late: bool,
 }
 
 /// Looks at every source file, and reads those that are not known as they are.
-fn survey(workspace: &Workspace, root: &Path, cache: &Cache, stop: &Stop) -> Result<Survey, Failed> {
-    let until = Until::new(stop, TIME_LIMIT);
-    let walk = Walk::new(workspace, ".", MAX_DEPTH, &until)?.with_stamps(|path| Language::of(path).is_some());
+fn survey(
+    workspace: &Workspace,
+    root: &Path,
+    cache: &RepoMapCache,
+    stop: &StopFlag,
+) -> Result<SourceSurvey, Failed> {
+    let until = WorkDeadline::new(stop, TIME_LIMIT);
+    let walk = WorkspaceWalk::new(workspace, ".", MAX_DEPTH, &until)?
+        .with_stamps(|path| SourceLanguage::of(path).is_some());
     let (mut entries, mut omitted) = walk.run();
     entries.retain(|entry| entry.stamp.is_some());
     let mut passed_over = 0;
@@ -139,7 +145,7 @@ fn survey(workspace: &Workspace, root: &Path, cache: &Cache, stop: &Stop) -> Res
         omitted.too_many = true;
     }
     let before = cache.known(root);
-    let mut files: HashMap<String, (Stamp, Tags)> = HashMap::with_capacity(entries.len());
+    let mut files: HashMap<String, (SourceStamp, Tags)> = HashMap::with_capacity(entries.len());
     let mut unknown = Vec::new();
     for entry in &entries {
         let path = entry.path.to_string_lossy();
@@ -165,16 +171,20 @@ fn survey(workspace: &Workspace, root: &Path, cache: &Cache, stop: &Stop) -> Res
         }
         Some(_) | None => {
             files.extend(read);
-            let known = Arc::new(Known::new(files));
+            let known = Arc::new(WorkspaceTags::new(files));
             cache.keep(root, &known, true);
             known
         }
     };
-    Ok(Survey { known, omitted, passed_over, is_late })
+    Ok(SourceSurvey { known, omitted, passed_over, is_late })
 }
 
 /// The tags of files, each with the stamp of what was read.
-fn read_all(walk: &Walk<'_>, entries: &[&Entry], until: &Until) -> Vec<(String, (Stamp, Tags))> {
+fn read_all(
+    walk: &WorkspaceWalk<'_>,
+    entries: &[&WorkspaceEntry],
+    until: &WorkDeadline,
+) -> Vec<(String, (SourceStamp, Tags))> {
     if entries.is_empty() {
         return Vec::new();
     }
@@ -192,8 +202,12 @@ fn read_all(walk: &Walk<'_>, entries: &[&Entry], until: &Until) -> Vec<(String, 
     read.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_one(walk: &Walk<'_>, entry: &Entry, tagger: &mut Tagger) -> Option<(String, (Stamp, Tags))> {
-    let language = Language::of(&entry.path)?;
+fn read_one(
+    walk: &WorkspaceWalk<'_>,
+    entry: &WorkspaceEntry,
+    tagger: &mut Tagger,
+) -> Option<(String, (SourceStamp, Tags))> {
+    let language = SourceLanguage::of(&entry.path)?;
     let (file, stat) = walk.read(entry).ok()?;
     let stamp = stamp(&stat);
     let mut source = Vec::new();
@@ -205,7 +219,7 @@ fn read_one(walk: &Walk<'_>, entry: &Entry, tagger: &mut Tagger) -> Option<(Stri
     Some((entry.path.to_string_lossy().into_owned(), (stamp, tags)))
 }
 
-fn outcome(map: &Map, survey: &Survey) -> ToolOutcome {
+fn outcome(map: &RenderedMap, survey: &SourceSurvey) -> ToolOutcome {
     let mut notes = Vec::new();
     if map.all_definitions == 0 {
         notes.push("There is no source code here in a language that can be mapped.".to_owned());

@@ -14,11 +14,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::hidden::Hidden;
+use crate::blocking::{StopFlag, run_blocking};
+use crate::hidden::HiddenPaths;
 use crate::path::Workspace;
 use crate::text::reveal_line;
-use crate::walk::{Entry, Omitted, Until, Walk};
+use crate::walk::{OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
 use crate::{Failed, input};
 
 const DEFAULT_DEPTH: usize = 3;
@@ -28,11 +28,11 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Lists a directory of the workspace.
 pub(crate) struct RepoTree {
-    hidden: Arc<Hidden>,
+    hidden: Arc<HiddenPaths>,
 }
 
 impl RepoTree {
-    pub(crate) fn new(hidden: Arc<Hidden>) -> RepoTree {
+    pub(crate) fn new(hidden: Arc<HiddenPaths>) -> RepoTree {
         RepoTree { hidden }
     }
 }
@@ -80,12 +80,12 @@ impl Tool for RepoTree {
     }
 }
 
-fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &Stop) -> Result<ToolOutcome, Failed> {
+fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &StopFlag) -> Result<ToolOutcome, Failed> {
     let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
     let depth = input.depth.unwrap_or(DEFAULT_DEPTH);
     let max_files = input.max_files.unwrap_or(DEFAULT_MAX_FILES);
-    let until = Until::new(stop, TIME_LIMIT);
-    let (entries, omitted) = Walk::new(workspace, path, depth, &until)?.run();
+    let until = WorkDeadline::new(stop, TIME_LIMIT);
+    let (entries, omitted) = WorkspaceWalk::new(workspace, path, depth, &until)?.run();
     let mut text = String::new();
     for entry in entries.iter().take(max_files) {
         let name = entry.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -114,7 +114,7 @@ fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &Stop) -> Result<Too
 }
 
 /// What is put after a name to say what it is, as `ls -F` does.
-fn mark(entry: &Entry) -> &'static str {
+fn mark(entry: &WorkspaceEntry) -> &'static str {
     match entry.kind {
         FileType::Directory => "/",
         FileType::Symlink => "@",
@@ -125,7 +125,7 @@ fn mark(entry: &Entry) -> &'static str {
     }
 }
 
-fn notes(omitted: &Omitted, left_out: usize, depth: usize, max_files: usize) -> Vec<String> {
+fn notes(omitted: &OmittedEntries, left_out: usize, depth: usize, max_files: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if left_out > 0 {
         let more = if omitted.too_many { "More than " } else { "" };

@@ -23,12 +23,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::lines::{FileSearch, Hits};
-use self::merge::Merge;
-use crate::blocking::{Stop, run_blocking};
-use crate::hidden::Hidden;
+use self::merge::HitMerger;
+use crate::blocking::{StopFlag, run_blocking};
+use crate::hidden::HiddenPaths;
 use crate::path::Workspace;
 use crate::text::reveal_line;
-use crate::walk::{Entry, MAX_DEPTH, Omitted, Until, Walk};
+use crate::walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
 use crate::{Failed, input};
 
 const DEFAULT_MAX_RESULTS: usize = 100;
@@ -41,11 +41,11 @@ const CHUNK: usize = 16;
 
 /// Finds lines in the files of the workspace.
 pub(crate) struct Search {
-    hidden: Arc<Hidden>,
+    hidden: Arc<HiddenPaths>,
 }
 
 impl Search {
-    pub(crate) fn new(hidden: Arc<Hidden>) -> Search {
+    pub(crate) fn new(hidden: Arc<HiddenPaths>) -> Search {
         Search { hidden }
     }
 }
@@ -115,28 +115,28 @@ impl Tool for Search {
 fn search(
     workspace: &Workspace,
     input: &SearchInput,
-    stop: &Stop,
+    stop: &StopFlag,
     limit: Duration,
 ) -> Result<ToolOutcome, Failed> {
     let matcher = matcher(input)?;
     let globs = globs(input.glob.as_deref().filter(|glob| !glob.is_empty()))?;
-    let until = Until::new(stop, limit);
+    let until = WorkDeadline::new(stop, limit);
     let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
     let max_results = input.max_results.unwrap_or(DEFAULT_MAX_RESULTS);
     let context = input.context_lines.unwrap_or(0);
     let is_files_only = input.files_only.unwrap_or(false);
     let file_search = || FileSearch::new(&matcher, &until, max_results, context, is_files_only);
-    let merge = Merge::new(max_results, context > 0 && !is_files_only);
+    let merge = HitMerger::new(max_results, context > 0 && !is_files_only);
     if path != "."
         && let Ok((file, stat)) = workspace.read(path)
     {
         merge.put(0, vec![file_search().search(&workspace.relative(path)?, file, &stat)]);
-        return Ok(merge.outcome(&Omitted::default(), until.is_over()));
+        return Ok(merge.outcome(&OmittedEntries::default(), until.is_over()));
     }
-    let walk = Walk::new(workspace, path, MAX_DEPTH, &until)?;
+    let walk = WorkspaceWalk::new(workspace, path, MAX_DEPTH, &until)?;
     let (mut entries, omitted) = walk.run();
     entries.retain(|entry| is_searched(entry, &globs));
-    let chunks: Vec<&[Entry]> = entries.chunks(CHUNK).collect();
+    let chunks: Vec<&[WorkspaceEntry]> = entries.chunks(CHUNK).collect();
     in_threads(|| {
         let mut file_search = file_search();
         while let Some(number) = merge.next(chunks.len()).filter(|_| !until.is_over()) {
@@ -147,11 +147,11 @@ fn search(
     Ok(merge.outcome(&omitted, until.is_over()))
 }
 
-fn is_searched(entry: &Entry, globs: &Override) -> bool {
+fn is_searched(entry: &WorkspaceEntry, globs: &Override) -> bool {
     entry.kind == FileType::RegularFile && !globs.matched(&entry.path, false).is_ignore()
 }
 
-fn search_entry(walk: &Walk<'_>, entry: &Entry, search: &mut FileSearch<'_>) -> Hits {
+fn search_entry(walk: &WorkspaceWalk<'_>, entry: &WorkspaceEntry, search: &mut FileSearch<'_>) -> Hits {
     match walk.read(entry) {
         Ok((file, stat)) => search.search(&entry.path, file, &stat),
         Err(_) => Hits::unreadable(),
@@ -211,20 +211,20 @@ mod tests {
     use std::time::Duration;
 
     use super::{SearchInput, search};
-    use crate::blocking::Stop;
-    use crate::hidden::Hidden;
+    use crate::blocking::StopFlag;
+    use crate::hidden::HiddenPaths;
     use crate::path::Workspace;
 
     #[test]
     fn a_search_out_of_time_says_so() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "x\n").unwrap();
-        let workspace = Workspace::open(folder.path(), &Hidden::default()).unwrap();
+        let workspace = Workspace::open(folder.path(), &HiddenPaths::default()).unwrap();
         let input: SearchInput = serde_json::from_value(serde_json::json!({"query": "x"})).unwrap();
-        let late = search(&workspace, &input, &Stop::default(), Duration::ZERO).unwrap();
+        let late = search(&workspace, &input, &StopFlag::default(), Duration::ZERO).unwrap();
         assert!(late.text.contains("took too long"), "{}", late.text);
         assert_eq!(late.details.unwrap()["truncated"], true);
-        let good = search(&workspace, &input, &Stop::default(), Duration::from_secs(600)).unwrap();
+        let good = search(&workspace, &input, &StopFlag::default(), Duration::from_secs(600)).unwrap();
         assert_eq!(good.text, "a:1: x\n");
     }
 }

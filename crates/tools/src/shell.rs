@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::shell_process::ShellProcess;
-use crate::confine::{Confines, Program};
-use crate::process::{Processes, run_program};
+use crate::confine::{ProgramConfiner, ProgramSpec};
+use crate::process::{BackgroundProcesses, run_program};
 use crate::text::{reveal, reveal_line};
 use crate::{Failed, input, read_proof};
 
@@ -27,8 +27,8 @@ const EARLY: Duration = Duration::from_secs(1);
 
 /// Runs a command in the workspace.
 pub(crate) struct Shell {
-    confines: Arc<Confines>,
-    processes: Arc<Processes>,
+    confines: Arc<ProgramConfiner>,
+    processes: Arc<BackgroundProcesses>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,13 +52,13 @@ struct ShellInput {
 }
 
 impl Shell {
-    pub(crate) fn new(confines: Arc<Confines>, processes: Arc<Processes>) -> Shell {
+    pub(crate) fn new(confines: Arc<ProgramConfiner>, processes: Arc<BackgroundProcesses>) -> Shell {
         Shell { confines, processes }
     }
 
     async fn run_command(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
         let input: ShellInput = input::parse(input)?;
-        let mut program = Program::shell(&input.command, input.cwd.as_deref());
+        let mut program = ProgramSpec::shell(&input.command, input.cwd.as_deref());
         program.terminal = input.pty;
         let timeout = input.timeout_seconds.map(Duration::from_secs);
         if input.background {
@@ -71,7 +71,7 @@ impl Shell {
     async fn leave_running(
         &self,
         context: &ToolContext,
-        program: Program,
+        program: ProgramSpec,
         timeout: Option<Duration>,
     ) -> Result<ToolOutcome, Failed> {
         let started = self.processes.start(&self.confines, context, program, timeout).await?;

@@ -6,34 +6,34 @@ use std::sync::Arc;
 use ostler_types::SessionId;
 use tokio::runtime::Handle;
 
-use crate::change::{Action, Change};
+use crate::change::{FileEdit, FileEditAction};
 use crate::editors::{Editors, PATIENCE};
-use crate::known::{Fingerprint, Known};
-use crate::patch::document::Document;
+use crate::known::{Fingerprint, SeenFiles};
+use crate::patch::document::TextDocument;
 use crate::path::Workspace;
 use crate::text::reveal_line;
 
 /// What is known of files beside what the disk holds.
 #[derive(Clone, Default)]
-pub(crate) struct Sight {
+pub(crate) struct FileTracker {
     pub(crate) editors: Arc<Editors>,
-    known: Arc<Known>,
+    known: Arc<SeenFiles>,
 }
 
-impl Sight {
+impl FileTracker {
     /// The same for the files of one session.
-    pub(crate) fn of(&self, session: SessionId) -> Shown {
-        Shown { sight: self.clone(), session }
+    pub(crate) fn of(&self, session: SessionId) -> SessionFileTracker {
+        SessionFileTracker { sight: self.clone(), session }
     }
 }
 
 /// What the editor of one session shows, and what the session has seen. For tools, whose threads may block.
-pub(crate) struct Shown {
-    sight: Sight,
+pub(crate) struct SessionFileTracker {
+    sight: FileTracker,
     session: SessionId,
 }
 
-impl Shown {
+impl SessionFileTracker {
     /// The session has seen all of a file.
     pub(crate) fn saw(&self, workspace: &Workspace, path: &str, content: Fingerprint) {
         if let Some(path) = workspace.absolute(path) {
@@ -64,13 +64,16 @@ impl Shown {
 
     /// Remembers what was written, and has the editor show it in files in which it had something unsaved. That it
     /// does not is no error: the disk has it.
-    pub(crate) fn put(&self, workspace: &Workspace, changes: &[Change]) {
-        for Change { path, action } in changes {
+    pub(crate) fn put(&self, workspace: &Workspace, changes: &[FileEdit]) {
+        for FileEdit { path, action } in changes {
             self.remember(workspace, path, action);
-            let (Action::Update { seen, content } | Action::Move { seen, content, .. }) = action else {
+            let (FileEditAction::Update { seen, content } | FileEditAction::Move { seen, content, .. }) =
+                action
+            else {
                 continue;
             };
-            let (Some(path), Some(document)) = (workspace.absolute(path), Document::decode(content)) else {
+            let (Some(path), Some(document)) = (workspace.absolute(path), TextDocument::decode(content))
+            else {
                 continue;
             };
             let asked = self.sight.editors.asked(self.session, &path, Some(document.text()));
@@ -82,18 +85,18 @@ impl Shown {
         }
     }
 
-    fn remember(&self, workspace: &Workspace, path: &str, action: &Action) {
+    fn remember(&self, workspace: &Workspace, path: &str, action: &FileEditAction) {
         let forget = |path: &str| {
             if let Some(path) = workspace.absolute(path) {
                 self.sight.known.forget(self.session, &path);
             }
         };
         match action {
-            Action::Add { content, .. } | Action::Update { content, .. } => {
+            FileEditAction::Add { content, .. } | FileEditAction::Update { content, .. } => {
                 self.saw(workspace, path, Fingerprint::of(content));
             }
-            Action::Delete { .. } => forget(path),
-            Action::Move { from, content, .. } => {
+            FileEditAction::Delete { .. } => forget(path),
+            FileEditAction::Move { from, content, .. } => {
                 forget(from);
                 self.saw(workspace, path, Fingerprint::of(content));
             }
@@ -113,12 +116,12 @@ pub(crate) fn outdated(path: &str) -> String {
 }
 
 /// What a model is told of files whose unsaved text a change took in; nothing where there was none.
-pub(crate) fn taken_in(changes: &[Change]) -> Option<&'static str> {
-    let has_unsaved = |change: &Change| match &change.action {
-        Action::Update { seen, .. } | Action::Delete { seen } | Action::Move { seen, .. } => {
-            seen.has_unsaved()
-        }
-        Action::Add { .. } => false,
+pub(crate) fn taken_in(changes: &[FileEdit]) -> Option<&'static str> {
+    let has_unsaved = |change: &FileEdit| match &change.action {
+        FileEditAction::Update { seen, .. }
+        | FileEditAction::Delete { seen }
+        | FileEditAction::Move { seen, .. } => seen.has_unsaved(),
+        FileEditAction::Add { .. } => false,
     };
     changes.iter().any(has_unsaved).then_some(
         "The user's editor had text there that was not saved. The change was made to that text, and is saved.",

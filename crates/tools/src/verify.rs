@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::confine::Confines;
+use crate::confine::ProgramConfiner;
 use crate::process::run_command;
 use crate::text::{head, reveal, tail};
 use crate::{Failed, input};
@@ -29,7 +29,7 @@ const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Runs verification commands.
 pub(crate) struct Verify {
-    confines: Arc<Confines>,
+    confines: Arc<ProgramConfiner>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ struct VerifyInput {
 }
 
 impl Verify {
-    pub(crate) fn new(confines: Arc<Confines>) -> Verify {
+    pub(crate) fn new(confines: Arc<ProgramConfiner>) -> Verify {
         Verify { confines }
     }
 

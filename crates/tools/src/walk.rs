@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ostler_repo_map::Stamp;
+use ostler_repo_map::SourceStamp;
 use ostler_sandbox::{PROTECTED_NAMES, holds_a_place};
 use ostler_workspace_fs::{
-    IgnoreRules, Links, ReadError, WalkQueue, directory_beneath, in_threads, is_git, read_listed,
+    IgnoreRules, LinkPolicy, ReadError, WalkQueue, directory_beneath, in_threads, is_git, read_listed,
 };
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
 use crate::Failed;
-use crate::blocking::Stop;
-use crate::hidden::Closed;
+use crate::blocking::StopFlag;
+use crate::hidden::WorkspaceHiddenPaths;
 use crate::path::Workspace;
 
 /// How many names a walk looks at before it gives up.
@@ -34,37 +34,37 @@ pub(crate) const MAX_DEPTH: usize = 64;
 const RULES: &[&str] = &[".gitignore", ".ignore"];
 
 /// A walk through one directory of a workspace.
-pub(crate) struct Walk<'a> {
+pub(crate) struct WorkspaceWalk<'a> {
     base: OwnedFd,
     base_path: PathBuf,
     max_depth: usize,
-    until: &'a Until,
+    until: &'a WorkDeadline,
     rules: Option<Arc<IgnoreRules>>,
-    closed: Arc<Closed>,
+    closed: Arc<WorkspaceHiddenPaths>,
     /// Which files are to have a stamp.
     needs_stamp: fn(&Path) -> bool,
 }
 
 /// When work that nobody waits for, or that takes too long, ends.
-pub(crate) struct Until {
-    stop: Stop,
+pub(crate) struct WorkDeadline {
+    stop: StopFlag,
     deadline: Instant,
 }
 
 /// Something that a walk met.
-pub(crate) struct Entry {
+pub(crate) struct WorkspaceEntry {
     /// Relative to the workspace.
     pub(crate) path: PathBuf,
     /// 1 for what lies in the directory where the walk began.
     pub(crate) depth: usize,
     pub(crate) kind: FileType,
     /// What its content is told by, where it was asked for.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<SourceStamp>,
 }
 
 /// What a walk left out.
 #[derive(Debug, Default)]
-pub(crate) struct Omitted {
+pub(crate) struct OmittedEntries {
     /// Files and directories that are ignored, or hidden.
     pub(crate) ignored: usize,
     /// Directories below the depth.
@@ -75,10 +75,10 @@ pub(crate) struct Omitted {
     pub(crate) too_many: bool,
 }
 
-impl Until {
+impl WorkDeadline {
     /// Until `stop` is set, or `limit` has passed.
-    pub(crate) fn new(stop: &Stop, limit: Duration) -> Until {
-        Until { stop: stop.clone(), deadline: Instant::now() + limit }
+    pub(crate) fn new(stop: &StopFlag, limit: Duration) -> WorkDeadline {
+        WorkDeadline { stop: stop.clone(), deadline: Instant::now() + limit }
     }
 
     /// Whether it is time to end.
@@ -87,14 +87,14 @@ impl Until {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> WorkspaceWalk<'a> {
     /// Prepares a walk through the directory `path`.
     pub(crate) fn new(
         workspace: &Workspace,
         path: &str,
         max_depth: usize,
-        until: &'a Until,
-    ) -> Result<Walk<'a>, Failed> {
+        until: &'a WorkDeadline,
+    ) -> Result<WorkspaceWalk<'a>, Failed> {
         let base = workspace.directory(path)?;
         let relative = workspace.relative(path)?;
         let base_path: PathBuf = if relative == Path::new(".") { PathBuf::new() } else { relative };
@@ -110,22 +110,27 @@ impl<'a> Walk<'a> {
         }
         let max_depth = max_depth.min(MAX_DEPTH);
         let closed = workspace.closed();
-        Ok(Walk { base, base_path, max_depth, until, rules, closed, needs_stamp: |_| false })
+        Ok(WorkspaceWalk { base, base_path, max_depth, until, rules, closed, needs_stamp: |_| false })
     }
 
     /// The same walk, with a stamp for the files that `needs_stamp` names.
-    pub(crate) fn with_stamps(self, needs_stamp: fn(&Path) -> bool) -> Walk<'a> {
-        Walk { needs_stamp, ..self }
+    pub(crate) fn with_stamps(self, needs_stamp: fn(&Path) -> bool) -> WorkspaceWalk<'a> {
+        WorkspaceWalk { needs_stamp, ..self }
     }
 
     /// All that there is, a directory before what it holds, each directory by name.
-    pub(crate) fn run(&self) -> (Vec<Entry>, Omitted) {
-        let queue = WalkQueue::new(Job { inner: PathBuf::new(), depth: 0, rules: self.rules.clone() });
+    pub(crate) fn run(&self) -> (Vec<WorkspaceEntry>, OmittedEntries) {
+        let queue =
+            WalkQueue::new(WorkspaceWalkJob { inner: PathBuf::new(), depth: 0, rules: self.rules.clone() });
         let seen = AtomicUsize::new(0);
-        let (mut entries, mut omitted) = (Vec::new(), Omitted::default());
+        let (mut entries, mut omitted) = (Vec::new(), OmittedEntries::default());
         let found = in_threads(|| {
-            let mut found =
-                Found { queue: &queue, seen: &seen, entries: Vec::new(), omitted: Omitted::default() };
+            let mut found = ThreadEntries {
+                queue: &queue,
+                seen: &seen,
+                entries: Vec::new(),
+                omitted: OmittedEntries::default(),
+            };
             while let Some((job, _visiting)) = queue.next() {
                 self.visit(&job, &mut found);
             }
@@ -140,16 +145,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Opens a regular file that the walk has met.
-    pub(crate) fn read(&self, entry: &Entry) -> Result<(File, Stat), ReadError> {
+    pub(crate) fn read(&self, entry: &WorkspaceEntry) -> Result<(File, Stat), ReadError> {
         let inner = entry.path.strip_prefix(&self.base_path).unwrap_or(&entry.path);
         let (file, stat) = read_listed(&self.base, inner)?;
         if self.closed.is(&stat) { Err(ReadError::Errno(Errno::ACCESS)) } else { Ok((file, stat)) }
     }
 
-    fn visit(&self, job: &Job, found: &mut Found<'_>) {
+    fn visit(&self, job: &WorkspaceWalkJob, found: &mut ThreadEntries<'_>) {
         let is_base = job.inner.as_os_str().is_empty();
         let opened = if is_base { Path::new(".") } else { &job.inner };
-        let Ok(directory) = directory_beneath(&self.base, opened, Links::None) else {
+        let Ok(directory) = directory_beneath(&self.base, opened, LinkPolicy::None) else {
             found.omitted.unreadable += 1;
             return;
         };
@@ -173,18 +178,22 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if kind == FileType::Directory && depth < self.max_depth {
-                found.queue.add(Job { inner: job.inner.join(&name), depth, rules: rules.clone() });
+                found.queue.add(WorkspaceWalkJob {
+                    inner: job.inner.join(&name),
+                    depth,
+                    rules: rules.clone(),
+                });
             } else if kind == FileType::Directory {
                 found.omitted.too_deep += 1;
             }
             let needs_stamp = kind == FileType::RegularFile && (self.needs_stamp)(&path);
             let stamp = if needs_stamp { stamp_at(&directory, &name) } else { None };
-            found.entries.push(Entry { path, depth, kind, stamp });
+            found.entries.push(WorkspaceEntry { path, depth, kind, stamp });
         }
     }
 
     /// The names in a directory, as many as the walk may still look at.
-    fn names(&self, directory: &OwnedFd, found: &mut Found<'_>) -> Vec<(OsString, FileType)> {
+    fn names(&self, directory: &OwnedFd, found: &mut ThreadEntries<'_>) -> Vec<(OsString, FileType)> {
         let mut names = Vec::new();
         let Ok(mut listing) = Dir::read_from(directory) else {
             found.omitted.unreadable += 1;
@@ -218,15 +227,15 @@ fn is_placeholder(directory: &OwnedFd, name: &OsStr) -> bool {
 }
 
 /// By what the content of a file is told.
-pub(crate) fn stamp(stat: &Stat) -> Stamp {
-    Stamp {
+pub(crate) fn stamp(stat: &Stat) -> SourceStamp {
+    SourceStamp {
         size: u64::try_from(stat.st_size).unwrap_or(0),
         modified: (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0)),
         inode: stat.st_ino,
     }
 }
 
-fn stamp_at(directory: &OwnedFd, name: &OsStr) -> Option<Stamp> {
+fn stamp_at(directory: &OwnedFd, name: &OsStr) -> Option<SourceStamp> {
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stamp(&stat))
 }
 
@@ -247,15 +256,15 @@ fn by_component(path: &Path) -> Vec<u8> {
 }
 
 /// What one thread has found.
-struct Found<'a> {
-    queue: &'a WalkQueue<Job>,
+struct ThreadEntries<'a> {
+    queue: &'a WalkQueue<WorkspaceWalkJob>,
     seen: &'a AtomicUsize,
-    entries: Vec<Entry>,
-    omitted: Omitted,
+    entries: Vec<WorkspaceEntry>,
+    omitted: OmittedEntries,
 }
 
-impl Omitted {
-    fn add(&mut self, other: &Omitted) {
+impl OmittedEntries {
+    fn add(&mut self, other: &OmittedEntries) {
         self.ignored += other.ignored;
         self.too_deep += other.too_deep;
         self.unreadable += other.unreadable;
@@ -264,7 +273,7 @@ impl Omitted {
 }
 
 /// A directory that is still to be visited.
-struct Job {
+struct WorkspaceWalkJob {
     /// Relative to the directory where the walk began.
     inner: PathBuf,
     depth: usize,

@@ -11,14 +11,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::blocking::{Stop, run_blocking};
-use crate::change::{Action, Change, commit, preview, report, said};
-use crate::hidden::Hidden;
-use crate::patch::document::Document;
+use crate::blocking::{StopFlag, run_blocking};
+use crate::change::{FileEdit, FileEditAction, commit, preview, report, said};
+use crate::hidden::HiddenPaths;
+use crate::patch::document::TextDocument;
 use crate::path::Workspace;
-use crate::place::Place;
-use crate::replace::Seen;
-use crate::sight::{Shown, Sight, outdated};
+use crate::place::FileLocation;
+use crate::replace::FileVersion;
+use crate::sight::{FileTracker, SessionFileTracker, outdated};
 use crate::text::reveal_line;
 use crate::{Failed, input};
 
@@ -29,12 +29,12 @@ const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Creates or replaces a file of the workspace.
 pub(crate) struct WriteFile {
-    hidden: Arc<Hidden>,
-    sight: Sight,
+    hidden: Arc<HiddenPaths>,
+    sight: FileTracker,
 }
 
 impl WriteFile {
-    pub(crate) fn new(hidden: Arc<Hidden>, sight: Sight) -> WriteFile {
+    pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> WriteFile {
         WriteFile { hidden, sight }
     }
 }
@@ -95,7 +95,11 @@ impl Tool for WriteFile {
     }
 }
 
-fn plan(workspace: &Workspace, shown: &Shown, input: &WriteFileInput) -> Result<Change, Failed> {
+fn plan(
+    workspace: &Workspace,
+    shown: &SessionFileTracker,
+    input: &WriteFileInput,
+) -> Result<FileEdit, Failed> {
     let bytes = input.content.len();
     let path = reveal_line(&input.path);
     if bytes > MAX_CONTENT_BYTES {
@@ -105,7 +109,7 @@ fn plan(workspace: &Workspace, shown: &Shown, input: &WriteFileInput) -> Result<
         )));
     }
     let content = input.content.as_bytes().to_vec();
-    let place = Place::look(workspace, &input.path)?;
+    let place = FileLocation::look(workspace, &input.path)?;
     let seen = place.and_then(|place| {
         // A file that may not be read can still be replaced; it is then known by its stamp.
         place.unread().map(|unread| place.read(&input.path, MAX_COMPARED_BYTES).unwrap_or(unread))
@@ -118,23 +122,25 @@ fn plan(workspace: &Workspace, shown: &Shown, input: &WriteFileInput) -> Result<
     }
     let seen = seen.map(|seen| with_unsaved(workspace, shown, &input.path, seen));
     let action = match seen {
-        Some(seen) => Action::Update { seen, content },
-        None => Action::Add { content, executable: false },
+        Some(seen) => FileEditAction::Update { seen, content },
+        None => FileEditAction::Add { content, executable: false },
     };
-    Ok(Change { path: input.path.clone(), action })
+    Ok(FileEdit { path: input.path.clone(), action })
 }
 
 fn write(
     workspace: &Workspace,
-    shown: &Shown,
+    shown: &SessionFileTracker,
     input: &WriteFileInput,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<ToolOutcome, Failed> {
     let changes = [plan(workspace, shown, input)?];
     let (bytes, path) = (input.content.len(), reveal_line(&input.path));
     let (done, change) = match &changes[0].action {
-        Action::Add { .. } => ("Created", "created"),
-        Action::Update { .. } | Action::Delete { .. } | Action::Move { .. } => ("Replaced", "replaced"),
+        FileEditAction::Add { .. } => ("Created", "created"),
+        FileEditAction::Update { .. } | FileEditAction::Delete { .. } | FileEditAction::Move { .. } => {
+            ("Replaced", "replaced")
+        }
     };
     commit(workspace, &changes, stop)?;
     shown.put(workspace, &changes);
@@ -153,8 +159,13 @@ fn write(
 }
 
 /// The file with what an editor shows of it that is not saved, which the new content takes the place of.
-fn with_unsaved(workspace: &Workspace, shown: &Shown, path: &str, seen: Seen) -> Seen {
-    let Some(document) = seen.content().and_then(Document::decode) else { return seen };
+fn with_unsaved(
+    workspace: &Workspace,
+    shown: &SessionFileTracker,
+    path: &str,
+    seen: FileVersion,
+) -> FileVersion {
+    let Some(document) = seen.content().and_then(TextDocument::decode) else { return seen };
     match shown.unsaved(workspace, path, Some(document.text())) {
         Some(unsaved) => seen.with_unsaved(document.encode(&unsaved)),
         None => seen,

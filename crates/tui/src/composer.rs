@@ -4,7 +4,7 @@
 mod edit;
 mod layout;
 
-pub use layout::{Row, Rows};
+pub use layout::{ComposerLayout, ComposerRow};
 
 /// A paste with more lines than this, or more characters than [`CHIP_CHARS`], becomes a chip.
 const CHIP_LINES: usize = 8;

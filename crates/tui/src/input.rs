@@ -2,17 +2,17 @@
 
 use crossterm::event::KeyEvent;
 use ostler_api_types::{
-    Approve, ChangeQueued, ContextView, CreateSession, ListedSession, ModelList, SendMessage, SessionShown,
-    StoredFile, UndoTurn, Undone, UpdateSession,
+    ApprovalAnswerBody, ChangeQueued, ContextView, CreateSession, ListedSession, ModelList, SendMessage,
+    SessionWithContext, StoredFile, UndoTurn, Undone, UpdateSession,
 };
 use ostler_types::{FileChange, MessageId, PendingApproval, Record, SessionId, ToolCallId, TurnId};
 
-use crate::line::Line;
-use crate::picture::Shown;
+use crate::line::StreamLine;
+use crate::picture::ShownPicture;
 
 /// Something that happened.
 #[derive(Debug)]
-pub enum Input {
+pub enum TuiInput {
     /// A key was pressed.
     Key(KeyEvent),
     /// Text was pasted.
@@ -46,7 +46,7 @@ pub enum Input {
     /// The screen was drawn, which may have shown that something is missing.
     Drawn,
     /// The daemon said something, or a request to it came to nothing.
-    News(News),
+    News(DaemonNews),
     /// The editor was closed; none when it failed or nothing came of it.
     Edited(Option<String>),
     /// A command of the person's own has ended.
@@ -62,7 +62,7 @@ pub enum Input {
 
 /// What comes from the daemon.
 #[derive(Debug)]
-pub enum News {
+pub enum DaemonNews {
     /// There is a connection.
     Connected {
         /// What there is to say about it.
@@ -85,13 +85,13 @@ pub enum News {
     /// Something happened in some session.
     Feed(Box<Record>),
     /// A session as it stands.
-    Loaded(Box<SessionShown>),
+    Loaded(Box<SessionWithContext>),
     /// Lines of a session's stream, in order.
     Lines {
         /// The session.
         id: SessionId,
         /// The lines.
-        lines: Vec<Line>,
+        lines: Vec<StreamLine>,
     },
     /// A session's stream has ended.
     Ended {
@@ -216,7 +216,7 @@ pub enum News {
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum TuiEffect {
     /// Leave.
     Quit,
     /// Stop, to be continued by the shell.
@@ -281,7 +281,7 @@ pub enum Effect {
         /// The session.
         id: SessionId,
         /// The answer.
-        answer: Box<Approve>,
+        answer: Box<ApprovalAnswerBody>,
     },
     /// Stop the running turn.
     Cancel(SessionId),
@@ -376,7 +376,7 @@ pub enum Effect {
     /// Give a picture to the terminal.
     Show {
         /// The picture.
-        shown: Shown,
+        shown: ShownPicture,
         /// What it is made of.
         bytes: Vec<u8>,
     },

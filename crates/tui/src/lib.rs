@@ -20,10 +20,10 @@ mod update;
 mod view;
 mod words;
 
-pub use input::{Effect, Input, News};
-pub use model::Model;
-pub use picture::Protocol;
-pub use shell::{Options, Reach, run};
-pub use theme::Depth;
+pub use input::{DaemonNews, TuiEffect, TuiInput};
+pub use model::TuiModel;
+pub use picture::PictureProtocol;
+pub use shell::{DaemonConnector, TuiOptions, run};
+pub use theme::ColorDepth;
 pub use update::{COMMANDS, update};
-pub use view::{Clicked, view};
+pub use view::{ClickTarget, view};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// What a line of a stream says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum StreamLine {
     /// Something that has happened.
     Record(Box<Record>),
     /// Text as it streams.
@@ -22,13 +22,13 @@ pub enum Line {
     },
 }
 
-impl Line {
+impl StreamLine {
     /// Reads a line; none when it is of no interest, such as a heartbeat.
-    pub fn read(seq: Option<u64>, name: &str, raw: &str) -> Option<Line> {
+    pub fn read(seq: Option<u64>, name: &str, raw: &str) -> Option<StreamLine> {
         match (seq, name) {
             (Some(seq), _) => Some(match serde_json::from_str::<Record>(raw) {
-                Ok(record) => Line::Record(Box::new(record)),
-                Err(_) => Line::Unknown { seq },
+                Ok(record) => StreamLine::Record(Box::new(record)),
+                Err(_) => StreamLine::Unknown { seq },
             }),
             (None, "model_output_delta") => {
                 of_message(raw, |message_id, part| DeltaKind::Text { message_id, part })
@@ -37,30 +37,30 @@ impl Line {
                 of_message(raw, |message_id, part| DeltaKind::Reasoning { message_id, part })
             }
             (None, "tool_output_delta") => {
-                let Envelope::<OfCall> { session_id, data } = serde_json::from_str(raw).ok()?;
-                let OfCall { tool_call_id, stream, offset, text } = data;
+                let StreamEnvelope::<CallDeltaData> { session_id, data } = serde_json::from_str(raw).ok()?;
+                let CallDeltaData { tool_call_id, stream, offset, text } = data;
                 let kind = DeltaKind::ToolOutput { tool_call_id, stream };
-                Some(Line::Delta { session_id, delta: Delta { kind, offset, text } })
+                Some(StreamLine::Delta { session_id, delta: Delta { kind, offset, text } })
             }
             (None, _) => None,
         }
     }
 }
 
-fn of_message(raw: &str, kind: impl Fn(MessageId, u32) -> DeltaKind) -> Option<Line> {
-    let Envelope::<OfMessage> { session_id, data } = serde_json::from_str(raw).ok()?;
-    let OfMessage { message_id, part, offset, text } = data;
-    Some(Line::Delta { session_id, delta: Delta { kind: kind(message_id, part), offset, text } })
+fn of_message(raw: &str, kind: impl Fn(MessageId, u32) -> DeltaKind) -> Option<StreamLine> {
+    let StreamEnvelope::<MessageDeltaData> { session_id, data } = serde_json::from_str(raw).ok()?;
+    let MessageDeltaData { message_id, part, offset, text } = data;
+    Some(StreamLine::Delta { session_id, delta: Delta { kind: kind(message_id, part), offset, text } })
 }
 
 #[derive(Deserialize)]
-struct Envelope<T> {
+struct StreamEnvelope<T> {
     session_id: SessionId,
     data: T,
 }
 
 #[derive(Deserialize)]
-struct OfMessage {
+struct MessageDeltaData {
     message_id: MessageId,
     part: u32,
     offset: u64,
@@ -68,7 +68,7 @@ struct OfMessage {
 }
 
 #[derive(Deserialize)]
-struct OfCall {
+struct CallDeltaData {
     tool_call_id: ToolCallId,
     stream: String,
     offset: u64,

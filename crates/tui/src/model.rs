@@ -16,14 +16,14 @@ use ratatui::layout::Rect;
 use crate::composer::Composer;
 use crate::theme::Theme;
 use crate::transcript::Tone;
-use crate::view::Clicked;
+use crate::view::ClickTarget;
 
-pub use dock::{Answer, Dock, GRACE_MS, choices, is_small};
+pub use dock::{ApprovalAnswer, ApprovalPanel, GRACE_MS, choices, is_small};
 pub(crate) use overlay::score;
-pub use overlay::{Choice, Overlay, Picker, Picking};
-pub use pictures::Pictures;
-pub use review::{Rejected, Standing, hunks_of};
-pub use session::{Editing, OpenSession, Outgoing, Place};
+pub use overlay::{Overlay, Picker, PickerItem, PickerKind};
+pub use pictures::PictureRegistry;
+pub use review::{FileReviewState, RejectedHunks, hunks_of};
+pub use session::{FollowedSession, OutboxMessage, QueuedMessageEdit, ScrollPosition};
 
 /// How many sessions are followed at once; the others are opened again when they are looked at.
 pub const MAX_OPEN: usize = 6;
@@ -36,7 +36,7 @@ const NOTICE_MS: u64 = 6000;
 
 /// Everything.
 #[derive(Debug)]
-pub struct Model {
+pub struct TuiModel {
     /// The directory that it was opened in.
     pub workspace: String,
     /// The person's home, for shortening paths.
@@ -50,15 +50,15 @@ pub struct Model {
     /// The colours.
     pub theme: Theme,
     /// Whether there is a daemon.
-    pub link: Link,
+    pub link: DaemonLinkState,
     /// The sessions that there are.
-    pub list: Vec<Listed>,
+    pub list: Vec<SessionListEntry>,
     /// The sessions that are followed.
-    pub open: Vec<OpenSession>,
+    pub open: Vec<FollowedSession>,
     /// The session that is looked at; none while a new one is being begun.
     pub focus: Option<SessionId>,
     /// What keys go to.
-    pub area: Area,
+    pub area: FocusArea,
     /// What lies over everything.
     pub overlay: Option<Overlay>,
     /// What could complete the word at the cursor.
@@ -70,7 +70,7 @@ pub struct Model {
     /// What the next session is to be made with.
     pub next: NextSession,
     /// The first message of a session that is being made.
-    pub creating: Option<Creating>,
+    pub creating: Option<PendingSession>,
     /// Whether sessions are listed beside the transcript, once somebody has said so.
     pub sidebar: Option<bool>,
     /// Whether the mouse is listened to.
@@ -80,13 +80,13 @@ pub struct Model {
     /// What was last searched for in all sessions.
     pub searched: String,
     /// Pictures that are shown.
-    pub pictures: Pictures,
+    pub pictures: PictureRegistry,
     /// When leaving was last asked for.
     pub leaving: Option<u64>,
     /// When stopping was last asked for.
     pub stopping: Option<u64>,
     /// What can be clicked on the screen as it was last drawn.
-    pub(crate) hits: Vec<(Rect, Clicked)>,
+    pub(crate) hits: Vec<(Rect, ClickTarget)>,
     composers: HashMap<Option<SessionId>, Composer>,
     /// What makes keys unlike those of other clients.
     seed: u64,
@@ -95,7 +95,7 @@ pub struct Model {
 
 /// Whether there is a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Link {
+pub enum DaemonLinkState {
     /// Not yet.
     Connecting,
     /// Yes.
@@ -111,7 +111,7 @@ pub enum Link {
 
 /// What keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Area {
+pub enum FocusArea {
     /// The text that is being written.
     Composer,
     /// The question that waits.
@@ -122,7 +122,7 @@ pub enum Area {
 
 /// A session in the list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct SessionListEntry {
     /// The session, as far as a list and what happened since tell of it.
     pub view: View,
     /// Whether something happened that nobody has looked at.
@@ -151,11 +151,11 @@ pub struct NextSession {
 
 /// A session that is being made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Creating {
+pub struct PendingSession {
     /// The key by which asking twice makes one.
     pub key: String,
     /// What it begins with.
-    pub first: First,
+    pub first: FirstContent,
     /// The session, once it is made.
     pub session: Option<SessionId>,
     /// Whether there was no daemon to take it.
@@ -164,7 +164,7 @@ pub struct Creating {
 
 /// What a session begins with.
 #[derive(Debug, Clone, PartialEq)]
-pub enum First {
+pub enum FirstContent {
     /// A message.
     Message(SendMessage),
     /// A file that goes with its first message, which is still to be written.
@@ -184,21 +184,21 @@ pub struct Completion {
     pub selected: usize,
 }
 
-impl Model {
+impl TuiModel {
     /// What is known at first.
-    pub fn new(workspace: impl Into<String>, theme: Theme, seed: u64) -> Model {
-        Model {
+    pub fn new(workspace: impl Into<String>, theme: Theme, seed: u64) -> TuiModel {
+        TuiModel {
             workspace: workspace.into(),
             home: None,
             size: (80, 24),
             now: 0,
             unix: 0,
             theme,
-            link: Link::Connecting,
+            link: DaemonLinkState::Connecting,
             list: Vec::new(),
             open: Vec::new(),
             focus: None,
-            area: Area::Composer,
+            area: FocusArea::Composer,
             overlay: None,
             completion: None,
             notice: None,
@@ -209,7 +209,7 @@ impl Model {
             mouse: false,
             find: String::new(),
             searched: String::new(),
-            pictures: Pictures::default(),
+            pictures: PictureRegistry::default(),
             leaving: None,
             stopping: None,
             hits: Vec::new(),
@@ -220,27 +220,27 @@ impl Model {
     }
 
     /// The session that is looked at, if it is open.
-    pub fn focused(&self) -> Option<&OpenSession> {
+    pub fn focused(&self) -> Option<&FollowedSession> {
         self.session(self.focus?)
     }
 
     /// The same, to be changed.
-    pub fn focused_mut(&mut self) -> Option<&mut OpenSession> {
+    pub fn focused_mut(&mut self) -> Option<&mut FollowedSession> {
         self.session_mut(self.focus?)
     }
 
     /// An open session.
-    pub fn session(&self, id: SessionId) -> Option<&OpenSession> {
+    pub fn session(&self, id: SessionId) -> Option<&FollowedSession> {
         self.open.iter().find(|session| session.id == id)
     }
 
     /// The same, to be changed.
-    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut OpenSession> {
+    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut FollowedSession> {
         self.open.iter_mut().find(|session| session.id == id)
     }
 
     /// A session of the list.
-    pub fn listed_mut(&mut self, id: SessionId) -> Option<&mut Listed> {
+    pub fn listed_mut(&mut self, id: SessionId) -> Option<&mut SessionListEntry> {
         self.list.iter_mut().find(|listed| listed.session().id == id)
     }
 
@@ -310,14 +310,18 @@ impl Model {
 
     /// Approvals that wait in sessions other than the one that is looked at.
     pub fn waiting_elsewhere(&self) -> usize {
-        self.list.iter().filter(|listed| Some(listed.session().id) != self.focus).map(Listed::waiting).sum()
+        self.list
+            .iter()
+            .filter(|listed| Some(listed.session().id) != self.focus)
+            .map(SessionListEntry::waiting)
+            .sum()
     }
 }
 
-impl Listed {
+impl SessionListEntry {
     /// A session that nobody has to look at.
-    pub fn new(view: View) -> Listed {
-        Listed { view, unread: false }
+    pub fn new(view: View) -> SessionListEntry {
+        SessionListEntry { view, unread: false }
     }
 
     /// The session.

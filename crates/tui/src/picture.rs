@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 
 /// How a terminal takes pictures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Protocol {
+pub enum PictureProtocol {
     /// Not at all, or nobody knows.
     #[default]
     None,
@@ -27,32 +27,32 @@ pub enum Protocol {
     Sixel,
 }
 
-impl Protocol {
+impl PictureProtocol {
     /// What the environment says, and whoever chose with `OSTLER_IMAGES`.
-    pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Protocol {
+    pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> PictureProtocol {
         match variable("OSTLER_IMAGES") {
-            Some("kitty") => return Protocol::Kitty,
-            Some("iterm") => return Protocol::Iterm,
-            Some("sixel") => return Protocol::Sixel,
-            Some("none") => return Protocol::None,
+            Some("kitty") => return PictureProtocol::Kitty,
+            Some("iterm") => return PictureProtocol::Iterm,
+            Some("sixel") => return PictureProtocol::Sixel,
+            Some("none") => return PictureProtocol::None,
             Some(_) | None => {}
         }
         // What runs within another program talks to that one, which passes nothing on unasked.
         if variable("TMUX").is_some() || variable("STY").is_some() {
-            return Protocol::None;
+            return PictureProtocol::None;
         }
         let term = variable("TERM").unwrap_or_default();
         let program = variable("TERM_PROGRAM").or_else(|| variable("LC_TERMINAL")).unwrap_or_default();
         let is_kitty =
             variable("KITTY_WINDOW_ID").is_some() || term.contains("kitty") || term.contains("ghostty");
         match program {
-            _ if is_kitty => Protocol::Kitty,
-            "ghostty" => Protocol::Kitty,
-            "iTerm.app" | "iTerm2" | "WezTerm" | "mintty" | "rio" => Protocol::Iterm,
+            _ if is_kitty => PictureProtocol::Kitty,
+            "ghostty" => PictureProtocol::Kitty,
+            "iTerm.app" | "iTerm2" | "WezTerm" | "mintty" | "rio" => PictureProtocol::Iterm,
             _ if ["foot", "mlterm", "contour", "yaft"].iter().any(|name| term.starts_with(name)) => {
-                Protocol::Sixel
+                PictureProtocol::Sixel
             }
-            _ => Protocol::None,
+            _ => PictureProtocol::None,
         }
     }
 
@@ -60,16 +60,16 @@ impl Protocol {
     pub fn takes(self, bytes: &[u8]) -> bool {
         let is_png = bytes.starts_with(b"\x89PNG\r\n\x1a\n");
         match self {
-            Protocol::None => false,
-            Protocol::Kitty | Protocol::Sixel => is_png,
-            Protocol::Iterm => is_png || bytes.starts_with(b"\xff\xd8") || bytes.starts_with(b"GIF8"),
+            PictureProtocol::None => false,
+            PictureProtocol::Kitty | PictureProtocol::Sixel => is_png,
+            PictureProtocol::Iterm => is_png || bytes.starts_with(b"\xff\xd8") || bytes.starts_with(b"GIF8"),
         }
     }
 }
 
 /// A picture that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownPicture {
     /// Its number; 24 bits.
     pub number: u32,
     /// How many columns it takes.
@@ -80,7 +80,7 @@ pub struct Shown {
 
 /// Where a picture stands on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedPicture {
     /// Its number.
     pub number: u32,
     /// Its cells.
@@ -116,7 +116,7 @@ pub fn fit(pixels: (usize, usize), cell: (u16, u16), columns: u16) -> (u16, u16)
 }
 
 /// A picture as lines of its letters.
-pub fn lines(shown: Shown) -> Vec<Line<'static>> {
+pub fn lines(shown: ShownPicture) -> Vec<Line<'static>> {
     let [_, red, green, blue] = shown.number.to_be_bytes();
     let style = Style::default().fg(Color::Rgb(red, green, blue));
     let row = |row: u16| {
@@ -129,9 +129,9 @@ pub fn lines(shown: Shown) -> Vec<Line<'static>> {
 
 /// Takes the letters of pictures off a screen, and says where those stand that are there whole.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other colour is none of ours")]
-pub fn take_placed(buffer: &mut Buffer, shown: impl Fn(u32) -> Option<Shown>) -> Vec<Placed> {
+pub fn take_placed(buffer: &mut Buffer, shown: impl Fn(u32) -> Option<ShownPicture>) -> Vec<PlacedPicture> {
     let area = buffer.area;
-    let mut found: Vec<(Placed, usize)> = Vec::new();
+    let mut found: Vec<(PlacedPicture, usize)> = Vec::new();
     for y in area.top()..area.bottom() {
         for x in area.left()..area.right() {
             let cell = &mut buffer[(x, y)];
@@ -148,22 +148,22 @@ pub fn take_placed(buffer: &mut Buffer, shown: impl Fn(u32) -> Option<Shown>) ->
             match (found.iter_mut().rev().find(|(placed, _)| placed.number == number), shown(number)) {
                 (None, Some(shown)) | (Some(_), Some(shown)) if first => {
                     let area = Rect { x, y, width: shown.columns, height: shown.rows };
-                    found.push((Placed { number, area }, 1));
+                    found.push((PlacedPicture { number, area }, 1));
                 }
                 (Some((_, count)), _) => *count += 1,
                 (None, _) => {}
             }
         }
     }
-    let whole = |(placed, count): &(Placed, usize)| {
+    let whole = |(placed, count): &(PlacedPicture, usize)| {
         *count == usize::from(placed.area.width) * usize::from(placed.area.height)
     };
     found.into_iter().filter(whole).map(|(placed, _)| placed).collect()
 }
 
 /// What tells kitty of a picture: its bytes, which are a PNG, and how large it is to be.
-pub fn to_kitty(shown: Shown, png: &[u8]) -> Vec<u8> {
-    let Shown { number, columns, rows } = shown;
+pub fn to_kitty(shown: ShownPicture, png: &[u8]) -> Vec<u8> {
+    let ShownPicture { number, columns, rows } = shown;
     let encoded = STANDARD.encode(png);
     let mut out = Vec::with_capacity(encoded.len() + encoded.len() / 64);
     let mut rest = encoded.as_str();
@@ -184,11 +184,16 @@ pub fn forget_kitty(number: u32) -> Vec<u8> {
 }
 
 /// What draws a picture at the cursor; none when it cannot be read.
-pub fn draw_at_cursor(protocol: Protocol, shown: Shown, cell: (u16, u16), bytes: &[u8]) -> Option<Vec<u8>> {
-    let Shown { columns, rows, .. } = shown;
+pub fn draw_at_cursor(
+    protocol: PictureProtocol,
+    shown: ShownPicture,
+    cell: (u16, u16),
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    let ShownPicture { columns, rows, .. } = shown;
     match protocol {
-        Protocol::None | Protocol::Kitty => None,
-        Protocol::Iterm => {
+        PictureProtocol::None | PictureProtocol::Kitty => None,
+        PictureProtocol::Iterm => {
             let encoded = STANDARD.encode(bytes);
             let size = bytes.len();
             let keys = format!(
@@ -196,7 +201,7 @@ pub fn draw_at_cursor(protocol: Protocol, shown: Shown, cell: (u16, u16), bytes:
             );
             Some(format!("\x1b]1337;File={keys}:{encoded}\x07").into_bytes())
         }
-        Protocol::Sixel => {
+        PictureProtocol::Sixel => {
             let most = (usize::from(columns) * usize::from(cell.0), usize::from(rows) * usize::from(cell.1));
             sixel::from_png(bytes, most)
         }
@@ -209,23 +214,34 @@ fn mark(number: u16) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::{Protocol, Shown, fit, lines, take_placed, to_kitty};
+    use super::{PictureProtocol, ShownPicture, fit, lines, take_placed, to_kitty};
     use ratatui::buffer::Buffer;
     use ratatui::layout::Rect;
 
-    fn protocol(variables: &[(&str, &'static str)]) -> Protocol {
-        Protocol::of(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
+    fn protocol(variables: &[(&str, &'static str)]) -> PictureProtocol {
+        PictureProtocol::of(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        })
     }
 
     #[test]
     fn the_environment_says_which_protocol_there_is() {
-        assert_eq!(protocol(&[("TERM", "xterm-kitty")]), Protocol::Kitty);
-        assert_eq!(protocol(&[("TERM", "xterm-ghostty"), ("TERM_PROGRAM", "ghostty")]), Protocol::Kitty);
-        assert_eq!(protocol(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "WezTerm")]), Protocol::Iterm);
-        assert_eq!(protocol(&[("TERM", "foot")]), Protocol::Sixel);
-        assert_eq!(protocol(&[("TERM", "xterm-256color")]), Protocol::None);
-        assert_eq!(protocol(&[("TERM", "tmux"), ("TMUX", "x"), ("KITTY_WINDOW_ID", "1")]), Protocol::None);
-        assert_eq!(protocol(&[("TMUX", "x"), ("OSTLER_IMAGES", "sixel")]), Protocol::Sixel);
+        assert_eq!(protocol(&[("TERM", "xterm-kitty")]), PictureProtocol::Kitty);
+        assert_eq!(
+            protocol(&[("TERM", "xterm-ghostty"), ("TERM_PROGRAM", "ghostty")]),
+            PictureProtocol::Kitty
+        );
+        assert_eq!(
+            protocol(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "WezTerm")]),
+            PictureProtocol::Iterm
+        );
+        assert_eq!(protocol(&[("TERM", "foot")]), PictureProtocol::Sixel);
+        assert_eq!(protocol(&[("TERM", "xterm-256color")]), PictureProtocol::None);
+        assert_eq!(
+            protocol(&[("TERM", "tmux"), ("TMUX", "x"), ("KITTY_WINDOW_ID", "1")]),
+            PictureProtocol::None
+        );
+        assert_eq!(protocol(&[("TMUX", "x"), ("OSTLER_IMAGES", "sixel")]), PictureProtocol::Sixel);
     }
 
     #[test]
@@ -238,7 +254,7 @@ mod tests {
 
     #[test]
     fn kitty_is_given_a_picture_in_pieces_and_told_its_size() {
-        let shown = Shown { number: 7, columns: 3, rows: 2 };
+        let shown = ShownPicture { number: 7, columns: 3, rows: 2 };
         let told = String::from_utf8(to_kitty(shown, &[0; 5000])).unwrap();
         let pieces: Vec<&str> = told.split_terminator("\x1b\\").collect();
         assert!(pieces[0].starts_with("\x1b_Ga=t,f=100,i=7,q=2,m=1;"));
@@ -249,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_picture_is_placed_where_it_is_whole_and_leaves_no_letters() {
-        let shown = Shown { number: 0x0001_0203, columns: 3, rows: 2 };
+        let shown = ShownPicture { number: 0x0001_0203, columns: 3, rows: 2 };
         let area = Rect::new(0, 0, 10, 4);
         let mut buffer = Buffer::empty(area);
         for (row, line) in (1..).zip(lines(shown)) {

@@ -21,17 +21,17 @@ use ostler_types::SessionId;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::input::{Effect, Input};
-use crate::model::{Link, Model, Pictures};
-use crate::picture::Protocol;
-use crate::theme::{Depth, Theme};
+use crate::input::{TuiEffect, TuiInput};
+use crate::model::{DaemonLinkState, PictureRegistry, TuiModel};
+use crate::picture::PictureProtocol;
+use crate::theme::{ColorDepth, Theme};
 use crate::{update, view};
-use gallery::Gallery;
-use network::Network;
-use terminal::Screen;
+use gallery::TerminalPictures;
+use network::DaemonRequests;
+use terminal::TerminalScreen;
 
 /// What the terminal client is handed; it reads neither arguments nor the environment.
-pub struct Options {
+pub struct TuiOptions {
     /// The directory in which new sessions work, as an absolute path.
     pub workspace: String,
     /// The person's home, for shortening paths.
@@ -39,7 +39,7 @@ pub struct Options {
     /// The name of a theme.
     pub theme: String,
     /// How many colours the terminal has.
-    pub depth: Depth,
+    pub depth: ColorDepth,
     /// Whether to listen to the mouse.
     pub mouse: bool,
     /// The session to look at first.
@@ -49,13 +49,13 @@ pub struct Options {
     /// Where what was sent is remembered; nowhere when absent.
     pub history: Option<PathBuf>,
     /// How the terminal takes pictures.
-    pub pictures: Protocol,
+    pub pictures: PictureProtocol,
     /// How to reach a daemon.
-    pub reach: Reach,
+    pub reach: DaemonConnector,
 }
 
 /// How to reach a daemon, or to come by one.
-pub struct Reach {
+pub struct DaemonConnector {
     /// Finds the one that runs.
     pub find: Box<dyn Fn() -> BoxFuture<'static, Result<Client, ClientError>> + Send + Sync>,
     /// Starts one in the background and waits until it answers; says what there is to say about it.
@@ -71,32 +71,32 @@ const RESTING: Duration = Duration::from_millis(1000);
 const INPUTS: usize = 256;
 
 /// Runs until the person leaves. The terminal is left as it was found, whatever happens.
-pub async fn run(options: Options) -> io::Result<()> {
+pub async fn run(options: TuiOptions) -> io::Result<()> {
     let seed = seed();
-    let mut model = Model::new(options.workspace, Theme::new(&options.theme, options.depth), seed);
+    let mut model = TuiModel::new(options.workspace, Theme::new(&options.theme, options.depth), seed);
     let cell = terminal::cell_size();
-    model.pictures = Pictures::new(options.pictures, cell, seed);
+    model.pictures = PictureRegistry::new(options.pictures, cell, seed);
     model.home = options.home;
     model.mouse = options.mouse;
     model.focus = options.session;
     model.history = options.history.as_deref().map(history::load).unwrap_or_default();
-    let screen = Screen::enter(options.mouse)?;
+    let screen = TerminalScreen::enter(options.mouse)?;
     let (sender, receiver) = mpsc::channel(INPUTS);
-    let network = Network::start(options.reach, sender);
+    let network = DaemonRequests::start(options.reach, sender);
     let now = Instant::now();
-    let mut shell = Shell {
+    let mut shell = TuiShell {
         model,
         screen,
         network,
         receiver,
         keys: Some(EventStream::new()),
-        signals: Signals::new()?,
+        signals: TerminalSignals::new()?,
         begun: now,
         drawn: now,
         draw_at: Some(now),
         editor: options.editor,
         history: options.history,
-        gallery: Gallery::new(options.pictures, cell),
+        gallery: TerminalPictures::new(options.pictures, cell),
         resumed: false,
     };
     let ended = shell.run().await;
@@ -104,48 +104,48 @@ pub async fn run(options: Options) -> io::Result<()> {
     ended
 }
 
-struct Shell {
-    model: Model,
-    screen: Screen,
-    network: Network,
-    receiver: mpsc::Receiver<Input>,
+struct TuiShell {
+    model: TuiModel,
+    screen: TerminalScreen,
+    network: DaemonRequests,
+    receiver: mpsc::Receiver<TuiInput>,
     /// Reads keys; not while another program has the terminal.
     keys: Option<EventStream>,
-    signals: Signals,
+    signals: TerminalSignals,
     begun: Instant,
     drawn: Instant,
     /// When to draw next, if something has changed.
     draw_at: Option<Instant>,
     editor: String,
     history: Option<PathBuf>,
-    gallery: Gallery,
+    gallery: TerminalPictures,
     /// Whether it has just gone on after it suspended itself.
     resumed: bool,
 }
 
 /// What wakes the shell.
-enum Woken {
+enum ShellWakeup {
     Key(Option<io::Result<Event>>),
-    Input(Option<Input>),
-    Signal(Asked),
+    Input(Option<TuiInput>),
+    Signal(SignalRequest),
     Draw,
     Time,
 }
 
 /// What a signal asks for.
 #[derive(Clone, Copy)]
-enum Asked {
+enum SignalRequest {
     Leave,
     Suspend,
     Continue,
 }
 
-impl Shell {
+impl TuiShell {
     async fn run(&mut self) -> io::Result<()> {
-        self.take_in(Input::Tick { now: 0, unix: unix() }).await?;
+        self.take_in(TuiInput::Tick { now: 0, unix: unix() }).await?;
         loop {
             match self.wait().await {
-                Woken::Key(Some(Ok(event))) => {
+                ShellWakeup::Key(Some(Ok(event))) => {
                     self.tick().await?;
                     let mut next = Some(event);
                     let mut left = INPUTS;
@@ -165,8 +165,8 @@ impl Shell {
                     self.draw().await?;
                 }
                 // Without a terminal there is nobody.
-                Woken::Key(Some(Err(_)) | None) => return Ok(()),
-                Woken::Input(Some(input)) => {
+                ShellWakeup::Key(Some(Err(_)) | None) => return Ok(()),
+                ShellWakeup::Input(Some(input)) => {
                     let (link, focus) = (self.model.link.clone(), self.model.focus);
                     self.soon();
                     if self.take_in(input).await? || self.take_in_ready().await? {
@@ -177,14 +177,16 @@ impl Shell {
                         self.draw_at = Some(Instant::now());
                     }
                 }
-                Woken::Input(None) => return Err(io::Error::other("the connection's task has ended")),
-                Woken::Signal(Asked::Leave) => return Ok(()),
-                Woken::Signal(Asked::Suspend) => self.suspend()?,
+                ShellWakeup::Input(None) => return Err(io::Error::other("the connection's task has ended")),
+                ShellWakeup::Signal(SignalRequest::Leave) => return Ok(()),
+                ShellWakeup::Signal(SignalRequest::Suspend) => self.suspend()?,
                 // Whoever suspended itself has the terminal again already.
-                Woken::Signal(Asked::Continue) if std::mem::take(&mut self.resumed) => self.soon(),
-                Woken::Signal(Asked::Continue) => self.again()?,
-                Woken::Draw => self.draw().await?,
-                Woken::Time => {
+                ShellWakeup::Signal(SignalRequest::Continue) if std::mem::take(&mut self.resumed) => {
+                    self.soon()
+                }
+                ShellWakeup::Signal(SignalRequest::Continue) => self.again()?,
+                ShellWakeup::Draw => self.draw().await?,
+                ShellWakeup::Time => {
                     let notice = self.model.notice.is_some();
                     self.tick().await?;
                     if self.moves() || notice {
@@ -195,7 +197,7 @@ impl Shell {
         }
     }
 
-    async fn wait(&mut self) -> Woken {
+    async fn wait(&mut self) -> ShellWakeup {
         let draw = self.draw_at.map(tokio::time::Instant::from_std);
         let pause = if self.moves() { MOVING } else { RESTING };
         let keys = async {
@@ -212,11 +214,11 @@ impl Shell {
         };
         tokio::select! {
             biased;
-            asked = self.signals.next() => Woken::Signal(asked),
-            event = keys => Woken::Key(event),
-            () = drawing => Woken::Draw,
-            input = self.receiver.recv() => Woken::Input(input),
-            () = tokio::time::sleep(pause) => Woken::Time,
+            asked = self.signals.next() => ShellWakeup::Signal(asked),
+            event = keys => ShellWakeup::Key(event),
+            () = drawing => ShellWakeup::Draw,
+            input = self.receiver.recv() => ShellWakeup::Input(input),
+            () = tokio::time::sleep(pause) => ShellWakeup::Time,
         }
     }
 
@@ -241,9 +243,9 @@ impl Shell {
     }
 
     /// Says whether it is time to leave.
-    async fn take_in(&mut self, input: Input) -> io::Result<bool> {
+    async fn take_in(&mut self, input: TuiInput) -> io::Result<bool> {
         for effect in update(&mut self.model, input) {
-            if effect == Effect::Quit {
+            if effect == TuiEffect::Quit {
                 return Ok(true);
             }
             self.perform(effect).await?;
@@ -253,7 +255,7 @@ impl Shell {
 
     async fn tick(&mut self) -> io::Result<()> {
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.take_in(Input::Tick { now, unix: unix() }).await.map(drop)
+        self.take_in(TuiInput::Tick { now, unix: unix() }).await.map(drop)
     }
 
     async fn draw(&mut self) -> io::Result<()> {
@@ -270,7 +272,7 @@ impl Shell {
             self.screen.draw(|frame| view(model, frame))?;
         }
         self.draw_at = self.gallery.due();
-        self.take_in(Input::Drawn).await.map(drop)
+        self.take_in(TuiInput::Drawn).await.map(drop)
     }
 
     /// Draws when the next frame is due.
@@ -282,7 +284,7 @@ impl Shell {
     /// Whether something on the screen moves by itself.
     fn moves(&self) -> bool {
         let working = self.model.focused().is_some_and(|session| session.running.is_some());
-        working || self.model.link != Link::Live || self.model.notice.is_some()
+        working || self.model.link != DaemonLinkState::Live || self.model.notice.is_some()
     }
 
     /// Lets the shell that started us have the terminal until it lets us go on.
@@ -308,23 +310,23 @@ impl Shell {
 
 /// What the terminal says, as far as it matters.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most of what a mouse does means nothing here")]
-fn of_terminal(event: Event) -> Option<Input> {
+fn of_terminal(event: Event) -> Option<TuiInput> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => None,
-        Event::Key(key) => Some(Input::Key(key)),
-        Event::Paste(text) => Some(Input::Paste(text)),
-        Event::Resize(columns, rows) => Some(Input::Resize { columns, rows }),
+        Event::Key(key) => Some(TuiInput::Key(key)),
+        Event::Paste(text) => Some(TuiInput::Paste(text)),
+        Event::Resize(columns, rows) => Some(TuiInput::Resize { columns, rows }),
         Event::Mouse(mouse) => match mouse.kind {
-            MouseEventKind::ScrollUp => Some(Input::Wheel { up: true }),
-            MouseEventKind::ScrollDown => Some(Input::Wheel { up: false }),
-            MouseEventKind::Down(_) => Some(Input::Click { column: mouse.column, row: mouse.row }),
+            MouseEventKind::ScrollUp => Some(TuiInput::Wheel { up: true }),
+            MouseEventKind::ScrollDown => Some(TuiInput::Wheel { up: false }),
+            MouseEventKind::Down(_) => Some(TuiInput::Click { column: mouse.column, row: mouse.row }),
             _ => None,
         },
         Event::FocusGained | Event::FocusLost => None,
     }
 }
 
-struct Signals {
+struct TerminalSignals {
     terminate: Signal,
     hang_up: Signal,
     interrupt: Signal,
@@ -332,10 +334,10 @@ struct Signals {
     go_on: Signal,
 }
 
-impl Signals {
-    fn new() -> io::Result<Signals> {
+impl TerminalSignals {
+    fn new() -> io::Result<TerminalSignals> {
         let of = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
-        Ok(Signals {
+        Ok(TerminalSignals {
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -344,13 +346,13 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Leave,
-            _ = self.hang_up.recv() => Asked::Leave,
-            _ = self.interrupt.recv() => Asked::Leave,
-            _ = self.stop.recv() => Asked::Suspend,
-            _ = self.go_on.recv() => Asked::Continue,
+            _ = self.terminate.recv() => SignalRequest::Leave,
+            _ = self.hang_up.recv() => SignalRequest::Leave,
+            _ = self.interrupt.recv() => SignalRequest::Leave,
+            _ = self.stop.recv() => SignalRequest::Suspend,
+            _ = self.go_on.recv() => SignalRequest::Continue,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use ostler_types::{Record, ToolCallId, TurnId};
 
 pub(crate) use entry::is_picture;
-pub use entry::{Call, CallStatus, Entry, Kind, Spoken, Tone};
+pub use entry::{EntryKind, ModelText, Tone, TranscriptCall, TranscriptCallStatus, TranscriptEntry};
 
 /// How many entries are held.
 const MAX_ENTRIES: usize = 1500;
@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 6 << 20;
 /// A window of a session's log.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TranscriptEntry>,
     next_key: u64,
     /// The first record that the window covers.
     first: u64,
@@ -41,7 +41,7 @@ impl Transcript {
     }
 
     /// The entries, oldest first.
-    pub fn entries(&self) -> &VecDeque<Entry> {
+    pub fn entries(&self) -> &VecDeque<TranscriptEntry> {
         &self.entries
     }
 
@@ -96,7 +96,7 @@ impl Transcript {
         self.next_key = older.next_key;
         self.first = first.min(self.first);
         self.take_orphans(&mut older);
-        self.bytes += older.entries.iter().map(Entry::size).sum::<usize>();
+        self.bytes += older.entries.iter().map(TranscriptEntry::size).sum::<usize>();
         while let Some(entry) = older.entries.pop_back() {
             self.entries.push_front(entry);
         }
@@ -107,14 +107,14 @@ impl Transcript {
     fn take_orphans(&mut self, older: &mut Transcript) {
         let mut kept = VecDeque::with_capacity(self.entries.len());
         for entry in std::mem::take(&mut self.entries) {
-            let Kind::Call(call) = &entry.kind else {
+            let EntryKind::ToolCall(call) = &entry.kind else {
                 kept.push_back(entry);
                 continue;
             };
             let begun = older.entries.iter_mut().rev().find(|begun| is_call(begun, entry.turn, &call.id));
             match begun {
                 Some(begun) if call.orphan => {
-                    if let Kind::Call(first) = &mut begun.kind {
+                    if let EntryKind::ToolCall(first) = &mut begun.kind {
                         let input = std::mem::take(&mut first.input);
                         let kind = first.kind;
                         first.clone_from(call);
@@ -130,7 +130,7 @@ impl Transcript {
     }
 
     /// The entry of this key.
-    pub fn get(&self, key: u64) -> Option<&Entry> {
+    pub fn get(&self, key: u64) -> Option<&TranscriptEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
@@ -155,7 +155,7 @@ impl Transcript {
     }
 
     /// Folds everything that can be, or unfolds it, if `wanted` holds for it.
-    pub fn fold_all(&mut self, folded: bool, wanted: impl Fn(&Kind) -> bool) {
+    pub fn fold_all(&mut self, folded: bool, wanted: impl Fn(&EntryKind) -> bool) {
         for entry in self.entries.iter_mut().filter(|entry| entry.can_fold() && wanted(&entry.kind)) {
             entry.folded = Some(folded);
             entry.revision += 1;
@@ -164,33 +164,37 @@ impl Transcript {
 
     /// The first line that a person said, if the window reaches back so far.
     pub fn first_words(&self) -> Option<&str> {
-        let said = |entry: &'_ Entry| matches!(entry.kind, Kind::User { .. });
+        let said = |entry: &'_ TranscriptEntry| matches!(entry.kind, EntryKind::User { .. });
         let first = self.entries.iter().take(8).find(|entry| said(entry) && !self.has_older())?;
-        let Kind::User { text, .. } = &first.kind else { return None };
+        let EntryKind::User { text, .. } = &first.kind else { return None };
         text.lines().map(str::trim).find(|line| !line.is_empty())
     }
 
     /// The newest text of the model, for copying.
     pub fn last_answer(&self) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| {
-            if let Kind::Answer(spoken) = &entry.kind { Some(spoken.text.as_str()) } else { None }
+            if let EntryKind::Answer(spoken) = &entry.kind { Some(spoken.text.as_str()) } else { None }
         })
     }
 
-    fn push(&mut self, seq: u64, turn: Option<TurnId>, kind: Kind) {
+    fn push(&mut self, seq: u64, turn: Option<TurnId>, kind: EntryKind) {
         let at = self.entries.len();
         self.insert(at, seq, turn, kind);
     }
 
-    fn insert(&mut self, at: usize, seq: u64, turn: Option<TurnId>, kind: Kind) {
-        let entry = Entry { key: self.next_key, seq, turn, kind, folded: None, revision: 0 };
+    fn insert(&mut self, at: usize, seq: u64, turn: Option<TurnId>, kind: EntryKind) {
+        let entry = TranscriptEntry { key: self.next_key, seq, turn, kind, folded: None, revision: 0 };
         self.next_key += 1;
         self.bytes += entry.size();
         self.entries.insert(at, entry);
     }
 
     /// Changes the newest entry that `wanted` finds, and counts the change.
-    fn change(&mut self, wanted: impl Fn(&Entry) -> bool, change: impl FnOnce(&mut Entry)) -> bool {
+    fn change(
+        &mut self,
+        wanted: impl Fn(&TranscriptEntry) -> bool,
+        change: impl FnOnce(&mut TranscriptEntry),
+    ) -> bool {
         let Some(entry) = self.entries.iter_mut().rev().find(|entry| wanted(entry)) else { return false };
         let before = entry.size();
         change(entry);
@@ -221,6 +225,7 @@ impl Transcript {
     }
 }
 
-fn is_call(entry: &Entry, turn: Option<TurnId>, id: &ToolCallId) -> bool {
-    matches!(&entry.kind, Kind::Call(call) if call.id == *id) && (entry.turn == turn || turn.is_none())
+fn is_call(entry: &TranscriptEntry, turn: Option<TurnId>, id: &ToolCallId) -> bool {
+    matches!(&entry.kind, EntryKind::ToolCall(call) if call.id == *id)
+        && (entry.turn == turn || turn.is_none())
 }

@@ -17,16 +17,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::model::Model;
-use crate::picture::{Protocol, take_placed};
+use crate::model::TuiModel;
+use crate::picture::{PictureProtocol, take_placed};
 
-pub(crate) use drawn::Drawn;
+pub(crate) use drawn::LayoutCache;
 pub(crate) use pages::{HELP, context_lines, undo_lines};
 pub(crate) use side::status_mark;
 
 /// Something that was clicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clicked {
+pub enum ClickTarget {
     /// A session of the list.
     Session(SessionId),
     /// An entry of the transcript.
@@ -39,7 +39,7 @@ const SIDEBAR: u16 = 30;
 const WIDEST: u16 = 120;
 
 /// Draws everything.
-pub fn view(model: &mut Model, frame: &mut Frame<'_>) {
+pub fn view(model: &mut TuiModel, frame: &mut Frame<'_>) {
     let area = frame.area();
     model.size = (area.width, area.height);
     model.hits.clear();
@@ -66,25 +66,25 @@ pub fn view(model: &mut Model, frame: &mut Frame<'_>) {
         frame.set_cursor_position(cursor);
     }
     // Kitty draws pictures by itself; for the others their places are left empty.
-    if matches!(model.pictures.protocol, Protocol::Iterm | Protocol::Sixel) {
+    if matches!(model.pictures.protocol, PictureProtocol::Iterm | PictureProtocol::Sixel) {
         model.pictures.placed = take_placed(frame.buffer_mut(), |number| model.pictures.shown(number));
     }
 }
 
 /// What stands at a place of the screen.
-pub(crate) fn click(model: &Model, column: u16, row: u16) -> Option<Clicked> {
+pub(crate) fn click(model: &TuiModel, column: u16, row: u16) -> Option<ClickTarget> {
     let at = Position { x: column, y: row };
     model.hits.iter().rev().find(|(area, _)| area.contains(at)).map(|(_, clicked)| *clicked)
 }
 
 /// How many cells a line of the composer has.
-pub(crate) fn composer_cells(model: &Model) -> usize {
+pub(crate) fn composer_cells(model: &TuiModel) -> usize {
     let area = Rect { x: 0, y: 0, width: model.size.0, height: model.size.1 };
     usize::from(columns(model, area).1.width.saturating_sub(3)).max(2)
 }
 
 /// The list of sessions, if there is room and wish for it, and the rest.
-fn columns(model: &Model, area: Rect) -> (Option<Rect>, Rect) {
+fn columns(model: &TuiModel, area: Rect) -> (Option<Rect>, Rect) {
     if !model.shows_sidebar() {
         return (None, area);
     }

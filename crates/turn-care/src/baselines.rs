@@ -19,12 +19,12 @@ const MAX_VERSIONS: usize = 64;
 #[derive(Default)]
 pub struct Baselines {
     path: Option<PathBuf>,
-    known: Mutex<BTreeMap<String, Workspace>>,
+    known: Mutex<BTreeMap<String, WorkspaceBaseline>>,
 }
 
 /// What is known of one workspace.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Workspace {
+struct WorkspaceBaseline {
     /// The files as they were when each turn began that is not known to be over.
     #[serde(default)]
     open: BTreeMap<String, FileSums>,
@@ -120,7 +120,7 @@ impl Baselines {
         sums.iter().filter(|(name, sum)| is_written(name, sum)).map(|(name, _)| name.as_str()).collect()
     }
 
-    fn save(&self, known: &BTreeMap<String, Workspace>) {
+    fn save(&self, known: &BTreeMap<String, WorkspaceBaseline>) {
         let Some(path) = &self.path else { return };
         let saved = serde_json::to_vec(known)
             .map_err(std::io::Error::from)
@@ -130,12 +130,12 @@ impl Baselines {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Workspace>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, WorkspaceBaseline>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Workspace {
+impl WorkspaceBaseline {
     fn note(&mut self, before: &FileSums, now: &FileSums) {
         for (name, sum) in now.iter().filter(|(name, sum)| before.get(*name) != Some(sum)) {
             let versions = self.written.entry(name.clone()).or_default();

@@ -7,34 +7,35 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ostler_agent::{Failed, TurnContext};
+use ostler_agent::{FailedTurn, TurnContext};
 use ostler_runner::{
-    Capture, Captured, CheckpointError, CheckpointId, Compare, Hold, HoldFor, PutBack, Rejected, Runner,
+    CaptureWorkspace, CapturedCheckpoint, CheckpointError, CheckpointId, CompareCheckpoints, HoldGuard,
+    HoldPurpose, RevertOutcome, RevertRejected, Runner,
 };
-use ostler_types::{FileChange, Moment, RejectedFile, Report};
+use ostler_types::{FileChange, Moment, RejectedFile, TurnReport};
 use tokio::sync::OnceCell;
 
 /// The checkpoints of one turn. On a runner that keeps none, what a turn changed is only known from its tools.
-pub struct Checkpoints {
+pub struct CheckpointTracker {
     runner: Arc<dyn Runner>,
     workspace: String,
     /// The workspace before the first change, or why it could not be captured.
-    before: OnceCell<Result<Before, String>>,
+    before: OnceCell<Result<CheckpointBeforeTurn, String>>,
     /// Held from the turn's first change to its end, so that nothing is undone in between.
-    hold: OnceCell<Hold>,
+    hold: OnceCell<HoldGuard>,
     /// How many calls that may change something have begun.
     changes: AtomicU64,
 }
 
-struct Before {
-    checkpoint: Captured,
+struct CheckpointBeforeTurn {
+    checkpoint: CapturedCheckpoint,
     /// An old turn may have waited for longer than checkpoints are kept.
-    _kept: Hold,
+    _kept: HoldGuard,
 }
 
-impl Checkpoints {
+impl CheckpointTracker {
     /// The checkpoints of a turn that begins, or is picked up.
-    pub async fn new(runner: Arc<dyn Runner>, context: &TurnContext) -> Checkpoints {
+    pub async fn new(runner: Arc<dyn Runner>, context: &TurnContext) -> CheckpointTracker {
         let workspace = context.session.workspace_path.clone();
         let (known, failed) = (&context.open.checkpoint, &context.open.checkpoint_error);
         let found = match (known, runner.checkpoints()) {
@@ -43,11 +44,11 @@ impl Checkpoints {
         };
         let before = found.map_or_else(OnceCell::new, |found| OnceCell::new_with(Some(found)));
         let changes = AtomicU64::new(u64::from(context.open.changed));
-        Checkpoints { runner, workspace, before, hold: OnceCell::new(), changes }
+        CheckpointTracker { runner, workspace, before, hold: OnceCell::new(), changes }
     }
 
     /// The workspace before the turn's first change, if there was one.
-    pub fn before(&self) -> Option<&Captured> {
+    pub fn before(&self) -> Option<&CapturedCheckpoint> {
         self.before.get().and_then(|before| before.as_ref().ok()).map(|before| &before.checkpoint)
     }
 
@@ -82,7 +83,7 @@ impl Checkpoints {
     /// Makes sure that the workspace is captured before anything changes it, and that no undo runs meanwhile.
     /// One that cannot be captured (because it is too large) is worked in all the same; that is recorded, and
     /// the turn can then not be undone.
-    pub async fn before_change(&self, context: &TurnContext) -> Result<(), Failed> {
+    pub async fn before_change(&self, context: &TurnContext) -> Result<(), FailedTurn> {
         self.changes.fetch_add(1, Ordering::Relaxed);
         let Some(store) = self.store() else { return Ok(()) };
         self.hold().await;
@@ -90,11 +91,13 @@ impl Checkpoints {
             let captured = self.capture(None).await;
             let report = match &captured {
                 Ok(checkpoint) => created(checkpoint, Moment::Before),
-                Err(reason) => Report::CheckpointFailed { moment: Moment::Before, reason: reason.clone() },
+                Err(reason) => {
+                    TurnReport::CheckpointFailed { moment: Moment::Before, reason: reason.clone() }
+                }
             };
             context.report(report).await?;
-            Ok::<_, Failed>(match captured {
-                Ok(checkpoint) => Ok(Before::new(store, checkpoint).await),
+            Ok::<_, FailedTurn>(match captured {
+                Ok(checkpoint) => Ok(CheckpointBeforeTurn::new(store, checkpoint).await),
                 Err(reason) => Err(reason),
             })
         });
@@ -104,12 +107,12 @@ impl Checkpoints {
     /// Keeps undo away until the turn is over; waits while one runs.
     pub(crate) async fn hold(&self) {
         if let Some(store) = self.store() {
-            self.hold.get_or_init(|| store.hold(self.workspace.clone(), HoldFor::Changing)).await;
+            self.hold.get_or_init(|| store.hold(self.workspace.clone(), HoldPurpose::Changing)).await;
         }
     }
 
     /// The workspace as it is now, comparable with the one before; none if there is none before.
-    pub(crate) async fn now(&self) -> Option<Result<Captured, String>> {
+    pub(crate) async fn now(&self) -> Option<Result<CapturedCheckpoint, String>> {
         let since = self.before()?.id.clone();
         let captured = self.capture(Some(since)).await;
         Some(captured.inspect_err(|error| tracing::warn!(error, "no checkpoint")))
@@ -119,7 +122,7 @@ impl Checkpoints {
     pub(crate) async fn changes(&self, now: CheckpointId) -> Result<Vec<FileChange>, String> {
         let (store, before) = self.store().zip(self.before()).ok_or("there is nothing to compare with")?;
         let (workspace, from) = (self.workspace.clone(), before.id.clone());
-        let compared = store.compare(Compare { workspace, from, to: Some(now) }).await;
+        let compared = store.compare(CompareCheckpoints { workspace, from, to: Some(now) }).await;
         let changes = compared.map_err(|error| error.to_string())?;
         Ok(changes.into_iter().map(|file| file.change).collect())
     }
@@ -134,7 +137,7 @@ impl Checkpoints {
             Some(Err(why)) => return Err(why.clone()),
         };
         let (workspace, from) = (self.workspace.clone(), before.checkpoint.id.clone());
-        let compared = store.compare(Compare { workspace, from, to: None }).await;
+        let compared = store.compare(CompareCheckpoints { workspace, from, to: None }).await;
         let changed = compared.map_err(|error| error.to_string())?;
         Ok(changed.into_iter().map(|file| file.change.path).collect())
     }
@@ -145,18 +148,18 @@ impl Checkpoints {
         &self,
         shown: CheckpointId,
         files: Vec<RejectedFile>,
-    ) -> Option<Result<Vec<PutBack>, CheckpointError>> {
+    ) -> Option<Result<Vec<RevertOutcome>, CheckpointError>> {
         let (store, before) = self.store().zip(self.before())?;
         let (workspace, before) = (self.workspace.clone(), before.id.clone());
-        Some(store.put_back(Rejected { workspace, before, shown, files }).await)
+        Some(store.put_back(RevertRejected { workspace, before, shown, files }).await)
     }
 
     /// Records the workspace as the turn leaves it, if the turn may have changed it. Said of a turn that
     /// is over, too; where that is not taken, there is nothing else to be done.
-    pub async fn after_turn(&self, context: &TurnContext) -> Result<(), Failed> {
+    pub async fn after_turn(&self, context: &TurnContext) -> Result<(), FailedTurn> {
         let report = match self.now().await {
             Some(Ok(checkpoint)) => created(&checkpoint, Moment::After),
-            Some(Err(reason)) => Report::CheckpointFailed { moment: Moment::After, reason },
+            Some(Err(reason)) => TurnReport::CheckpointFailed { moment: Moment::After, reason },
             None => return Ok(()),
         };
         context.report(report).await?;
@@ -166,9 +169,9 @@ impl Checkpoints {
         Ok(())
     }
 
-    async fn capture(&self, since: Option<CheckpointId>) -> Result<Captured, String> {
+    async fn capture(&self, since: Option<CheckpointId>) -> Result<CapturedCheckpoint, String> {
         let store = self.store().ok_or("there is no store")?;
-        let captured = store.capture(Capture { workspace: self.workspace.clone(), since }).await;
+        let captured = store.capture(CaptureWorkspace { workspace: self.workspace.clone(), since }).await;
         captured.map_err(|error| error.to_string())
     }
 
@@ -177,21 +180,24 @@ impl Checkpoints {
     }
 }
 
-impl Before {
-    async fn new(store: &dyn ostler_runner::Checkpoints, checkpoint: Captured) -> Before {
-        Before { _kept: store.keep(checkpoint.id.clone()).await, checkpoint }
+impl CheckpointBeforeTurn {
+    async fn new(
+        store: &dyn ostler_runner::Checkpoints,
+        checkpoint: CapturedCheckpoint,
+    ) -> CheckpointBeforeTurn {
+        CheckpointBeforeTurn { _kept: store.keep(checkpoint.id.clone()).await, checkpoint }
     }
 }
 
-async fn find(store: &dyn ostler_runner::Checkpoints, id: &str) -> Result<Before, String> {
+async fn find(store: &dyn ostler_runner::Checkpoints, id: &str) -> Result<CheckpointBeforeTurn, String> {
     match store.find(CheckpointId(id.to_owned())).await {
-        Ok(checkpoint) => Ok(Before::new(store, checkpoint).await),
+        Ok(checkpoint) => Ok(CheckpointBeforeTurn::new(store, checkpoint).await),
         Err(error) => Err(error.to_string()),
     }
 }
 
-fn created(checkpoint: &Captured, moment: Moment) -> Report {
-    let Captured { id, files, bytes, left_out } = checkpoint;
+fn created(checkpoint: &CapturedCheckpoint, moment: Moment) -> TurnReport {
+    let CapturedCheckpoint { id, files, bytes, left_out } = checkpoint;
     let (checkpoint_id, files, bytes, left_out) = (id.to_string(), *files, *bytes, *left_out);
-    Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out }
+    TurnReport::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out }
 }

@@ -15,34 +15,34 @@ mod verify;
 use std::path::Path;
 use std::sync::Arc;
 
-use ostler_agent::{Completed, Failed, TurnContext};
+use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
 use ostler_runner::{CheckFileScope, CheckpointId, FindCheckFiles, Runner};
-use ostler_types::{Message, Part, Report, Role};
+use ostler_types::{Message, Part, Role, TurnReport};
 
 pub use baselines::Baselines;
-pub use checkpoints::Checkpoints;
+pub use checkpoints::CheckpointTracker;
 pub use servers::changed_servers;
 
-use review::Reviews;
-use start::Start;
-use verify::Verdict;
+use review::ReviewState;
+use start::CheckSetup;
+use verify::VerificationVerdict;
 
 /// The care of one turn.
-pub struct Care<'a> {
+pub struct TurnAcceptance<'a> {
     context: &'a TurnContext,
     /// Runs the commands that check.
     runner: Arc<dyn Runner>,
     /// How the workspace is checked, as it stood when the turn began.
-    start: Start,
-    checkpoints: &'a Checkpoints,
+    start: CheckSetup,
+    checkpoints: &'a CheckpointTracker,
     /// Whether the workspace may have changed since it was last checked.
     changed: bool,
     /// The workspace as it was when it was last checked and held.
     checked: Option<CheckpointId>,
     rounds: u32,
-    reviews: Reviews,
+    reviews: ReviewState,
     /// What was said of the workspace, which holds until it changes again.
-    verdict: Verdict,
+    verdict: VerificationVerdict,
 }
 
 /// Notes what a turn that was cut short may have written into files that decide what checks and servers run. A turn that
@@ -51,7 +51,7 @@ pub async fn note_cut_short(
     context: &TurnContext,
     runner: &dyn Runner,
     baselines: Option<&Baselines>,
-    checkpoints: &Checkpoints,
+    checkpoints: &CheckpointTracker,
 ) {
     let Some(baselines) = baselines.filter(|_| context.trusted) else { return };
     let workspace = context.session.workspace_path.clone();
@@ -79,24 +79,24 @@ pub async fn note_cut_short(
 
 /// What follows when an agent has done what it was asked.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub enum AcceptanceOutcome {
     /// It is told this, which is recorded already, and goes on.
     GoOn(Vec<Message>),
     /// The turn can end.
     End,
 }
 
-impl<'a> Care<'a> {
+impl<'a> TurnAcceptance<'a> {
     /// The care of a turn that begins, or is picked up. To be called before the turn changes anything: how the
     /// workspace is checked is looked up here.
     pub async fn begin(
         context: &'a TurnContext,
         runner: Arc<dyn Runner>,
         baselines: Option<Arc<Baselines>>,
-        checkpoints: &'a Checkpoints,
-    ) -> Care<'a> {
-        let start = Start::of(context, Arc::clone(&runner), baselines).await;
-        Care {
+        checkpoints: &'a CheckpointTracker,
+    ) -> TurnAcceptance<'a> {
+        let start = CheckSetup::of(context, Arc::clone(&runner), baselines).await;
+        TurnAcceptance {
             context,
             runner,
             start,
@@ -104,13 +104,13 @@ impl<'a> Care<'a> {
             changed: context.open.changed,
             checked: None,
             rounds: context.open.rounds,
-            reviews: Reviews::of(&context.open),
-            verdict: Verdict::default(),
+            reviews: ReviewState::of(&context.open),
+            verdict: VerificationVerdict::default(),
         }
     }
 
     /// The workspace before the turn, and later.
-    pub fn checkpoints(&self) -> &'a Checkpoints {
+    pub fn checkpoints(&self) -> &'a CheckpointTracker {
         self.checkpoints
     }
 
@@ -127,7 +127,7 @@ impl<'a> Care<'a> {
     /// Whether nothing was changed in this turn, so that there is nothing to check, to review or to say at its end:
     /// [`Care::settle`] reports nothing.
     pub fn is_untouched(&self) -> bool {
-        let was_checked = self.rounds > 0 || self.verdict != Verdict::default();
+        let was_checked = self.rounds > 0 || self.verdict != VerificationVerdict::default();
         !self.changed && !was_checked && !self.reviews.was_open() && self.checkpoints.are_unused()
     }
 
@@ -137,22 +137,24 @@ impl<'a> Care<'a> {
     }
 
     /// Checks what was done and has it reviewed. Only an agent that can go on is told what came of it.
-    pub async fn settle(&mut self, can_go_on: bool) -> Result<Next, Failed> {
+    pub async fn settle(&mut self, can_go_on: bool) -> Result<AcceptanceOutcome, FailedTurn> {
         match verify::verify(self, can_go_on).await? {
-            verify::Outcome::TryAgain(message) => return Ok(Next::GoOn(vec![message])),
-            verify::Outcome::Settled(latest) if latest == Verdict::default() => {}
-            verify::Outcome::Settled(latest) => self.verdict = latest,
+            verify::VerificationOutcome::TryAgain(message) => {
+                return Ok(AcceptanceOutcome::GoOn(vec![message]));
+            }
+            verify::VerificationOutcome::Settled(latest) if latest == VerificationVerdict::default() => {}
+            verify::VerificationOutcome::Settled(latest) => self.verdict = latest,
         }
         if let Some(message) = review::review(self, can_go_on).await? {
-            return Ok(Next::GoOn(vec![message]));
+            return Ok(AcceptanceOutcome::GoOn(vec![message]));
         }
         self.start.end(self.context, self.checkpoints).await;
-        Ok(Next::End)
+        Ok(AcceptanceOutcome::End)
     }
 
     /// The end of a turn, with what there is to say of its check, its review and its undoing.
-    pub fn completed(&self, stop_reason: String) -> Completed {
-        let Verdict { verified, note } = self.verdict.clone();
+    pub fn completed(&self, stop_reason: String) -> CompletedTurn {
+        let VerificationVerdict { verified, note } = self.verdict.clone();
         let is_outdated = verified == Some(true) && self.changed;
         let (verified, note) = if is_outdated {
             (None, Some("not verified: files were put back after the check".to_owned()))
@@ -165,14 +167,14 @@ impl<'a> Care<'a> {
         }
         said.extend(self.checkpoints.failure().map(|why| format!("this turn cannot be undone: {why}")));
         let verification = (!said.is_empty()).then(|| said.join("; "));
-        Completed { stop_reason, verified, verification }
+        CompletedTurn { stop_reason, verified, verification }
     }
 
     /// Records something that the agent is to be told and that nobody said.
-    async fn tell(&self, text: String) -> Result<Message, Failed> {
+    async fn tell(&self, text: String) -> Result<Message, FailedTurn> {
         let (id, created_at) = (self.context.message_id(), self.context.clock.now());
         let message = Message { id, role: Role::User, parts: vec![Part::text(text)], created_at };
-        self.context.report(Report::Told { message: message.clone() }).await?;
+        self.context.report(TurnReport::Told { message: message.clone() }).await?;
         Ok(message)
     }
 }

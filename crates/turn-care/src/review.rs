@@ -4,11 +4,11 @@
 //! A change that cannot be shown is asked about all the same, and what changes while the answer is awaited
 //! is shown in a further review, a few times. A turn that fails or is stopped is not reviewed.
 
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_runner::CheckpointId;
-use ostler_types::{FileChange, Message, Patch, PatchReviewMode, Reviewed};
+use ostler_types::{FileChange, Message, PatchReviewMode, Reviewed, TurnPatch};
 
-use crate::Care;
+use crate::TurnAcceptance;
 
 /// How much of the diffs one review may hold; a record must stay small.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const MAX_LINES: usize = 100;
 
 /// What a turn remembers of its reviews.
 #[derive(Default)]
-pub(crate) struct Reviews {
+pub(crate) struct ReviewState {
     /// The workspace as it was when it was last reviewed.
     last: Option<CheckpointId>,
     /// How many calls had begun when a change that could not be shown was last asked about.
@@ -35,11 +35,11 @@ pub(crate) struct Reviews {
     pub(crate) is_unsettled: bool,
 }
 
-impl Reviews {
+impl ReviewState {
     /// Those of a turn that begins, or is picked up.
-    pub(crate) fn of(turn: &ostler_types::OpenTurn) -> Reviews {
+    pub(crate) fn of(turn: &ostler_types::OpenTurn) -> ReviewState {
         let waits = turn.review.is_some();
-        Reviews { answered: turn.reviewed.clone(), waits, ..Reviews::default() }
+        ReviewState { answered: turn.reviewed.clone(), waits, ..ReviewState::default() }
     }
 
     /// Whether a turn that is picked up stood in a review.
@@ -50,7 +50,10 @@ impl Reviews {
 
 /// Reviews the turn's change, if the policy asks for it and there is one. Returns what the agent has been told
 /// when it is to go on.
-pub(crate) async fn review(care: &mut Care<'_>, can_go_on: bool) -> Result<Option<Message>, Failed> {
+pub(crate) async fn review(
+    care: &mut TurnAcceptance<'_>,
+    can_go_on: bool,
+) -> Result<Option<Message>, FailedTurn> {
     let waits = match care.context.session.policy.patch_review.mode {
         PatchReviewMode::Off if !care.reviews.was_open() => return Ok(None),
         PatchReviewMode::Off | PatchReviewMode::Request => true,
@@ -59,7 +62,7 @@ pub(crate) async fn review(care: &mut Care<'_>, can_go_on: bool) -> Result<Optio
     for _ in 0..=MAX_AGAIN {
         let Some(reviewed) = ask(care, waits).await? else { return Ok(None) };
         let is_late = changed_since(care, &reviewed).await;
-        let PutBack { lines, is_whole } = put_back(care, &reviewed).await;
+        let RevertReport { lines, is_whole } = put_back(care, &reviewed).await;
         care.changed |= !lines.is_empty();
         // What is left now is what was accepted: it is asked about again only when it changes.
         if is_whole && !is_late && !lines.is_empty() {
@@ -81,14 +84,14 @@ pub(crate) async fn review(care: &mut Care<'_>, can_go_on: bool) -> Result<Optio
 }
 
 /// Asks, and returns what a person said. None when there is nothing to review, or nobody is waited for.
-async fn ask(care: &mut Care<'_>, waits: bool) -> Result<Option<Reviewed>, Failed> {
+async fn ask(care: &mut TurnAcceptance<'_>, waits: bool) -> Result<Option<Reviewed>, FailedTurn> {
     if let Some(answered) = care.reviews.answered.take() {
         care.reviews.last = answered.checkpoint_id.clone().map(CheckpointId);
         return Ok(Some(answered));
     }
     // A review that waits already is the one that is answered, whatever is shown now.
     let waited = std::mem::take(&mut care.reviews.waits);
-    let Some(patch) = patch(care).await.or_else(|| waited.then(Patch::default)) else { return Ok(None) };
+    let Some(patch) = patch(care).await.or_else(|| waited.then(TurnPatch::default)) else { return Ok(None) };
     let shown = patch.checkpoint_id.clone();
     let answer = care.context.review(patch, waits).await?;
     let shown = answer.as_ref().map_or(shown, |reviewed| reviewed.checkpoint_id.clone());
@@ -97,7 +100,7 @@ async fn ask(care: &mut Care<'_>, waits: bool) -> Result<Option<Reviewed>, Faile
 }
 
 /// What the turn changed, if that has not been reviewed yet.
-async fn patch(care: &mut Care<'_>) -> Option<Patch> {
+async fn patch(care: &mut TurnAcceptance<'_>) -> Option<TurnPatch> {
     let why = match care.checkpoints.now().await {
         None => care.checkpoints.unknown()?,
         Some(Err(why)) => why,
@@ -113,11 +116,11 @@ async fn patch(care: &mut Care<'_>) -> Option<Patch> {
         return None;
     }
     care.reviews.unshown = count;
-    Some(Patch { note: Some(why), ..Patch::default() })
+    Some(TurnPatch { note: Some(why), ..TurnPatch::default() })
 }
 
 /// Whether the workspace is another than the one that was shown.
-async fn changed_since(care: &Care<'_>, reviewed: &Reviewed) -> bool {
+async fn changed_since(care: &TurnAcceptance<'_>, reviewed: &Reviewed) -> bool {
     let Some(shown) = &reviewed.checkpoint_id else { return false };
     match care.checkpoints.now().await {
         Some(Ok(now)) => now.id.0 != *shown,
@@ -128,21 +131,23 @@ async fn changed_since(care: &Care<'_>, reviewed: &Reviewed) -> bool {
 
 /// What was done about a rejection, a line each.
 #[derive(Default)]
-struct PutBack {
+struct RevertReport {
     lines: Vec<String>,
     /// Whether all that was rejected is as it was.
     is_whole: bool,
 }
 
 /// Puts back what was rejected: all of it, some files, or some hunks.
-async fn put_back(care: &Care<'_>, reviewed: &Reviewed) -> PutBack {
+async fn put_back(care: &TurnAcceptance<'_>, reviewed: &Reviewed) -> RevertReport {
     let rejected = reviewed.answer.reject.clone();
     if reviewed.accepted && rejected.is_empty() {
-        return PutBack::default();
+        return RevertReport::default();
     }
     care.checkpoints.hold().await;
-    let failed =
-        |why: &str| PutBack { lines: vec![format!("nothing could be put back: {why}")], is_whole: false };
+    let failed = |why: &str| RevertReport {
+        lines: vec![format!("nothing could be put back: {why}")],
+        is_whole: false,
+    };
     let is_all = rejected.is_empty();
     let restored = match reviewed.checkpoint_id.clone() {
         Some(shown) => care.checkpoints.put_back(CheckpointId(shown), rejected).await,
@@ -150,16 +155,16 @@ async fn put_back(care: &Care<'_>, reviewed: &Reviewed) -> PutBack {
         None => None,
     };
     match restored {
-        Some(Ok(files)) => PutBack::of(&files, is_all),
+        Some(Ok(files)) => RevertReport::of(&files, is_all),
         Some(Err(error)) => failed(&error.to_string()),
         None => failed("there is no checkpoint of the workspace"),
     }
 }
 
-impl PutBack {
+impl RevertReport {
     /// A line for each; of many files that nobody named, the first.
-    fn of(files: &[ostler_runner::PutBack], is_all: bool) -> PutBack {
-        let line = |file: &ostler_runner::PutBack| match &file.failure {
+    fn of(files: &[ostler_runner::RevertOutcome], is_all: bool) -> RevertReport {
+        let line = |file: &ostler_runner::RevertOutcome| match &file.failure {
             Some(why) => format!("could not be put back: {}: {why}", file.what),
             None => format!("put back: {}", file.what),
         };
@@ -169,7 +174,7 @@ impl PutBack {
             lines.truncate(MAX_LINES);
             lines.push(format!("and {more} more"));
         }
-        PutBack { lines, is_whole: files.iter().all(|file| file.failure.is_none()) }
+        RevertReport { lines, is_whole: files.iter().all(|file| file.failure.is_none()) }
     }
 }
 
@@ -196,7 +201,7 @@ fn feedback(reviewed: &Reviewed, put_back: &[String]) -> Option<String> {
 
 /// As much of the change as a record has room for: of many files the largest changes, with as many of
 /// their diffs as there is room for.
-fn bounded(mut files: Vec<FileChange>, shown: &CheckpointId) -> Patch {
+fn bounded(mut files: Vec<FileChange>, shown: &CheckpointId) -> TurnPatch {
     let count = files.len();
     if count > MAX_FILES {
         files.sort_by_key(|file| std::cmp::Reverse(file.added + file.removed));
@@ -219,7 +224,7 @@ fn bounded(mut files: Vec<FileChange>, shown: &CheckpointId) -> Patch {
         }
     }
     let more = (count - listed.len()) as u64;
-    Patch { files: listed, more, checkpoint_id: Some(shown.to_string()), note: None }
+    TurnPatch { files: listed, more, checkpoint_id: Some(shown.to_string()), note: None }
 }
 
 fn recorded_bytes(file: &FileChange) -> usize {

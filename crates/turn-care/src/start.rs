@@ -10,13 +10,13 @@ use ostler_runner::{CheckFileScope, FileSums, FindCheckFiles, Runner};
 use ostler_types::{Purpose, ToolKind};
 
 use crate::baselines::Baselines;
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::CheckpointTracker;
 
 /// The file with the settings of a workspace.
 const SETTINGS: &str = ".ostler/config.toml";
 
 /// How a turn is checked.
-pub(crate) struct Start {
+pub(crate) struct CheckSetup {
     pub(crate) lines: Result<Vec<String>, String>,
     /// The file that names the lines, where it is one of the workspace and not the session's owner.
     origin: Option<String>,
@@ -33,16 +33,16 @@ pub(crate) struct Start {
     baselines: Option<Arc<Baselines>>,
 }
 
-impl Start {
+impl CheckSetup {
     /// Looks at a workspace before the turn changes it, or as it is when the turn is picked up.
     pub(crate) async fn of(
         context: &TurnContext,
         runner: Arc<dyn Runner>,
         baselines: Option<Arc<Baselines>>,
-    ) -> Start {
+    ) -> CheckSetup {
         if !may_run(context) {
             let lines = Err("not verified: nothing says how to check this workspace".to_owned());
-            return Start {
+            return CheckSetup {
                 lines,
                 origin: None,
                 sums: None,
@@ -65,7 +65,7 @@ impl Start {
         let by_name =
             approval.require_for_tools.iter().any(|tool| matches!(tool.as_str(), "shell" | "verify"));
         let asks = by_name || approval.require_for_kinds.contains(&ToolKind::Exec);
-        let mut start = Start { lines, origin, sums: None, asks, servers, known, runner, baselines };
+        let mut start = CheckSetup { lines, origin, sums: None, asks, servers, known, runner, baselines };
         if start.origin.is_none() && start.lines.is_ok() && !context.trusted {
             return start;
         }
@@ -82,7 +82,7 @@ impl Start {
     pub(crate) async fn commands(
         &self,
         context: &TurnContext,
-        checkpoints: &Checkpoints,
+        checkpoints: &CheckpointTracker,
     ) -> Result<Vec<String>, String> {
         let lines = match &self.lines {
             Ok(lines) => lines,
@@ -115,7 +115,7 @@ impl Start {
 
     /// The turn is over: what it wrote is no owner's word. Where that cannot be told, the turn stays open, so that
     /// whatever changed since it began counts as written.
-    pub(crate) async fn end(&self, context: &TurnContext, checkpoints: &Checkpoints) {
+    pub(crate) async fn end(&self, context: &TurnContext, checkpoints: &CheckpointTracker) {
         let Some((baselines, before)) = self.baselines.as_ref().zip(self.sums.as_ref()) else { return };
         let Ok(changed) = checkpoints.changed_paths().await else { return };
         let now = self.now(context, changed).await;

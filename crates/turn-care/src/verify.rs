@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ostler_agent::Failed;
+use ostler_agent::FailedTurn;
 use ostler_runner::{CommandOutcome, RunCommand};
-use ostler_types::{CommandResult, Message, Part, Report, Role};
+use ostler_types::{CommandResult, Message, Part, Role, TurnReport};
 
-use crate::Care;
+use crate::TurnAcceptance;
 
 /// How long one command may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -16,79 +16,87 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const CLEAN: &str = "git status --porcelain";
 
 /// What verification came to.
-pub(crate) enum Outcome {
+pub(crate) enum VerificationOutcome {
     /// The agent is told of a failure and goes on.
     TryAgain(Message),
     /// The turn can end.
-    Settled(Verdict),
+    Settled(VerificationVerdict),
 }
 
 /// Whether the workspace was checked and held, and what there is to say about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct VerificationVerdict {
     pub(crate) verified: Option<bool>,
     pub(crate) note: Option<String>,
 }
 
 /// What a turn is checked with, or why it is not.
-enum Plan {
+enum PlannedChecks {
     Run { commands: Vec<String>, require_clean: bool },
     Nothing(Option<String>),
 }
 
 /// Checks the workspace, if the turn changed it and something is known to check it with. Only an agent
 /// that can go on is told of a failure.
-pub(crate) async fn verify(care: &mut Care<'_>, can_go_on: bool) -> Result<Outcome, Failed> {
+pub(crate) async fn verify(
+    care: &mut TurnAcceptance<'_>,
+    can_go_on: bool,
+) -> Result<VerificationOutcome, FailedTurn> {
     let now = care.checkpoints.now().await.and_then(Result::ok).map(|checkpoint| checkpoint.id);
     let before = care.checkpoints.before().map(|before| before.id.clone()).filter(|_| care.rounds == 0);
     let known = care.checked.clone().or(before);
     // Commands may have run without leaving anything behind. After a failure only a check can tell.
     care.changed &= now.is_none() || now != known;
     let (commands, require_clean) = match plan(care).await {
-        Plan::Run { commands, require_clean } => (commands, require_clean),
-        Plan::Nothing(note) => return Ok(Outcome::Settled(Verdict { verified: None, note })),
+        PlannedChecks::Run { commands, require_clean } => (commands, require_clean),
+        PlannedChecks::Nothing(note) => {
+            return Ok(VerificationOutcome::Settled(VerificationVerdict { verified: None, note }));
+        }
     };
     care.checkpoints.hold().await;
     care.rounds += 1;
     let (round, max_rounds) = (care.rounds, care.context.session.policy.verify.max_rounds);
     let mut shown = commands.clone();
     shown.extend(require_clean.then(|| CLEAN.to_owned()));
-    care.context.report(Report::VerificationStarted { round, commands: shown }).await?;
+    care.context.report(TurnReport::VerificationStarted { round, commands: shown }).await?;
     let results = run_all(care, &commands, require_clean).await;
     let ok = results.iter().all(|result| result.exit_code == Some(0));
     let again = !ok && can_go_on && round <= max_rounds;
     let feedback = again.then(|| feedback(care, &results, round, max_rounds));
-    let report = Report::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
+    let report = TurnReport::VerificationCompleted { round, ok, results, feedback: feedback.clone() };
     care.context.report(report).await?;
     care.changed = !ok;
     care.checked = now.filter(|_| ok);
     match feedback {
-        Some(message) => Ok(Outcome::TryAgain(message)),
-        None => Ok(Outcome::Settled(Verdict { verified: Some(ok), note: Some(verdict(ok, round)) })),
+        Some(message) => Ok(VerificationOutcome::TryAgain(message)),
+        None => Ok(VerificationOutcome::Settled(VerificationVerdict {
+            verified: Some(ok),
+            note: Some(verdict(ok, round)),
+        })),
     }
 }
 
-async fn plan(care: &Care<'_>) -> Plan {
+async fn plan(care: &TurnAcceptance<'_>) -> PlannedChecks {
     let policy = &care.context.session.policy.verify;
     if !care.changed {
-        return Plan::Nothing(None);
+        return PlannedChecks::Nothing(None);
     }
     if !policy.auto {
-        return Plan::Nothing(Some("not verified: the policy switches verification off".to_owned()));
+        return PlannedChecks::Nothing(Some("not verified: the policy switches verification off".to_owned()));
     }
     let require_clean = policy.require_clean;
     match care.commands().await {
-        Ok(commands) => Plan::Run { commands, require_clean },
+        Ok(commands) => PlannedChecks::Run { commands, require_clean },
         // Where something says how to check and is not run, a clean tree alone does not stand for it.
         Err(_) if require_clean && care.start.lines.is_err() => {
-            Plan::Run { commands: Vec::new(), require_clean }
+            PlannedChecks::Run { commands: Vec::new(), require_clean }
         }
-        Err(why) => Plan::Nothing(Some(why)),
+        Err(why) => PlannedChecks::Nothing(Some(why)),
     }
 }
 
 /// Runs the commands in order, up to the first that fails.
-async fn run_all(care: &Care<'_>, commands: &[String], require_clean: bool) -> Vec<CommandResult> {
+async fn run_all(care: &TurnAcceptance<'_>, commands: &[String], require_clean: bool) -> Vec<CommandResult> {
     let mut results = Vec::new();
     for command in commands {
         let outcome = run_command(care, command).await;
@@ -106,7 +114,7 @@ async fn run_all(care: &Care<'_>, commands: &[String], require_clean: bool) -> V
 }
 
 /// Looks for uncommitted changes. Not as a command line: that git would run what the repository's settings name.
-async fn check_clean(care: &Care<'_>) -> CommandResult {
+async fn check_clean(care: &TurnAcceptance<'_>) -> CommandResult {
     let (began, workspace) = (Instant::now(), care.context.session.workspace_path.clone());
     let changes = care.runner.toolbox().uncommitted_changes(workspace, care.context.trusted).await;
     let (is_clean, output) = match changes {
@@ -118,7 +126,7 @@ async fn check_clean(care: &Care<'_>) -> CommandResult {
     CommandResult { command: CLEAN.to_owned(), exit_code: Some(i32::from(!is_clean)), duration_ms, output }
 }
 
-async fn run_command(care: &Care<'_>, line: &str) -> CommandOutcome {
+async fn run_command(care: &TurnAcceptance<'_>, line: &str) -> CommandOutcome {
     let session = &care.context.session;
     let run = RunCommand {
         session: session.id,
@@ -140,7 +148,7 @@ fn verdict(ok: bool, round: u32) -> String {
     }
 }
 
-fn feedback(care: &Care<'_>, results: &[CommandResult], round: u32, rounds: u32) -> Message {
+fn feedback(care: &TurnAcceptance<'_>, results: &[CommandResult], round: u32, rounds: u32) -> Message {
     let failed = results.last().map_or_else(String::new, |result| {
         let how = result.exit_code.map_or("did not finish".to_owned(), |code| format!("exited with {code}"));
         format!("`{}` {how}.\n\n{}", result.command, result.output)

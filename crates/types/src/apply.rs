@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 
 use crate::{
-    AgentEvent, Answered, ApprovalEvent, ApprovalOption, Batch, BatchEvent, CallEvent, CallStatus, Child,
-    ChildEvent, Delivery, Event, Limits, Message, MessageEvent, Moment, OpenCall, OpenTurn, Patch,
+    AgentEvent, AnsweredApproval, ApprovalEvent, ApprovalOption, BatchEvent, CallEvent, CallStatus, Child,
+    ChildEvent, Delivery, Event, Message, MessageEvent, Moment, OpenBatch, OpenCall, OpenTurn,
     PendingApproval, Purpose, Queued, Record, ReviewAnswer, Reviewed, Rule, Scope, Session, SessionEvent,
-    SessionId, SessionStatus, State, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
-    TurnStatus, TurnSummary, WorkspaceEvent,
+    SessionId, SessionStatus, State, StateLimits, StepEvent, ToolCall, ToolCallId, ToolKind, TurnEvent,
+    TurnId, TurnPatch, TurnStatus, TurnSummary, WorkspaceEvent,
 };
 
 impl State {
@@ -99,7 +99,7 @@ impl State {
                 self.hear_model(message, *usage)
             }
             Event::Batch(BatchEvent::Started { parallel, .. }) => {
-                self.in_turn(|turn| turn.batch = Some(Batch { parallel: *parallel, halted: false }));
+                self.in_turn(|turn| turn.batch = Some(OpenBatch { parallel: *parallel, halted: false }));
             }
             Event::Batch(BatchEvent::Halted { .. }) => {
                 self.in_turn(|turn| turn.batch.iter_mut().for_each(|batch| batch.halted = true));
@@ -113,7 +113,7 @@ impl State {
                 self.in_turn(|turn| turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok }));
             }
             Event::Approval(ApprovalEvent::Requested { tool_call, kind, summary, rule, options, child }) => {
-                let asked = Asked { tool_call, kind: *kind, summary, rule, options };
+                let asked = ApprovalQuestion { tool_call, kind: *kind, summary, rule, options };
                 match child {
                     Some(child) => self.hear_question(child, &asked, record.ts),
                     None => self.in_turn(|turn| turn.wait(record, &asked)),
@@ -132,13 +132,13 @@ impl State {
                 option,
                 ..
             }) => {
-                let answer = Answer { tool_call_id, granted: true, by };
+                let answer = RecordedAnswer { tool_call_id, granted: true, by };
                 if !self.end_review(&answer, reason.as_ref(), review.as_ref()) {
                     self.grant(&answer, *scope, option.as_ref());
                 }
             }
             Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, review, option, .. }) => {
-                let answer = Answer { tool_call_id, granted: false, by };
+                let answer = RecordedAnswer { tool_call_id, granted: false, by };
                 if !self.end_review(&answer, reason.as_ref(), review.as_ref()) {
                     self.deny(&answer, reason.clone(), option.as_ref());
                 }
@@ -152,7 +152,7 @@ impl State {
                 note,
             }) => {
                 let (files, checkpoint_id, note) = (files.clone(), checkpoint_id.clone(), note.clone());
-                let patch = Patch { files, more: *more, checkpoint_id, note };
+                let patch = TurnPatch { files, more: *more, checkpoint_id, note };
                 self.in_turn(|turn| turn.show_patch(record, tool_call_id, &patch, *waits));
             }
             Event::Workspace(WorkspaceEvent::VerificationStarted { .. }) => {
@@ -191,7 +191,7 @@ impl State {
         self.session.usage += usage;
         turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
         turn.used.extend(message.tool_calls().map(|call| call.id.clone()));
-        bound(&mut turn.used, Limits::TURN_CALLS);
+        bound(&mut turn.used, StateLimits::TURN_CALLS);
         turn.batch = None;
     }
 
@@ -241,7 +241,7 @@ impl State {
     /// Takes in what is to become of the change of the turn, if this answers its review. Says whether it does.
     fn end_review(
         &mut self,
-        answer: &Answer<'_>,
+        answer: &RecordedAnswer<'_>,
         reason: Option<&String>,
         review: Option<&ReviewAnswer>,
     ) -> bool {
@@ -258,7 +258,7 @@ impl State {
         true
     }
 
-    fn grant(&mut self, answer: &Answer<'_>, scope: Scope, option: Option<&String>) {
+    fn grant(&mut self, answer: &RecordedAnswer<'_>, scope: Scope, option: Option<&String>) {
         let Some(turn) = &mut self.turn else { return };
         let rule = turn.call(answer.tool_call_id).and_then(OpenCall::offered_rule);
         turn.choose(answer.tool_call_id, CallStatus::Granted, option);
@@ -269,7 +269,7 @@ impl State {
         }
     }
 
-    fn deny(&mut self, answer: &Answer<'_>, reason: Option<String>, option: Option<&String>) {
+    fn deny(&mut self, answer: &RecordedAnswer<'_>, reason: Option<String>, option: Option<&String>) {
         let Some(turn) = &mut self.turn else { return };
         turn.choose(answer.tool_call_id, CallStatus::Denied { reason }, option);
         let turn_id = turn.id;
@@ -339,7 +339,7 @@ impl State {
             checkpoint_after: None,
             checkpoint_error: None,
         });
-        bound(&mut self.turns, Limits::TURNS);
+        bound(&mut self.turns, StateLimits::TURNS);
         self.turn = Some(OpenTurn::new(id, purpose, message_ids, at));
     }
 
@@ -368,25 +368,25 @@ impl State {
     fn remember_key(&mut self, key: Option<&str>, message_id: crate::MessageId, turn_id: Option<TurnId>) {
         if let Some(key) = key {
             self.keys.push_back((key.to_owned(), message_id, turn_id));
-            bound(&mut self.keys, Limits::KEYS);
+            bound(&mut self.keys, StateLimits::KEYS);
         }
     }
 
-    fn remember_answer(&mut self, answered: Answered) {
+    fn remember_answer(&mut self, answered: AnsweredApproval) {
         self.answers.push_back(answered);
-        bound(&mut self.answers, Limits::ANSWERS);
+        bound(&mut self.answers, StateLimits::ANSWERS);
     }
 
     fn remember_rule(&mut self, rule: Rule) {
         let rules = &mut self.session.policy.approval.rules;
-        if !rules.contains(&rule) && rules.len() < Limits::RULES {
+        if !rules.contains(&rule) && rules.len() < StateLimits::RULES {
             rules.push(rule);
         }
     }
 }
 
 /// A question as its event says it.
-struct Asked<'a> {
+struct ApprovalQuestion<'a> {
     tool_call: &'a ToolCall,
     kind: ToolKind,
     summary: &'a str,
@@ -394,7 +394,7 @@ struct Asked<'a> {
     options: &'a [ApprovalOption],
 }
 
-impl Asked<'_> {
+impl ApprovalQuestion<'_> {
     fn pending(&self, session_id: SessionId, turn_id: TurnId, requested_at: Timestamp) -> PendingApproval {
         PendingApproval {
             session_id,
@@ -412,16 +412,16 @@ impl Asked<'_> {
 }
 
 /// Who answered which call, and how.
-struct Answer<'a> {
+struct RecordedAnswer<'a> {
     tool_call_id: &'a ToolCallId,
     granted: bool,
     by: &'a str,
 }
 
-impl Answer<'_> {
-    fn in_turn(&self, turn_id: TurnId) -> Answered {
+impl RecordedAnswer<'_> {
+    fn in_turn(&self, turn_id: TurnId) -> AnsweredApproval {
         let (tool_call_id, by) = (self.tool_call_id.clone(), self.by.to_owned());
-        Answered { turn_id, tool_call_id, granted: self.granted, by }
+        AnsweredApproval { turn_id, tool_call_id, granted: self.granted, by }
     }
 }
 
@@ -437,7 +437,7 @@ fn title_of(text: &str) -> Option<String> {
 
 /// An error in a line or two; the whole of it is in its record.
 fn short(text: &str) -> String {
-    text.chars().take(Limits::LABEL_BYTES).collect()
+    text.chars().take(StateLimits::LABEL_BYTES).collect()
 }
 
 fn bound<T>(items: &mut VecDeque<T>, limit: usize) {

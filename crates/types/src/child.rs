@@ -100,7 +100,7 @@ pub struct ChildCall {
 
 /// What a parent is told of a session that it has started.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ChildNews {
+pub enum ChildUpdate {
     /// One of its calls waits for an answer.
     Asks(Box<PendingApproval>),
     /// Somebody has answered.
@@ -180,8 +180,8 @@ pub struct Subtask {
 impl Plan {
     /// Refuses a plan that cannot be carried out, and says why.
     pub fn check(&self) -> Result<(), String> {
-        if self.subtasks.is_empty() || self.subtasks.len() > crate::Limits::SUBTASKS {
-            return Err(format!("a plan has between 1 and {} subtasks", crate::Limits::SUBTASKS));
+        if self.subtasks.is_empty() || self.subtasks.len() > crate::StateLimits::SUBTASKS {
+            return Err(format!("a plan has between 1 and {} subtasks", crate::StateLimits::SUBTASKS));
         }
         for (index, subtask) in self.subtasks.iter().enumerate() {
             if subtask.id.is_empty() || subtask.id.len() > 100 {

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, ApprovalOption, ChildNews, CommandResult, Effort, Event, Failure, Message, MessageId, Moment,
-    NewCompaction, Part, Patch, Plan, Policy, Resolution, ReviewAnswer, Reviewed, Scope, SessionId, Standing,
-    Subject, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, Usage,
+    AgentState, ApprovalOption, ChildUpdate, CommandResult, Effort, Event, Failure, Message, MessageId,
+    Moment, NewCompaction, Part, Plan, Policy, PolicyContext, Resolution, ReviewAnswer, Reviewed, Scope,
+    SessionId, Subject, ToolCall, ToolCallId, ToolKind, ToolResult, TurnId, TurnPatch, Usage,
 };
 
 /// What can be asked of a session.
@@ -64,10 +64,10 @@ pub enum Command {
         /// That session.
         session_id: SessionId,
         /// What it says.
-        news: ChildNews,
+        news: ChildUpdate,
     },
     /// Change what may be changed.
-    Update(Change),
+    Update(SessionChange),
     /// Close the session.
     Close {
         /// Who asks.
@@ -88,7 +88,7 @@ pub enum Command {
         /// The turn that it speaks of; reports of a turn that is over are refused.
         turn_id: TurnId,
         /// What it says.
-        report: Report,
+        report: TurnReport,
     },
 }
 
@@ -180,11 +180,11 @@ pub struct ProposedCall {
 
 /// What only the engine knows when it decides a command. No client and no agent can set it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct DecisionFacts {
     /// The text that the model has written of its current message, for a command that ends the turn.
     pub partial: Option<Message>,
     /// What counts for a proposed call beside the session's policy.
-    pub standing: Standing,
+    pub standing: PolicyContext,
     /// The call that starts, as it was when the policy let it through unasked.
     pub let_through: Option<ToolCall>,
     /// The first record that is still shown to the model beside the summary of a compaction.
@@ -193,7 +193,7 @@ pub struct Facts {
 
 /// What an agent can say about its turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Report {
+pub enum TurnReport {
     /// Hand over the messages that steer this turn, before its next step.
     TakeSteering,
     /// Another model takes over, because the one before it could not begin to answer.
@@ -294,7 +294,7 @@ pub enum Report {
     /// This is what the turn changed; leads to a question when it is to wait.
     ReviewRequested {
         /// The changes.
-        patch: Patch,
+        patch: TurnPatch,
         /// Whether somebody has to say yes.
         waits: bool,
     },
@@ -381,7 +381,7 @@ pub enum Verdict {
 
 /// A change of a session's settings; what is absent stays.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Change {
+pub struct SessionChange {
     /// A new title; an empty one removes it.
     pub title: Option<String>,
     /// Put away or back.

@@ -12,12 +12,13 @@ mod turn;
 pub(crate) use child::note_id;
 
 use crate::{
-    Accepted, AgentEvent, Change, Command, Decision, Event, EventFor, Facts, Limits, NewSession, Policy,
-    Refusal, RefusalKind, Session, SessionEvent, SessionStatus, State, StepEvent, TurnId, Usage,
+    Accepted, AgentEvent, Command, Decision, DecisionFacts, Event, EventFor, NewSession, Policy, Refusal,
+    RefusalKind, Session, SessionChange, SessionEvent, SessionStatus, State, StateLimits, StepEvent, TurnId,
+    Usage,
 };
 
 /// What a command leads to, or why it is refused. Pure: the same state, command and facts, the same answer.
-pub fn decide(state: &State, command: Command, facts: &Facts) -> Result<Decision, Refusal> {
+pub fn decide(state: &State, command: Command, facts: &DecisionFacts) -> Result<Decision, Refusal> {
     match command {
         Command::Submit(submit) => message::submit(state, submit, facts),
         Command::Run { turn_id } => turn::run(state, turn_id),
@@ -46,8 +47,8 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
     label("title", new.title.as_deref())?;
     label("idempotency_key", new.idempotency_key.as_deref())?;
     label("name", new.name.as_deref())?;
-    if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > Limits::MESSAGE_BYTES) {
-        return Err(too_large("system_prompt", Limits::MESSAGE_BYTES));
+    if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > StateLimits::MESSAGE_BYTES) {
+        return Err(too_large("system_prompt", StateLimits::MESSAGE_BYTES));
     }
     check_policy(&new.policy)?;
     check_fallbacks(&new.fallback_models)?;
@@ -92,7 +93,7 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         .collect())
 }
 
-fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
+fn update(state: &State, change: SessionChange) -> Result<Decision, Refusal> {
     label("title", change.title.as_deref())?;
     change.policy.as_ref().map_or(Ok(()), check_policy)?;
     change.fallback_models.as_deref().map_or(Ok(()), check_fallbacks)?;
@@ -113,8 +114,8 @@ fn update(state: &State, change: Change) -> Result<Decision, Refusal> {
         label("agent_settings", Some(&choice))?;
         session.agent_settings.insert(name, choice);
     }
-    if session.agent_settings.len() > Limits::SETTINGS {
-        return Err(too_large("agent_settings", Limits::SETTINGS));
+    if session.agent_settings.len() > StateLimits::SETTINGS {
+        return Err(too_large("agent_settings", StateLimits::SETTINGS));
     }
     if session == state.session {
         return Ok(Decision::unchanged());
@@ -154,8 +155,8 @@ fn refuse_if_closed(state: &State) -> Result<(), Refusal> {
 }
 
 fn check_policy(policy: &Policy) -> Result<(), Refusal> {
-    if policy.approval.rules.len() > Limits::RULES {
-        let message = format!("a session has at most {} rules", Limits::RULES);
+    if policy.approval.rules.len() > StateLimits::RULES {
+        let message = format!("a session has at most {} rules", StateLimits::RULES);
         return Err(Refusal::new(RefusalKind::TooLarge, "too_many_rules", message));
     }
     let patterns = policy.approval.rules.iter().flat_map(|rule| &rule.commands);
@@ -177,8 +178,8 @@ fn once_each(names: Vec<String>) -> Vec<String> {
 }
 
 fn check_fallbacks(models: &[String]) -> Result<(), Refusal> {
-    if models.len() > Limits::FALLBACK_MODELS {
-        let message = format!("a session has at most {} fallback models", Limits::FALLBACK_MODELS);
+    if models.len() > StateLimits::FALLBACK_MODELS {
+        let message = format!("a session has at most {} fallback models", StateLimits::FALLBACK_MODELS);
         return Err(Refusal::new(RefusalKind::TooLarge, "too_many_models", message));
     }
     models.iter().try_for_each(|model| label("fallback_models", Some(model)))
@@ -186,7 +187,9 @@ fn check_fallbacks(models: &[String]) -> Result<(), Refusal> {
 
 fn label(name: &str, value: Option<&str>) -> Result<(), Refusal> {
     match value {
-        Some(value) if value.len() > Limits::LABEL_BYTES => Err(too_large(name, Limits::LABEL_BYTES)),
+        Some(value) if value.len() > StateLimits::LABEL_BYTES => {
+            Err(too_large(name, StateLimits::LABEL_BYTES))
+        }
         _ => Ok(()),
     }
 }

@@ -43,13 +43,13 @@ mod work_mode;
 pub use agent_description::{AgentDescription, AgentLink, AgentProcess, AgentSession};
 pub use brought::{Brought, BroughtRule, BroughtServer};
 pub use child::{
-    Budget, Child, ChildCall, ChildNews, ChildOutcome, ChildStatus, ForkedFrom, MAX_DEPTH, Plan, Purpose,
+    Budget, Child, ChildCall, ChildOutcome, ChildStatus, ChildUpdate, ForkedFrom, MAX_DEPTH, Plan, Purpose,
     Subtask, Worktree,
 };
 pub use clock::Clock;
 pub use command::{
-    Accepted, AnswerApproval, CancelTurn, Change, Command, Decision, Delivery, EventFor, Facts, ProposedCall,
-    Report, RequeueMessage, SubmitMessage, Verdict,
+    Accepted, AnswerApproval, CancelTurn, Command, Decision, DecisionFacts, Delivery, EventFor, ProposedCall,
+    RequeueMessage, SessionChange, SubmitMessage, TurnReport, Verdict,
 };
 pub use context_section::{ContextKind, ContextSection};
 pub use conversation::{Compaction, CompactionTrigger, Conversation, NewCompaction};
@@ -69,22 +69,23 @@ pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
 pub use object::{object, optional_object};
 pub use policy::{
-    ApprovalPolicy, CommandPattern, JudgedCall, Judgement, PatchReview, PatchReviewMode, Policy, Rule, Scope,
-    Standing, VerifyPolicy,
+    ApprovalPolicy, CommandPattern, JudgedCall, Judgement, PatchReview, PatchReviewMode, Policy,
+    PolicyContext, Rule, Scope, VerifyPolicy,
 };
 pub use printable::{in_one_line, is_printable, printable, shell_word};
 pub use raw::RawLine;
 pub use record::{NewRecord, Record};
 pub use refusal::{Refusal, RefusalCode, RefusalKind};
 pub use review::{
-    ChangeKind, FileChange, Moment, PATCH_REVIEW, Patch, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
+    ChangeKind, FileChange, Moment, PATCH_REVIEW, RejectedFile, ReviewAnswer, ReviewComment, Reviewed,
+    TurnPatch,
 };
 pub use runner_name::{RunnerName, workspace_key};
 pub use secrets::{Secrets, tail_of_stream};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
-    Answered, Batch, CallStatus, ContextUse, Limits, OpenCall, OpenReview, OpenTurn, PendingApproval, Queued,
-    State, TurnStatus, TurnSummary,
+    AnsweredApproval, CallStatus, ContextUse, OpenBatch, OpenCall, OpenReview, OpenTurn, PendingApproval,
+    Queued, State, StateLimits, TurnStatus, TurnSummary,
 };
 pub use subject::{CommandLine, Subject};
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};

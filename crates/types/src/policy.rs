@@ -53,7 +53,7 @@ impl Default for ApprovalPolicy {
 
 impl ApprovalPolicy {
     /// Judges a call, once: by this policy, and by what counts beside it.
-    pub fn judge(&self, judged: &JudgedCall<'_>, standing: &Standing) -> Judgement {
+    pub fn judge(&self, judged: &JudgedCall<'_>, standing: &PolicyContext) -> Judgement {
         let asks = self.asks(judged);
         let Some(own) = &standing.workspace else {
             return match asks {
@@ -147,7 +147,7 @@ pub struct JudgedCall<'a> {
 
 /// What counts beside a session's own policy.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Standing {
+pub struct PolicyContext {
     /// Rules for every session that hold in this workspace.
     pub rules: Vec<Rule>,
     /// What the workspace itself says, if it is trusted.

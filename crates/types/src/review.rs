@@ -17,7 +17,7 @@ impl PendingApproval {
 
 /// What a turn changed, as far as there is room to show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Patch {
+pub struct TurnPatch {
     /// The changes, the largest of them when there are many.
     pub files: Vec<FileChange>,
     /// How many more files changed that are not shown.

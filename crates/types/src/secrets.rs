@@ -21,10 +21,10 @@ const LONG: usize = 20;
 #[derive(Clone, Default)]
 pub struct Secrets {
     /// The longest first: one that is part of another must not tear it.
-    known: Arc<RwLock<Arc<Vec<Word>>>>,
+    known: Arc<RwLock<Arc<Vec<SecretWord>>>>,
 }
 
-struct Word {
+struct SecretWord {
     plain: String,
     /// As it stands in a JSON string.
     in_json: String,
@@ -55,7 +55,7 @@ impl Secrets {
             known.iter().map(|word| (word.plain.clone(), word.in_json.clone())).collect();
         words.push((word.to_owned(), in_json));
         words.sort_by_key(|(plain, _)| std::cmp::Reverse(plain.len()));
-        *known = Arc::new(words.into_iter().map(|(plain, in_json)| Word { plain, in_json }).collect());
+        *known = Arc::new(words.into_iter().map(|(plain, in_json)| SecretWord { plain, in_json }).collect());
     }
 
     /// Hides the value of a variable, a header or the like, if its name or its looks say that it is secret. Paths,
@@ -141,7 +141,7 @@ impl Secrets {
     /// be the beginning of one and have to wait for what follows.
     pub fn mask_stream<'a>(&self, text: &'a str) -> (Cow<'a, str>, usize) {
         let words = self.words();
-        let stars = |text: Cow<'a, str>, word: &Word| {
+        let stars = |text: Cow<'a, str>, word: &SecretWord| {
             let found = occurrences(&text, &word.plain);
             if found.is_empty() {
                 text
@@ -154,7 +154,7 @@ impl Secrets {
         (masked, begun)
     }
 
-    fn words(&self) -> Arc<Vec<Word>> {
+    fn words(&self) -> Arc<Vec<SecretWord>> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

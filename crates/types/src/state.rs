@@ -33,7 +33,7 @@ pub struct State {
     /// The newest idempotency keys and what they led to.
     pub keys: VecDeque<(String, MessageId, Option<TurnId>)>,
     /// The newest answers to approvals, so that a second answer can be told of the first.
-    pub answers: VecDeque<Answered>,
+    pub answers: VecDeque<AnsweredApproval>,
     /// How much of the log the model is shown.
     #[serde(default)]
     pub context: ContextUse,
@@ -65,9 +65,9 @@ impl Default for ContextUse {
 
 /// Limits on what a state holds. Refusals say so when one is reached.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits;
+pub struct StateLimits;
 
-impl Limits {
+impl StateLimits {
     /// Messages in the queue.
     pub const QUEUE: usize = 100;
     /// Bytes in the queue.
@@ -123,7 +123,7 @@ pub struct OpenTurn {
     /// The ids of its newest calls; none may come twice.
     pub used: VecDeque<ToolCallId>,
     /// The batch that runs those calls, once it has begun.
-    pub batch: Option<Batch>,
+    pub batch: Option<OpenBatch>,
     /// Rounds of verification so far.
     pub rounds: u32,
     /// Whether a call of a kind that changes the workspace has run.
@@ -157,7 +157,7 @@ pub struct OpenReview {
 
 /// A batch of calls that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
+pub struct OpenBatch {
     /// Whether the calls run side by side.
     pub parallel: bool,
     /// Whether a failed call has stopped the rest.
@@ -231,7 +231,7 @@ pub struct PendingApproval {
 
 /// An approval that was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct AnsweredApproval {
     /// The turn.
     pub turn_id: TurnId,
     /// The call.

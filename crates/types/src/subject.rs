@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ostler_command_line::{Circumstances, Pattern, Reading, allowed_with, suggest_with};
+use ostler_command_line::{DecisionContext, ParsedLine, Pattern, allowed_with, suggest_with};
 use serde_json::Value;
 
 use crate::{CommandPattern, Rule, Secrets, ToolCall};
@@ -26,25 +26,25 @@ pub enum Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     line: String,
-    reading: Reading,
+    reading: ParsedLine,
     only_reads: Vec<bool>,
 }
 
 impl CommandLine {
     /// A line, its reading, and for each command of that whether it only reads; those that are not told of are not known to.
-    pub fn new(line: String, reading: Reading, only_reads: Vec<bool>) -> CommandLine {
+    pub fn new(line: String, reading: ParsedLine, only_reads: Vec<bool>) -> CommandLine {
         CommandLine { line, reading, only_reads }
     }
 
     /// Whether each of its commands is allowed by a pattern, or only reads. Git starts programs that a repository's settings
     /// name, so that it only counts as reading where that is safe.
     pub(crate) fn is_allowed(&self, patterns: &[Pattern], git_is_safe: bool) -> bool {
-        allowed_with(&self.reading, patterns, Circumstances { git_is_safe, proven: &self.only_reads })
+        allowed_with(&self.reading, patterns, DecisionContext { git_is_safe, proven: &self.only_reads })
     }
 
     /// The patterns for a rule: one for each command that does not only read.
     fn patterns(&self) -> Vec<CommandPattern> {
-        let circumstances = Circumstances { git_is_safe: false, proven: &self.only_reads };
+        let circumstances = DecisionContext { git_is_safe: false, proven: &self.only_reads };
         let suggested = suggest_with(&self.reading, circumstances).unwrap_or_default();
         suggested.into_iter().map(|Pattern { argv, open }| CommandPattern { argv, open }).collect()
     }

@@ -4,18 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ostler_workspace_context::{Question, Ranker, Until};
+use ostler_workspace_context::{RankDeadline, RankQuery, Ranker};
 use serde::Deserialize;
 
 const TOP: usize = 5;
 
 #[derive(Deserialize)]
-struct Questions {
-    question: Vec<Asked>,
+struct RankingQuestions {
+    question: Vec<RankingQuestion>,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct RankingQuestion {
     repository: String,
     text: String,
     answers: Vec<String>,
@@ -26,16 +26,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(questions), Some(repositories)) = (arguments.next(), arguments.next()) else {
         return Err("usage: ranking QUESTIONS.toml DIRECTORY_OF_REPOSITORIES".into());
     };
-    let Questions { question: all } = toml::from_str(&std::fs::read_to_string(questions)?)?;
+    let RankingQuestions { question: all } = toml::from_str(&std::fs::read_to_string(questions)?)?;
     let ranker = Ranker::new();
     let (mut ranked, mut plain, mut reciprocal) = (0, 0, 0.0);
     println!("place of the answer: ranked, plain search");
     for asked in &all {
         let workspace = repositories.join(&asked.repository);
         let question =
-            Question { workspace: &workspace, text: &asked.text, in_play: &[], hidden: &[], max_files: 100 };
+            RankQuery { workspace: &workspace, text: &asked.text, in_play: &[], hidden: &[], max_files: 100 };
         let started = Instant::now();
-        let ranking = ranker.rank(&question, &Until::after(Duration::from_secs(600)));
+        let ranking = ranker.rank(&question, &RankDeadline::after(Duration::from_secs(600)));
         let took = started.elapsed();
         let paths: Vec<&str> = ranking.files.iter().map(|file| file.path.as_str()).collect();
         let searched = plain_search(&workspace, &asked.text)?;

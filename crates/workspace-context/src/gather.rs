@@ -9,16 +9,16 @@ use ostler_runner::ToolSet;
 use ostler_types::SessionId;
 use tokio::time::timeout;
 
-use crate::git_state::{GitStates, Question as GitQuestion};
-use crate::looks::Looks;
-use crate::rank::{Question, Ranker, Ranking, Until};
-use crate::repository::{Shape, ShapeOf};
-use crate::skills::{SkillPlaces, Skills};
+use crate::git_state::{GitStateRequest as GitQuestion, GitStates};
+use crate::looks::SingleFlight;
+use crate::rank::{RankDeadline, RankQuery, Ranker, Ranking};
+use crate::repository::{RepositoryShape, RepositoryShapeKey};
+use crate::skills::{SkillLocations, Skills};
 use crate::visible_files::VisibleFiles;
 use crate::{instructions, relevant, repository};
-use ostler_context::{Bundle, SectionKind};
-use ostler_runner::Budget;
-use ostler_runner::Shown;
+use ostler_context::{ContextMessage, GatheredSectionKind};
+use ostler_runner::ContextBudget;
+use ostler_runner::ShownContext;
 
 /// How long everything together may take, when nothing else is said.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ const MAX_IN_PLAY: usize = 64;
 
 /// What is to be gathered, and for whom.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct GatherRequest {
     /// The workspace.
     pub workspace: PathBuf,
     /// The session, for the tools that are asked.
@@ -37,9 +37,9 @@ pub struct Request {
     /// Files that the session has opened or changed, relative to the workspace, the newest first.
     pub in_play: Vec<String>,
     /// What the model has been shown already; see `ostler_context::shown_in`.
-    pub shown: Shown,
+    pub shown: ShownContext,
     /// The most tokens of each section.
-    pub budget: Budget,
+    pub budget: ContextBudget,
     /// Whether the owner trusts the workspace. Its instructions are shown either way, since they are only
     /// text; its skills are not listed until it is trusted.
     pub is_trusted: bool,
@@ -52,16 +52,16 @@ pub struct Request {
     pub deadline: Duration,
 }
 
-impl Request {
+impl GatherRequest {
     /// A request for a workspace that nobody trusts, with the default budget.
-    pub fn new(workspace: PathBuf, session: SessionId, prompt: impl Into<String>) -> Request {
-        Request {
+    pub fn new(workspace: PathBuf, session: SessionId, prompt: impl Into<String>) -> GatherRequest {
+        GatherRequest {
             workspace,
             session,
             prompt: prompt.into(),
             in_play: Vec::new(),
-            shown: Shown::default(),
-            budget: Budget::default(),
+            shown: ShownContext::default(),
+            budget: ContextBudget::default(),
             is_trusted: false,
             skill_directories: Vec::new(),
             hidden: Vec::new(),
@@ -70,8 +70,8 @@ impl Request {
     }
 
     /// Where skills are looked for.
-    pub fn skill_places(&self) -> SkillPlaces {
-        SkillPlaces {
+    pub fn skill_places(&self) -> SkillLocations {
+        SkillLocations {
             directories: self.skill_directories.clone(),
             trusted_workspace: self.is_trusted.then(|| self.workspace.clone()),
             hidden: self.hidden.clone(),
@@ -85,7 +85,7 @@ pub type ReadCheckedOut = dyn Fn(&Path) -> Option<String> + Send + Sync;
 
 /// Whom a gatherer asks.
 #[derive(Clone)]
-pub struct Sources {
+pub struct GatherSources {
     /// The tools that say what the shape of a workspace is.
     pub tools: Arc<ToolSet>,
     /// Reads what is checked out.
@@ -94,40 +94,40 @@ pub struct Sources {
 
 /// What was gathered for one turn.
 #[derive(Debug, Clone, Default)]
-pub struct Gathered {
+pub struct GatherResult {
     /// What the model does not know yet.
-    pub bundle: Bundle,
+    pub bundle: ContextMessage,
     /// The names of all skills that the session can read.
     pub skills: Vec<String>,
 }
 
 /// Gathers for all sessions, and spares them work that one has done for another.
 #[derive(Default)]
-pub struct Gatherer {
+pub struct ContextGatherer {
     /// Remembers what files hold, so that the next session need not read them again.
     ranker: Arc<Ranker>,
-    looks: Looks<ShapeOf, Shape>,
+    looks: SingleFlight<RepositoryShapeKey, RepositoryShape>,
     git: GitStates,
 }
 
-impl Gatherer {
+impl ContextGatherer {
     /// Gathers a bundle. The shape of the repository and the ranked files are only in the first one of a
     /// conversation; later ones hold instructions and skills that are new. Dropping the future ends the work.
-    pub async fn gather(&self, request: Request, sources: &Sources) -> Gathered {
+    pub async fn gather(&self, request: GatherRequest, sources: &GatherSources) -> GatherResult {
         gather(self, request, sources).await
     }
 
     /// Begins to find out what the first bundle of a new session needs, and returns at once. Of the request, only the
     /// session and the workspace matter. Needs a tokio runtime.
-    pub fn prepare(&self, request: &Request, sources: &Sources) {
+    pub fn prepare(&self, request: &GatherRequest, sources: &GatherSources) {
         if let Some(question) = GitQuestion::of(request, sources) {
             self.git.prepare(question);
         }
     }
 
     /// What a bundle said would follow, if it is there by now.
-    pub fn late(&self, request: &Request, sources: &Sources) -> Bundle {
-        let mut bundle = Bundle::default();
+    pub fn late(&self, request: &GatherRequest, sources: &GatherSources) -> ContextMessage {
+        let mut bundle = ContextMessage::default();
         let question = GitQuestion::of(request, sources);
         self.git.add_late(&mut bundle, request.session, question, request.budget.git);
         bundle
@@ -139,9 +139,13 @@ impl Gatherer {
     }
 }
 
-async fn gather(gatherer: &Gatherer, mut request: Request, sources: &Sources) -> Gathered {
+async fn gather(
+    gatherer: &ContextGatherer,
+    mut request: GatherRequest,
+    sources: &GatherSources,
+) -> GatherResult {
     request.in_play.truncate(MAX_IN_PLAY);
-    let until = Until::after(request.deadline);
+    let until = RankDeadline::after(request.deadline);
     let _stop = StopOnDrop(until.clone());
     let is_first = !request.shown.repository;
     let request = Arc::new(request);
@@ -162,18 +166,19 @@ async fn gather(gatherer: &Gatherer, mut request: Request, sources: &Sources) ->
     };
     let shape = async {
         if !is_first {
-            return Shape::default();
+            return RepositoryShape::default();
         }
         // Each look keeps to the deadline, and nobody waits for more than two.
         let tools = &sources.tools;
-        let look = gatherer.looks.share(ShapeOf::asked(&request), || repository::look(tools, &request));
+        let look =
+            gatherer.looks.share(RepositoryShapeKey::asked(&request), || repository::look(tools, &request));
         timeout(2 * request.deadline, look).await.unwrap_or_default()
     };
     let (read, ranking, shape) = tokio::join!(reading, ranking, shape);
-    let Read { instructions: mut bundle, skills, checked_out } = read;
+    let ReadFiles { instructions: mut bundle, skills, checked_out } = read;
     for (name, text) in [("Files of the workspace", shape.tree), ("Definitions that matter most", shape.map)]
     {
-        bundle.push(SectionKind::Repository, name, text);
+        bundle.push(GatheredSectionKind::Repository, name, text);
     }
     if let Some(git) = git {
         gatherer.git.add_first(&mut bundle, git, checked_out, request.budget.git).await;
@@ -184,20 +189,20 @@ async fn gather(gatherer: &Gatherer, mut request: Request, sources: &Sources) ->
     }
     let files = relevant::text(&ranking, request.budget.files);
     bundle.push(
-        SectionKind::Files,
+        GatheredSectionKind::Files,
         "Files that may matter for this prompt (found by search; check them)",
         files,
     );
     skills.add(&mut bundle, &request.shown, request.budget.skills);
     bundle.shown.repository = is_first && !bundle.sections.is_empty();
-    Gathered { bundle, skills: skills.all().iter().map(|skill| skill.name.clone()).collect() }
+    GatherResult { bundle, skills: skills.all().iter().map(|skill| skill.name.clone()).collect() }
 }
 
 /// Does work that blocks on a thread that may. The work looks at the clock itself; what still takes much longer
 /// than it should, as on a disk that hangs, is not waited for and counts as nothing.
 async fn spawn<T: Default + Send + 'static>(
-    request: &Arc<Request>,
-    work: impl FnOnce(&Request) -> T + Send + 'static,
+    request: &Arc<GatherRequest>,
+    work: impl FnOnce(&GatherRequest) -> T + Send + 'static,
 ) -> T {
     let (limit, request) = (2 * request.deadline, Arc::clone(request));
     let work = tokio::task::spawn_blocking(move || work(&request));
@@ -206,16 +211,16 @@ async fn spawn<T: Default + Send + 'static>(
 
 /// What was read from files.
 #[derive(Default)]
-struct Read {
-    instructions: Bundle,
+struct ReadFiles {
+    instructions: ContextMessage,
     skills: Skills,
     /// What is checked out, as far as it is known without git.
     checked_out: Option<String>,
 }
 
-fn read(request: &Request, checked_out: Option<&ReadCheckedOut>) -> Read {
-    let mut read = Read {
-        instructions: Bundle::default(),
+fn read(request: &GatherRequest, checked_out: Option<&ReadCheckedOut>) -> ReadFiles {
+    let mut read = ReadFiles {
+        instructions: ContextMessage::default(),
         skills: Skills::find(&request.skill_places()),
         checked_out: checked_out.and_then(|read| read(&request.workspace)),
     };
@@ -225,11 +230,11 @@ fn read(request: &Request, checked_out: Option<&ReadCheckedOut>) -> Read {
     read
 }
 
-fn rank(request: &Request, ranker: &Ranker, until: &Until) -> Ranking {
+fn rank(request: &GatherRequest, ranker: &Ranker, until: &RankDeadline) -> Ranking {
     if request.budget.files == 0 {
         return Ranking::default();
     }
-    let question = Question {
+    let question = RankQuery {
         workspace: &request.workspace,
         text: &request.prompt,
         in_play: &request.in_play,
@@ -240,7 +245,7 @@ fn rank(request: &Request, ranker: &Ranker, until: &Until) -> Ranking {
 }
 
 /// A thread cannot be dropped, so it is told.
-struct StopOnDrop(Until);
+struct StopOnDrop(RankDeadline);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ostler_context::{Bundle, SectionKind};
+use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_runner::{Tool, ToolContext};
 use ostler_types::SessionId;
 use serde_json::json;
@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::gather::{ReadCheckedOut, Request, Sources};
-use crate::looks::Looks;
+use crate::gather::{GatherRequest, GatherSources, ReadCheckedOut};
+use crate::looks::SingleFlight;
 use crate::repository::{cut, late, reader};
 
 /// The tool that is asked.
@@ -43,14 +43,14 @@ const NOT_KNOWN: &str = "[It could not be found out; git_status may say why.]";
 /// The looks at repositories, and the sessions that they are for.
 #[derive(Default)]
 pub(crate) struct GitStates {
-    shared: Arc<Looks<PathBuf, String>>,
-    state: Mutex<State>,
+    shared: Arc<SingleFlight<PathBuf, String>>,
+    state: Mutex<PendingGitQueries>,
 }
 
 #[derive(Default)]
-struct State {
+struct PendingGitQueries {
     /// Sessions that are new, or whose model was told that more follows; each with its look, if one was begun.
-    sessions: VecDeque<(SessionId, Option<Look>)>,
+    sessions: VecDeque<(SessionId, Option<GitQuery>)>,
     /// When a look was last begun for a new session, by workspace.
     prepared: HashMap<PathBuf, Instant>,
     /// The looks that are under way. They end with this.
@@ -59,14 +59,14 @@ struct State {
 
 /// A look at a repository, under way or over.
 #[derive(Clone)]
-struct Look {
+struct GitQuery {
     began: Instant,
-    seen: watch::Receiver<Option<Seen>>,
+    seen: watch::Receiver<Option<GitStateSnapshot>>,
 }
 
 /// What was seen.
 #[derive(Clone, Default)]
-struct Seen {
+struct GitStateSnapshot {
     /// What was checked out when the look began.
     checked_out: Option<String>,
     /// What the tool said; nothing where there is no repository, or git failed.
@@ -74,7 +74,7 @@ struct Seen {
 }
 
 /// Asks how a repository stands.
-pub(crate) struct Question {
+pub(crate) struct GitStateRequest {
     session: SessionId,
     workspace: PathBuf,
     deadline: Duration,
@@ -82,20 +82,20 @@ pub(crate) struct Question {
     checked_out: Arc<ReadCheckedOut>,
 }
 
-impl Question {
+impl GitStateRequest {
     /// The question of a session; none where nobody may be asked.
-    pub(crate) fn of(request: &Request, sources: &Sources) -> Option<Question> {
+    pub(crate) fn of(request: &GatherRequest, sources: &GatherSources) -> Option<GitStateRequest> {
         let tool = reader(&sources.tools, TOOL, &json!({})).filter(|_| request.budget.git > 0)?;
         let (session, workspace, deadline) = (request.session, request.workspace.clone(), request.deadline);
         let (tool, checked_out) = (Arc::clone(tool), Arc::clone(&sources.checked_out));
-        Some(Question { session, workspace, deadline, tool, checked_out })
+        Some(GitStateRequest { session, workspace, deadline, tool, checked_out })
     }
 }
 
 /// A look that a first bundle is to be told of.
-pub(crate) struct FirstLook {
-    question: Question,
-    look: Look,
+pub(crate) struct FirstGitQuery {
+    question: GitStateRequest,
+    look: GitQuery,
     asked: Instant,
     /// Whether the session is new, so that nobody waits for git.
     is_new: bool,
@@ -103,7 +103,7 @@ pub(crate) struct FirstLook {
 
 impl GitStates {
     /// Notes that a session is new, and begins to look for it, unless others are looked for already.
-    pub(crate) fn prepare(&self, question: Question) {
+    pub(crate) fn prepare(&self, question: GitStateRequest) {
         let mut state = self.state();
         state.reap();
         let is_recent = |begun: &Instant| begun.elapsed() < PREPARE_INTERVAL;
@@ -119,26 +119,26 @@ impl GitStates {
     }
 
     /// The look for a first bundle: the one that was prepared, unless it is too old.
-    pub(crate) fn first(&self, question: Question) -> FirstLook {
+    pub(crate) fn first(&self, question: GitStateRequest) -> FirstGitQuery {
         let (mut state, asked) = (self.state(), Instant::now());
         state.reap();
         let prepared = state.look(question.session);
         let is_new = prepared.is_some();
         let current = prepared.flatten().filter(|look| look.began.elapsed() < MAX_AGE);
         let look = current.unwrap_or_else(|| self.begin(&mut state, question.again()));
-        FirstLook { question, look, asked, is_new }
+        FirstGitQuery { question, look, asked, is_new }
     }
 
     /// Adds the state of the repository to a first bundle, or what is known of it by now. `checked_out` is what can be
     /// read without git.
     pub(crate) async fn add_first(
         &self,
-        bundle: &mut Bundle,
-        first: FirstLook,
+        bundle: &mut ContextMessage,
+        first: FirstGitQuery,
         checked_out: Option<String>,
         budget: u64,
     ) {
-        let FirstLook { question, mut look, asked, is_new } = first;
+        let FirstGitQuery { question, mut look, asked, is_new } = first;
         let session = question.session;
         let mut seen = look.seen.borrow().clone();
         if seen.as_ref().is_some_and(|seen| seen.checked_out != checked_out) {
@@ -148,7 +148,7 @@ impl GitStates {
             (None, Some(checked_out)) if is_new => {
                 self.state().remember(session, Some(look));
                 bundle.shown.awaits_git = Some(true);
-                bundle.push(SectionKind::Repository, NAME, format!("{checked_out}{FOLLOWS}"));
+                bundle.push(GatheredSectionKind::Repository, NAME, format!("{checked_out}{FOLLOWS}"));
             }
             (seen, _) => {
                 self.state().forget(session);
@@ -158,7 +158,7 @@ impl GitStates {
                     None => look.wait().await,
                 };
                 let note = if is_older && !seen.text.is_empty() { MAY_HAVE_CHANGED } else { "" };
-                bundle.push(SectionKind::Repository, NAME, noted(&seen.text, budget, note));
+                bundle.push(GatheredSectionKind::Repository, NAME, noted(&seen.text, budget, note));
             }
         }
     }
@@ -166,9 +166,9 @@ impl GitStates {
     /// Adds what a first bundle said would follow, if it is there.
     pub(crate) fn add_late(
         &self,
-        bundle: &mut Bundle,
+        bundle: &mut ContextMessage,
         session: SessionId,
-        question: Option<Question>,
+        question: Option<GitStateRequest>,
         budget: u64,
     ) {
         let mut state = self.state();
@@ -191,22 +191,23 @@ impl GitStates {
         let text =
             if text.is_empty() { NOT_KNOWN.to_owned() } else { noted(&text, budget, MAY_HAVE_CHANGED) };
         bundle.shown.awaits_git = Some(false);
-        bundle.push(SectionKind::Repository, NAME, text);
+        bundle.push(GatheredSectionKind::Repository, NAME, text);
     }
 
     /// Waits until no look is under way.
     pub(crate) async fn settled(&self) {
         loop {
-            let looks: Vec<Look> =
+            let looks: Vec<GitQuery> =
                 self.state().sessions.iter().filter_map(|(_, look)| look.clone()).collect();
-            let is_under_way = |look: &Look| look.seen.borrow().is_none() && look.seen.has_changed().is_ok();
+            let is_under_way =
+                |look: &GitQuery| look.seen.borrow().is_none() && look.seen.has_changed().is_ok();
             let mut under_way = looks.into_iter().filter(is_under_way);
             let Some(look) = under_way.next() else { return };
             look.wait().await;
         }
     }
 
-    fn begin(&self, state: &mut State, question: Question) -> Look {
+    fn begin(&self, state: &mut PendingGitQueries, question: GitStateRequest) -> GitQuery {
         let (sender, seen) = watch::channel(None);
         let shared = Arc::clone(&self.shared);
         state.tasks.spawn(async move {
@@ -214,17 +215,17 @@ impl GitStates {
             // Nobody may want to know any more.
             let _ = sender.send(Some(seen));
         });
-        Look { began: Instant::now(), seen }
+        GitQuery { began: Instant::now(), seen }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PendingGitQueries> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Question {
-    fn again(&self) -> Question {
-        Question {
+impl GitStateRequest {
+    fn again(&self) -> GitStateRequest {
+        GitStateRequest {
             session: self.session,
             workspace: self.workspace.clone(),
             deadline: self.deadline,
@@ -234,20 +235,20 @@ impl Question {
     }
 }
 
-impl Look {
+impl GitQuery {
     /// What was seen, once it is. A look that ended without a word has seen nothing.
-    async fn wait(mut self) -> Seen {
+    async fn wait(mut self) -> GitStateSnapshot {
         let seen = self.seen.wait_for(Option::is_some).await;
         seen.ok().and_then(|seen| seen.clone()).unwrap_or_default()
     }
 }
 
-impl State {
-    fn look(&self, session: SessionId) -> Option<Option<Look>> {
+impl PendingGitQueries {
+    fn look(&self, session: SessionId) -> Option<Option<GitQuery>> {
         self.sessions.iter().find(|(id, _)| *id == session).map(|(_, look)| look.clone())
     }
 
-    fn remember(&mut self, session: SessionId, look: Option<Look>) {
+    fn remember(&mut self, session: SessionId, look: Option<GitQuery>) {
         self.forget(session);
         if self.sessions.len() >= MAX_SESSIONS {
             self.sessions.pop_front();
@@ -266,16 +267,16 @@ impl State {
 
 /// Looks at a repository, together with all who ask for the same at once. Each look keeps to the deadline, and nobody
 /// waits for more than two.
-async fn see(shared: &Looks<PathBuf, String>, question: Question) -> Seen {
+async fn see(shared: &SingleFlight<PathBuf, String>, question: GitStateRequest) -> GitStateSnapshot {
     let (read, place) = (Arc::clone(&question.checked_out), question.workspace.clone());
     let checked_out = tokio::task::spawn_blocking(move || read(&place)).await.ok().flatten();
     let deadline = question.deadline;
     let look = shared.share(question.workspace.clone(), || ask(&question));
     let text = timeout(2 * deadline, look).await.unwrap_or_else(|_| late(TOOL, deadline));
-    Seen { checked_out, text }
+    GitStateSnapshot { checked_out, text }
 }
 
-async fn ask(question: &Question) -> String {
+async fn ask(question: &GitStateRequest) -> String {
     let context = ToolContext::new(question.workspace.clone(), question.session, Arc::new(|_, _| {}));
     match timeout(question.deadline, question.tool.run(json!({}), context)).await {
         Ok(outcome) if outcome.ok => cut(&outcome.text, MAX_TOKENS),

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::visible_files::VisibleFiles;
-use ostler_context::{Bundle, SectionKind};
+use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_context::{bytes_of, text_tokens};
-use ostler_runner::Shown;
+use ostler_runner::ShownContext;
 use sha2::{Digest, Sha256};
 
 const NAME: &str = "AGENTS.md";
@@ -19,7 +19,7 @@ const MAX_READ_BYTES: u64 = 1024 * 1024;
 const MAX_DIRECTORIES: usize = 64;
 
 /// One instruction file that is new to the model.
-struct Found {
+struct InstructionFile {
     path: String,
     text: String,
     digest: String,
@@ -29,10 +29,10 @@ struct Found {
 /// Adds the instructions that the model has not seen as they are now, the outermost first: of two that
 /// disagree the nearer one holds. Reads files.
 pub(crate) fn add(
-    bundle: &mut Bundle,
+    bundle: &mut ContextMessage,
     visible: &VisibleFiles,
     in_play: &[String],
-    before: &Shown,
+    before: &ShownContext,
     budget: u64,
 ) {
     let (found, gone) = find(visible, in_play, before);
@@ -47,7 +47,7 @@ pub(crate) fn add(
     for path in gone {
         let text = format!("{path} is no longer there. What it said no longer holds.");
         bundle.shown.instructions.insert(path.clone(), String::new());
-        bundle.push(SectionKind::Instructions, format!("Instructions of {path}"), text);
+        bundle.push(GatheredSectionKind::Instructions, format!("Instructions of {path}"), text);
     }
     for (number, file) in found.into_iter().enumerate() {
         bundle.shown.instructions.insert(file.path.clone(), file.digest);
@@ -62,7 +62,7 @@ pub(crate) fn add(
                 text_tokens(&file.text)
             )
         };
-        bundle.push(SectionKind::Instructions, name, text);
+        bundle.push(GatheredSectionKind::Instructions, name, text);
     }
 }
 
@@ -75,7 +75,11 @@ fn reach(path: &str) -> String {
 }
 
 /// The files that are new or have changed, and those that were shown and are gone.
-fn find(visible: &VisibleFiles, in_play: &[String], before: &Shown) -> (Vec<Found>, Vec<String>) {
+fn find(
+    visible: &VisibleFiles,
+    in_play: &[String],
+    before: &ShownContext,
+) -> (Vec<InstructionFile>, Vec<String>) {
     let (mut found, mut gone) = (Vec::new(), Vec::new());
     for directory in directories(in_play, before) {
         let path = directory.join(NAME);
@@ -92,7 +96,7 @@ fn find(visible: &VisibleFiles, in_play: &[String], before: &Shown) -> (Vec<Foun
             continue;
         }
         let was_shown = known.is_some_and(|digest| !digest.is_empty());
-        found.push(Found {
+        found.push(InstructionFile {
             path: shown,
             text: bounded(&content.bytes, content.stamp.size),
             digest,
@@ -103,7 +107,7 @@ fn find(visible: &VisibleFiles, in_play: &[String], before: &Shown) -> (Vec<Foun
 }
 
 /// The directories whose instructions hold, each after those above it.
-fn directories(in_play: &[String], before: &Shown) -> Vec<PathBuf> {
+fn directories(in_play: &[String], before: &ShownContext) -> Vec<PathBuf> {
     let known = before.instructions.keys().map(String::as_str);
     let mut directories = vec![PathBuf::new()];
     for path in known.chain(in_play.iter().map(String::as_str)) {

@@ -14,6 +14,6 @@ mod repository;
 mod skills;
 mod visible_files;
 
-pub use gather::{Gathered, Gatherer, ReadCheckedOut, Request, Sources};
-pub use rank::{Chunk, Question, RankedFile, Ranker, Ranking, ScoreParts, Until};
-pub use skills::{Skill, SkillError, SkillPlaces, Skills};
+pub use gather::{ContextGatherer, GatherRequest, GatherResult, GatherSources, ReadCheckedOut};
+pub use rank::{RankDeadline, RankQuery, RankedChunk, RankedFile, Ranker, Ranking, ScoreParts};
+pub use skills::{Skill, SkillError, SkillLocations, Skills};

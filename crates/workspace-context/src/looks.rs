@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The newest look at something, and when it began. Whoever looks holds the lock.
-type Newest<V> = Arc<tokio::sync::Mutex<Option<(Instant, V)>>>;
+type LatestCall<V> = Arc<tokio::sync::Mutex<Option<(Instant, V)>>>;
 
 /// The looks that are under way, by what makes two of them the same.
 #[derive(Debug)]
-pub(crate) struct Looks<K, V>(Mutex<HashMap<K, Newest<V>>>);
+pub(crate) struct SingleFlight<K, V>(Mutex<HashMap<K, LatestCall<V>>>);
 
-impl<K, V> Default for Looks<K, V> {
-    fn default() -> Looks<K, V> {
-        Looks(Mutex::default())
+impl<K, V> Default for SingleFlight<K, V> {
+    fn default() -> SingleFlight<K, V> {
+        SingleFlight(Mutex::default())
     }
 }
 
-impl<K: Clone + Eq + Hash, V: Clone> Looks<K, V> {
+impl<K: Clone + Eq + Hash, V: Clone> SingleFlight<K, V> {
     /// Looks, or waits for somebody who looks at the same and has not yet begun.
     pub(crate) async fn share<F: Future<Output = V>>(&self, subject: K, look: impl FnOnce() -> F) -> V {
         let asked = Instant::now();
-        let share = Share { looks: self, newest: self.newest(&subject), subject };
+        let share = SharedCall { looks: self, newest: self.newest(&subject), subject };
         let mut newest = share.newest.lock().await;
         if let Some((_, seen)) = newest.as_ref().filter(|(began, _)| *began >= asked) {
             return seen.clone();
@@ -35,20 +35,20 @@ impl<K: Clone + Eq + Hash, V: Clone> Looks<K, V> {
         seen
     }
 
-    fn newest(&self, subject: &K) -> Newest<V> {
+    fn newest(&self, subject: &K) -> LatestCall<V> {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(looks.entry(subject.clone()).or_default())
     }
 }
 
 /// One who waits for a look. The last to leave takes it away.
-struct Share<'a, K: Eq + Hash, V> {
-    looks: &'a Looks<K, V>,
-    newest: Newest<V>,
+struct SharedCall<'a, K: Eq + Hash, V> {
+    looks: &'a SingleFlight<K, V>,
+    newest: LatestCall<V>,
     subject: K,
 }
 
-impl<K: Eq + Hash, V> Drop for Share<'_, K, V> {
+impl<K: Eq + Hash, V> Drop for SharedCall<'_, K, V> {
     fn drop(&mut self) {
         let mut looks = self.looks.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The map has one, this another; more can only be had under the lock that is held here.
@@ -66,11 +66,11 @@ mod tests {
     use futures_util::poll;
     use tokio::task::yield_now;
 
-    use super::Looks;
+    use super::SingleFlight;
 
     #[tokio::test]
     async fn those_who_ask_at_once_share_a_look_that_began_after_they_asked() {
-        let (looks, count) = (Looks::default(), AtomicUsize::new(0));
+        let (looks, count) = (SingleFlight::default(), AtomicUsize::new(0));
         let one = || async {
             let asked = count.load(Ordering::SeqCst);
             let look = || async {
@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_who_gives_up_stops_nobody_else() {
-        let looks = Looks::default();
+        let looks = SingleFlight::default();
         let never = looks.share("/here", std::future::pending);
         let mut never = Box::pin(never);
         assert!(poll!(&mut never).is_pending());

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corpus::{Corpora, Corpus};
+use corpus::{Corpus, CorpusCache};
 use score::score;
 use text_match::TextMatch;
 
@@ -27,12 +27,12 @@ const MAX_CANDIDATES: usize = 300;
 /// Ranks files, and remembers what it has read of workspaces. Shared by all sessions.
 #[derive(Default)]
 pub struct Ranker {
-    corpora: Corpora,
+    corpora: CorpusCache,
 }
 
 /// What files are ranked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct RankQuery<'a> {
     /// The workspace.
     pub workspace: &'a Path,
     /// The prompt.
@@ -66,7 +66,7 @@ pub struct RankedFile {
     /// What the score is made of.
     pub parts: ScoreParts,
     /// The pieces that match best, the best first.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<RankedChunk>,
 }
 
 /// What a score is made of, each from 0 to 1.
@@ -88,7 +88,7 @@ pub struct ScoreParts {
 
 /// A piece of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chunk {
+pub struct RankedChunk {
     /// Its first line, counted from 1.
     pub first_line: usize,
     /// Its last line.
@@ -101,15 +101,15 @@ pub struct Chunk {
 
 /// When work that takes too long, or that nobody waits for, ends.
 #[derive(Debug, Clone)]
-pub struct Until {
+pub struct RankDeadline {
     deadline: Instant,
     stop: Arc<AtomicBool>,
 }
 
-impl Until {
+impl RankDeadline {
     /// Until so much time has passed.
-    pub fn after(limit: Duration) -> Until {
-        Until { deadline: Instant::now() + limit, stop: Arc::default() }
+    pub fn after(limit: Duration) -> RankDeadline {
+        RankDeadline { deadline: Instant::now() + limit, stop: Arc::default() }
     }
 
     /// Ends the work of everybody who has a clone of this.
@@ -131,7 +131,7 @@ impl Ranker {
 
     /// Ranks the files of a workspace. Blocks, until it is done or time is over; what was read by then is
     /// ranked, and remembered for the next time.
-    pub fn rank(&self, question: &Question<'_>, until: &Until) -> Ranking {
+    pub fn rank(&self, question: &RankQuery<'_>, until: &RankDeadline) -> Ranking {
         let terms = words::terms(question.text);
         if terms.is_empty() && question.in_play.is_empty() {
             return Ranking::default();

@@ -11,9 +11,9 @@ use ostler_types::ToolKind;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::gather::Request;
+use crate::gather::GatherRequest;
 use ostler_context::bytes_of;
-use ostler_runner::Budget;
+use ostler_runner::ContextBudget;
 
 /// How many levels of the tree are shown.
 const TREE_DEPTH: usize = 2;
@@ -25,30 +25,30 @@ const NO_SOURCES: &str = "There is no source code here";
 
 /// What the tools said, each empty where there is nothing to show.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shape {
+pub(crate) struct RepositoryShape {
     pub(crate) tree: String,
     pub(crate) map: String,
 }
 
 /// What makes two looks at a shape the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ShapeOf {
+pub(crate) struct RepositoryShapeKey {
     workspace: PathBuf,
     focus: Vec<String>,
-    budget: Budget,
+    budget: ContextBudget,
 }
 
-impl ShapeOf {
+impl RepositoryShapeKey {
     /// The shape that is asked for.
-    pub(crate) fn asked(request: &Request) -> ShapeOf {
-        let Request { workspace, in_play, budget, .. } = request;
-        ShapeOf { workspace: workspace.clone(), focus: in_play.clone(), budget: *budget }
+    pub(crate) fn asked(request: &GatherRequest) -> RepositoryShapeKey {
+        let GatherRequest { workspace, in_play, budget, .. } = request;
+        RepositoryShapeKey { workspace: workspace.clone(), focus: in_play.clone(), budget: *budget }
     }
 }
 
 /// Asks the tools, all at once. One that has not answered in time is left out, and said to be.
-pub(crate) async fn look(tools: &ToolSet, request: &Request) -> Shape {
-    let Budget { tree, map, .. } = request.budget;
+pub(crate) async fn look(tools: &ToolSet, request: &GatherRequest) -> RepositoryShape {
+    let ContextBudget { tree, map, .. } = request.budget;
     let entries = (bytes_of(tree) / TREE_LINE).clamp(1, 5_000);
     let focus: Vec<&String> = request.in_play.iter().take(8).collect();
     let ask = |name: &'static str, input: Value, budget: u64| ask(tools, name, input, budget, request);
@@ -56,13 +56,19 @@ pub(crate) async fn look(tools: &ToolSet, request: &Request) -> Shape {
         ask("repo_tree", json!({"depth": TREE_DEPTH, "max_files": entries}), tree),
         ask("repo_map", json!({"focus": focus, "max_tokens": map.clamp(1, 20_000)}), map),
     );
-    Shape {
+    RepositoryShape {
         tree: if tree.contains(NO_FILES) { String::new() } else { tree },
         map: if map.contains(NO_SOURCES) { String::new() } else { map },
     }
 }
 
-async fn ask(tools: &ToolSet, name: &'static str, input: Value, budget: u64, request: &Request) -> String {
+async fn ask(
+    tools: &ToolSet,
+    name: &'static str,
+    input: Value,
+    budget: u64,
+    request: &GatherRequest,
+) -> String {
     let Some(tool) = reader(tools, name, &input).filter(|_| budget > 0) else { return String::new() };
     let context = ToolContext::new(request.workspace.clone(), request.session, Arc::new(|_, _| {}));
     match timeout(request.deadline, tool.run(input, context)).await {

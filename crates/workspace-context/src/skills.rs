@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::visible_files::VisibleFiles;
 use front_matter::FrontMatter;
 use ostler_context::bytes_of;
-use ostler_context::{Bundle, SectionKind};
-use ostler_runner::Shown;
+use ostler_context::{ContextMessage, GatheredSectionKind};
+use ostler_runner::ShownContext;
 
 /// Where a trusted workspace keeps its skills.
 const WORKSPACE_PLACES: &[&str] = &[".ostler/skills", ".agents/skills", ".claude/skills"];
@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 128 * 1024;
 
 /// Where skills are looked for.
 #[derive(Debug, Clone, Default)]
-pub struct SkillPlaces {
+pub struct SkillLocations {
     /// Directories of the owner's own, which come first: a workspace cannot take the place of their skills.
     pub directories: Vec<PathBuf>,
     /// The workspace, if its owner trusts it.
@@ -69,7 +69,7 @@ pub enum SkillError {
 
 impl Skills {
     /// Looks for skills. Of two with one name the first counts. Reads directories and files.
-    pub fn find(places: &SkillPlaces) -> Skills {
+    pub fn find(places: &SkillLocations) -> Skills {
         let mut skills = Skills { hidden: places.hidden.clone(), ..Skills::default() };
         for directory in &places.directories {
             skills.look(directory, Path::new(""));
@@ -108,7 +108,7 @@ impl Skills {
     }
 
     /// Adds the list of skills to a bundle, if there are any that the model does not know.
-    pub(crate) fn add(&self, bundle: &mut Bundle, before: &Shown, budget: u64) {
+    pub(crate) fn add(&self, bundle: &mut ContextMessage, before: &ShownContext, budget: u64) {
         let new: Vec<&Skill> =
             self.skills.iter().filter(|skill| !before.skills.contains(&skill.name)).collect();
         let mut room = bytes_of(budget);
@@ -131,7 +131,7 @@ impl Skills {
             text.push_str(&format!("There is no room to describe {} more: {shown}{more}\n", left_out.len()));
         }
         let name = if before.skills.is_empty() { "Skills" } else { "Skills that are new" };
-        bundle.push(SectionKind::Skills, name, text);
+        bundle.push(GatheredSectionKind::Skills, name, text);
     }
 
     /// Looks into one place beneath a root.

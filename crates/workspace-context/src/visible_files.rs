@@ -6,24 +6,24 @@ use std::io::{Error, ErrorKind, Read, Result};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use ostler_repo_map::Stamp;
-use ostler_workspace_fs::{Links, Tree, read_listed};
+use ostler_repo_map::SourceStamp;
+use ostler_workspace_fs::{LinkPolicy, RootedTree, read_listed};
 use rustix::fs::Stat;
 
 /// A directory that paths cannot leave.
 pub(crate) struct VisibleFiles {
-    tree: Tree,
+    tree: RootedTree,
     /// Hidden places, without links.
     hidden: Vec<PathBuf>,
 }
 
 /// What was read of a file.
-pub(crate) struct Content {
+pub(crate) struct VisibleFileContent {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: SourceStamp,
 }
 
-impl Content {
+impl VisibleFileContent {
     /// Whether the file is longer than what was read.
     pub(crate) fn is_cut(&self) -> bool {
         self.stamp.size > self.bytes.len() as u64
@@ -33,24 +33,24 @@ impl Content {
 impl VisibleFiles {
     /// Opens a directory. What lies in `hidden` is not read, whatever path leads there.
     pub(crate) fn open(root: &Path, hidden: &[PathBuf]) -> Result<VisibleFiles> {
-        let tree = Tree::open_following(root)?;
+        let tree = RootedTree::open_following(root)?;
         let hidden = hidden.iter().map(|place| real(place)).collect();
         Ok(VisibleFiles { tree, hidden })
     }
 
     /// The first `limit` bytes of a regular file, which links may lead to that stay beneath the directory.
-    pub(crate) fn read(&self, path: &Path, limit: u64) -> Result<Content> {
-        let (file, stat) = self.tree.file(path, Links::Inside)?;
+    pub(crate) fn read(&self, path: &Path, limit: u64) -> Result<VisibleFileContent> {
+        let (file, stat) = self.tree.file(path, LinkPolicy::Inside)?;
         self.content(file, &stat, limit)
     }
 
     /// The same of a file that a walk has just met, which no link may lead to.
-    pub(crate) fn read_listed(&self, path: &Path, limit: u64) -> Result<Content> {
+    pub(crate) fn read_listed(&self, path: &Path, limit: u64) -> Result<VisibleFileContent> {
         let (file, stat) = read_listed(&self.tree, path)?;
         self.content(file, &stat, limit)
     }
 
-    fn content(&self, file: File, stat: &Stat, limit: u64) -> Result<Content> {
+    fn content(&self, file: File, stat: &Stat, limit: u64) -> Result<VisibleFileContent> {
         if !self.hidden.is_empty() {
             let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
             if self.hidden.iter().any(|place| real.starts_with(place)) {
@@ -59,7 +59,7 @@ impl VisibleFiles {
         }
         let mut bytes = Vec::new();
         file.take(limit).read_to_end(&mut bytes)?;
-        Ok(Content { bytes, stamp: stamp(stat) })
+        Ok(VisibleFileContent { bytes, stamp: stamp(stat) })
     }
 }
 
@@ -69,8 +69,8 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(above).unwrap_or_else(|| path.to_owned())
 }
 
-fn stamp(stat: &Stat) -> Stamp {
-    Stamp {
+fn stamp(stat: &Stat) -> SourceStamp {
+    SourceStamp {
         size: u64::try_from(stat.st_size).unwrap_or(0),
         modified: (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0)),
         inode: stat.st_ino,

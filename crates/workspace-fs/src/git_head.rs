@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::open::{Links, ReadError};
-use crate::tree::Tree;
+use crate::open::{LinkPolicy, ReadError};
+use crate::tree::RootedTree;
 
 /// The size of the largest HEAD or branch that is read.
 const MAX_REF_BYTES: u64 = 4096;
@@ -40,14 +40,14 @@ impl GitHead {
     /// repository share. No part of either path may be a link. Fails where only git can tell: a file on the way is a
     /// link, is too large or damaged, or HEAD or the branch is not kept in the usual way, as in a reftable.
     pub fn read(directory: &Path, common: &Path) -> io::Result<GitHead> {
-        let head = Tree::open(directory)?.read(Path::new("HEAD"), MAX_REF_BYTES)?.0;
+        let head = RootedTree::open(directory)?.read(Path::new("HEAD"), MAX_REF_BYTES)?.0;
         let reference = match Reference::parse(&head)? {
             Reference::Commit(commit) => return Ok(GitHead::Detached { commit }),
             Reference::Symbolic(reference) => reference,
         };
         let name = reference.strip_prefix(BRANCHES).filter(|_| is_valid_name(&reference));
         let name = name.ok_or_else(|| unusual("HEAD names no branch"))?.to_owned();
-        let common = Tree::open(common)?;
+        let common = RootedTree::open(common)?;
         // In this order: git writes the packed file before it removes the loose one.
         let commit = match loose(&common, &reference)? {
             Some(commit) => Some(commit),
@@ -58,7 +58,7 @@ impl GitHead {
 }
 
 /// The commit of a reference that has a file of its own.
-fn loose(common: &Tree, reference: &str) -> io::Result<Option<String>> {
+fn loose(common: &RootedTree, reference: &str) -> io::Result<Option<String>> {
     match read(common, Path::new(reference), MAX_REF_BYTES)? {
         None => Ok(None),
         Some(content) => match Reference::parse(&content)? {
@@ -68,7 +68,7 @@ fn loose(common: &Tree, reference: &str) -> io::Result<Option<String>> {
     }
 }
 
-fn packed(common: &Tree, reference: &str) -> io::Result<Option<String>> {
+fn packed(common: &RootedTree, reference: &str) -> io::Result<Option<String>> {
     match read(common, Path::new("packed-refs"), MAX_PACKED_BYTES)? {
         None => Ok(None),
         Some(content) => find_packed(&content, reference),
@@ -76,8 +76,8 @@ fn packed(common: &Tree, reference: &str) -> io::Result<Option<String>> {
 }
 
 /// The content of a file; none where there is none, or a directory in its place, which git may leave behind.
-fn read(tree: &Tree, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match tree.file(path, Links::None) {
+fn read(tree: &RootedTree, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match tree.file(path, LinkPolicy::None) {
         Ok((file, _)) => file,
         Err(ReadError::Errno(Errno::NOENT | Errno::NOTDIR) | ReadError::NotAFile(FileType::Directory)) => {
             return Ok(None);

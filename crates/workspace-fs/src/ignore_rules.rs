@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::open::{Links, read_beneath};
+use crate::open::{LinkPolicy, read_beneath};
 
 /// The rules of one directory, and of those above it.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl IgnoreRules {
 
     /// Reads a file of rules beneath a directory; never through a link, as git has it.
     pub fn read(base: impl AsFd, path: &Path) -> Option<Vec<u8>> {
-        let (file, _) = read_beneath(base, path, Links::None).ok()?;
+        let (file, _) = read_beneath(base, path, LinkPolicy::None).ok()?;
         let mut bytes = Vec::new();
         file.take(IgnoreRules::MAX_BYTES).read_to_end(&mut bytes).ok()?;
         Some(bytes)

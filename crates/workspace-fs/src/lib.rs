@@ -29,11 +29,11 @@ pub use git_index::visit_git_index;
 #[cfg(feature = "walks")]
 pub use ignore_rules::IgnoreRules;
 #[cfg(feature = "walks")]
-pub use lines::{Comparison, Names, is_binary};
-pub use open::{Links, ReadError, directory_beneath, is_git, open_beneath, read_beneath, read_listed};
+pub use lines::{DiffNames, LineComparison, is_binary};
+pub use open::{LinkPolicy, ReadError, directory_beneath, is_git, open_beneath, read_beneath, read_listed};
 pub use regular::{open_regular, read_unlinked};
-pub use replace::{Access, Durability, ReplaceOptions, Replacement, Writers, replace_file};
+pub use replace::{ConcurrentWriters, Durability, FileAccess, ReplaceOptions, Replacement, replace_file};
 pub use staged::{StagedFile, rename_new};
 pub use threads::{for_each, in_threads};
-pub use tree::Tree;
-pub use walk_queue::{Visiting, WalkQueue};
+pub use tree::RootedTree;
+pub use walk_queue::{VisitGuard, WalkQueue};

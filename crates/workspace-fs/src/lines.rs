@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 8_000;
 
 /// The file before and after, none where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Names<'a> {
+pub struct DiffNames<'a> {
     /// Its name before.
     pub old: Option<&'a str>,
     /// Its name after.
@@ -23,7 +23,7 @@ pub struct Names<'a> {
 }
 
 /// Two contents, line by line.
-pub struct Comparison<'a> {
+pub struct LineComparison<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
     operations: Vec<DiffOp>,
@@ -34,13 +34,13 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> LineComparison<'a> {
     /// Compares two contents.
-    pub fn new(old: &'a [u8], new: &'a [u8]) -> Comparison<'a> {
+    pub fn new(old: &'a [u8], new: &'a [u8]) -> LineComparison<'a> {
         let lines = |bytes: &'a [u8]| bytes.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
         let (old, new) = (lines(old), lines(new));
         let operations = compare(&old, &new);
-        Comparison { old, new, operations }
+        LineComparison { old, new, operations }
     }
 
     /// How many lines were added, and how many removed.
@@ -60,8 +60,8 @@ impl<'a> Comparison<'a> {
 
     /// The unified diff in at most `room` bytes, and whether it lacks its end. Where only the name is another
     /// it is what says so; where nothing is, it is empty.
-    pub fn text(&self, names: Names<'_>, room: usize) -> (String, bool) {
-        let mut writer = Writer { text: String::new(), room, truncated: false };
+    pub fn text(&self, names: DiffNames<'_>, room: usize) -> (String, bool) {
+        let mut writer = DiffWriter { text: String::new(), room, truncated: false };
         let hunks = self.hunks();
         if !hunks.is_empty() || names.old != names.new {
             writer.header(names, !hunks.is_empty());
@@ -168,14 +168,14 @@ fn shifted(operation: DiffOp, by: usize) -> DiffOp {
 }
 
 /// Writes whole lines as long as there is room.
-struct Writer {
+struct DiffWriter {
     text: String,
     room: usize,
     truncated: bool,
 }
 
-impl Writer {
-    fn header(&mut self, names: Names<'_>, has_lines: bool) {
+impl DiffWriter {
+    fn header(&mut self, names: DiffNames<'_>, has_lines: bool) {
         let side = |prefix: &str, name: Option<&str>| {
             name.map_or_else(|| "/dev/null".to_owned(), |name| quote(&format!("{prefix}/{name}")))
         };
@@ -195,7 +195,7 @@ impl Writer {
         self.push(&header);
     }
 
-    fn hunk(&mut self, hunk: &[DiffOp], both: &Comparison<'_>) {
+    fn hunk(&mut self, hunk: &[DiffOp], both: &LineComparison<'_>) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
         let range = |start: usize, end: usize| match end - start {
             0 => format!("{start},0"),
@@ -260,9 +260,9 @@ fn quote(name: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Comparison, Names};
+    use super::{DiffNames, LineComparison};
 
-    const SAME: Names<'_> = Names { old: Some("f"), new: Some("f") };
+    const SAME: DiffNames<'_> = DiffNames { old: Some("f"), new: Some("f") };
 
     #[test]
     fn counts_what_changed() {
@@ -275,7 +275,7 @@ mod tests {
             ("a\n", "a", 1, 1),
             ("a\na\n", "a\na\na\n", 1, 0),
         ] {
-            let made = Comparison::new(old.as_bytes(), new.as_bytes());
+            let made = LineComparison::new(old.as_bytes(), new.as_bytes());
             assert_eq!(made.counts(), (added, removed), "{old:?} {new:?}");
             assert!(!made.text(SAME, 10_000).1);
         }
@@ -298,25 +298,25 @@ mod tests {
                 "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
             ),
             (
-                Names { old: None, new: Some("d/a b") },
+                DiffNames { old: None, new: Some("d/a b") },
                 "",
                 "x\n",
                 "--- /dev/null\n+++ b/d/a b\t\n@@ -0,0 +1 @@\n+x\n",
             ),
             (
-                Names { old: Some("a\"\n"), new: None },
+                DiffNames { old: Some("a\"\n"), new: None },
                 "x\n",
                 "",
                 "--- \"a/a\\\"\\012\"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
             ),
             (
-                Names { old: Some("f"), new: Some("g") },
+                DiffNames { old: Some("f"), new: Some("g") },
                 "x\n",
                 "x\n",
                 "diff --git a/f b/g\nrename from f\nrename to g\n",
             ),
         ] {
-            let made = Comparison::new(old.as_bytes(), new.as_bytes());
+            let made = LineComparison::new(old.as_bytes(), new.as_bytes());
             assert_eq!(made.text(names, 10_000), (expected.to_owned(), false), "{old:?} {new:?}");
         }
     }
@@ -324,12 +324,12 @@ mod tests {
     #[test]
     fn a_long_diff_is_cut_between_lines_and_still_counted() {
         let new: String = (0..1_000).map(|n| format!("line {n}\n")).collect();
-        let made = Comparison::new(b"", new.as_bytes());
+        let made = LineComparison::new(b"", new.as_bytes());
         let (text, truncated) = made.text(SAME, 200);
         assert!(truncated && text.len() <= 200 && text.ends_with('\n'), "{text}");
         assert_eq!(made.counts(), (1_000, 0));
         let long = "x".repeat(1_000);
-        assert!(Comparison::new(b"", long.as_bytes()).text(SAME, 200).0.ends_with("@@\n"));
+        assert!(LineComparison::new(b"", long.as_bytes()).text(SAME, 200).0.ends_with("@@\n"));
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
         let lines = |from: usize| -> String { (from..from + 40_000).map(|n| format!("{n}\n")).collect() };
         let old = format!("start\n{}end\n", lines(0));
         let new = format!("start\n{}end\n", lines(20_000));
-        let made = Comparison::new(old.as_bytes(), new.as_bytes());
+        let made = LineComparison::new(old.as_bytes(), new.as_bytes());
         assert_eq!(made.counts(), (40_000, 40_000));
     }
 
@@ -349,7 +349,7 @@ mod tests {
     fn each_hunk_is_undone_alone_and_all_together() {
         let old = numbers(0..100);
         let new = old.replace("10\n", "ten\n").replace("50\n", "").replace("90\n", "90\nmore\n\u{e9}");
-        let comparison = Comparison::new(old.as_bytes(), new.as_bytes());
+        let comparison = LineComparison::new(old.as_bytes(), new.as_bytes());
         assert_eq!(comparison.hunks().len(), 3);
         for undone in 0..8_usize {
             let set: BTreeSet<usize> = (0..3).filter(|hunk| undone & (1 << hunk) != 0).collect();

@@ -22,7 +22,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 /// The symbolic links that a path may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum LinkPolicy {
     /// Those that stay beneath the directory.
     Inside,
     /// None at all.
@@ -41,12 +41,17 @@ pub enum ReadError {
 }
 
 /// Opens a path beneath a directory. This is the only place that resolves paths which others can influence.
-pub fn open_beneath(base: impl AsFd, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+pub fn open_beneath(
+    base: impl AsFd,
+    path: &Path,
+    flags: OFlags,
+    links: LinkPolicy,
+) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH
         | ResolveFlags::NO_MAGICLINKS
         | match links {
-            Links::Inside => ResolveFlags::empty(),
-            Links::None => ResolveFlags::NO_SYMLINKS,
+            LinkPolicy::Inside => ResolveFlags::empty(),
+            LinkPolicy::None => ResolveFlags::NO_SYMLINKS,
         };
     for _ in 0..OPEN_ATTEMPTS {
         match openat2(base.as_fd(), or_here(path), flags, Mode::empty(), resolve) {
@@ -58,13 +63,13 @@ pub fn open_beneath(base: impl AsFd, path: &Path, flags: OFlags, links: Links) -
 }
 
 /// Opens a directory beneath another one, to list it or to work in it. The empty path is the directory itself.
-pub fn directory_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<OwnedFd, Errno> {
+pub fn directory_beneath(base: impl AsFd, path: &Path, links: LinkPolicy) -> Result<OwnedFd, Errno> {
     open_beneath(base, path, DIRECTORY, links)
 }
 
 /// Opens a regular file beneath a directory. Its type is checked before it is opened, because opening a device
 /// may have an effect; the second check is for what was swapped in between.
-pub fn read_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<(File, Stat), ReadError> {
+pub fn read_beneath(base: impl AsFd, path: &Path, links: LinkPolicy) -> Result<(File, Stat), ReadError> {
     let found = open_beneath(base.as_fd(), path, OFlags::PATH | OFlags::CLOEXEC, links)?;
     regular(&found)?;
     let file = open_beneath(base, path, READ, links)?;
@@ -75,7 +80,7 @@ pub fn read_beneath(base: impl AsFd, path: &Path, links: Links) -> Result<(File,
 /// Opens a regular file, without links, that a listing has just shown to be one. It skips the first check of
 /// [`read_beneath`], because a walk opens very many files. The type is still checked before anything is read.
 pub fn read_listed(base: impl AsFd, path: &Path) -> Result<(File, Stat), ReadError> {
-    let file = open_beneath(base, path, READ, Links::None)?;
+    let file = open_beneath(base, path, READ, LinkPolicy::None)?;
     let stat = regular(&file)?;
     Ok((File::from(file), stat))
 }
@@ -127,7 +132,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     use rustix::io::Errno;
 
-    use super::{Links, ReadError, read_beneath, read_listed};
+    use super::{LinkPolicy, ReadError, read_beneath, read_listed};
 
     #[test]
     fn only_regular_files_beneath_the_directory_are_opened() {
@@ -143,20 +148,20 @@ mod tests {
         mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         let base = File::open(&root).unwrap();
         for (path, links, is_open) in [
-            ("file", Links::None, true),
-            ("inside", Links::None, false),
-            ("inside", Links::Inside, true),
-            ("directory/up/file", Links::None, false),
-            ("directory/up/file", Links::Inside, true),
-            ("out", Links::Inside, false),
-            ("directory/up/../outside", Links::Inside, false),
-            ("../outside", Links::Inside, false),
-            ("/etc/passwd", Links::Inside, false),
-            ("magic/Cargo.toml", Links::Inside, false),
-            ("missing", Links::Inside, false),
+            ("file", LinkPolicy::None, true),
+            ("inside", LinkPolicy::None, false),
+            ("inside", LinkPolicy::Inside, true),
+            ("directory/up/file", LinkPolicy::None, false),
+            ("directory/up/file", LinkPolicy::Inside, true),
+            ("out", LinkPolicy::Inside, false),
+            ("directory/up/../outside", LinkPolicy::Inside, false),
+            ("../outside", LinkPolicy::Inside, false),
+            ("/etc/passwd", LinkPolicy::Inside, false),
+            ("magic/Cargo.toml", LinkPolicy::Inside, false),
+            ("missing", LinkPolicy::Inside, false),
         ] {
             assert_eq!(read_beneath(&base, Path::new(path), links).is_ok(), is_open, "{path} {links:?}");
-            if links == Links::None {
+            if links == LinkPolicy::None {
                 assert_eq!(read_listed(&base, Path::new(path)).is_ok(), is_open, "{path}");
             }
         }
@@ -164,8 +169,8 @@ mod tests {
             [("pipe", FileType::Fifo), ("directory", FileType::Directory), ("", FileType::Directory)]
         {
             for opened in [
-                read_beneath(&base, Path::new(path), Links::None),
-                read_beneath(&base, Path::new(path), Links::Inside),
+                read_beneath(&base, Path::new(path), LinkPolicy::None),
+                read_beneath(&base, Path::new(path), LinkPolicy::Inside),
                 read_listed(&base, Path::new(path)),
             ] {
                 assert!(
@@ -174,7 +179,7 @@ mod tests {
                 );
             }
         }
-        let link = read_beneath(&base, Path::new("inside"), Links::None);
+        let link = read_beneath(&base, Path::new("inside"), LinkPolicy::None);
         assert!(matches!(link, Err(ReadError::Errno(Errno::LOOP))), "{link:?}");
     }
 }

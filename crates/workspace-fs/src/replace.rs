@@ -16,16 +16,16 @@ use crate::staged::StagedFile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplaceOptions {
     /// Who may read the file.
-    pub access: Access,
+    pub access: FileAccess,
     /// Whether the new content is on disk when the call returns.
     pub durability: Durability,
     /// Who replaces the file at the same time.
-    pub writers: Writers,
+    pub writers: ConcurrentWriters,
 }
 
 /// Who may read a file that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     /// Its owner only.
     Owner,
     /// Those who could read the old file; for a new one, those whom the process's umask lets.
@@ -43,7 +43,7 @@ pub enum Durability {
 
 /// Who replaces a file at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writers {
+pub enum ConcurrentWriters {
     /// Only the caller, who holds a lock. The temporary name is fixed, so that the next call removes what a
     /// crash has left.
     One,
@@ -53,16 +53,19 @@ pub enum Writers {
 
 impl ReplaceOptions {
     /// A small file of the daemon's own: only its owner may read it, it is durable, and the caller has locked it.
-    pub const STATE: ReplaceOptions =
-        ReplaceOptions { access: Access::Owner, durability: Durability::Synced, writers: Writers::One };
+    pub const STATE: ReplaceOptions = ReplaceOptions {
+        access: FileAccess::Owner,
+        durability: Durability::Synced,
+        writers: ConcurrentWriters::One,
+    };
     /// The same for what can be made again from elsewhere.
     pub const CACHE: ReplaceOptions =
         ReplaceOptions { durability: Durability::Cached, ..ReplaceOptions::STATE };
     /// A file of the user's, which other programs may change too.
     pub const USER_FILE: ReplaceOptions = ReplaceOptions {
-        access: Access::Unchanged,
+        access: FileAccess::Unchanged,
         durability: Durability::Synced,
-        writers: Writers::Several,
+        writers: ConcurrentWriters::Several,
     };
 }
 
@@ -97,18 +100,18 @@ impl Replacement {
         let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = File::from(open(parent, flags, Mode::empty())?);
         let mode = match options.access {
-            Access::Owner => 0o600,
-            Access::Unchanged => 0o666,
+            FileAccess::Owner => 0o600,
+            FileAccess::Unchanged => 0o666,
         };
         let (staged, file) = match options.writers {
-            Writers::One => {
+            ConcurrentWriters::One => {
                 let mut temporary = name.clone();
                 temporary.push(".tmp");
                 StagedFile::create_named(directory.try_clone()?.into(), temporary, mode)?
             }
-            Writers::Several => StagedFile::create(&directory, mode)?,
+            ConcurrentWriters::Several => StagedFile::create(&directory, mode)?,
         };
-        if options.access == Access::Unchanged
+        if options.access == FileAccess::Unchanged
             && let Ok(metadata) = std::fs::metadata(path)
         {
             file.set_permissions(Permissions::from_mode(metadata.permissions().mode() & 0o7777))?;

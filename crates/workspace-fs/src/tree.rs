@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::open::{Links, ReadError, directory_beneath, open_beneath, read_beneath};
+use crate::open::{LinkPolicy, ReadError, directory_beneath, open_beneath, read_beneath};
 use crate::staged::StagedFile;
 
 /// How deep a directory that is removed may be. Each level keeps a descriptor open.
@@ -28,22 +28,22 @@ const DIRECTORY: OFlags =
 
 /// An open directory. All paths are relative to it; the empty path is the directory itself.
 #[derive(Debug)]
-pub struct Tree {
+pub struct RootedTree {
     root: OwnedFd,
 }
 
-impl Tree {
+impl RootedTree {
     /// Opens a directory by its path, in which no part may be a link.
-    pub fn open(path: &Path) -> Result<Tree, Errno> {
+    pub fn open(path: &Path) -> Result<RootedTree, Errno> {
         let top = open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let inner = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
-        Ok(Tree { root: directory_beneath(top, inner, Links::None)? })
+        Ok(RootedTree { root: directory_beneath(top, inner, LinkPolicy::None)? })
     }
 
     /// Opens a directory by a path that the caller trusts, links included.
-    pub fn open_following(path: &Path) -> Result<Tree, Errno> {
+    pub fn open_following(path: &Path) -> Result<RootedTree, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Tree { root: open(path, flags, Mode::empty())? })
+        Ok(RootedTree { root: open(path, flags, Mode::empty())? })
     }
 
     /// What is at the directory itself.
@@ -64,7 +64,7 @@ impl Tree {
 
     /// Opens a directory for listing.
     pub fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        directory_beneath(&self.root, path, Links::None)
+        directory_beneath(&self.root, path, LinkPolicy::None)
     }
 
     /// Opens the directory that holds a path, and says by which name.
@@ -72,7 +72,7 @@ impl Tree {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = path.parent().unwrap_or(Path::new(""));
-        Ok((open_beneath(&self.root, parent, flags, Links::None)?, name))
+        Ok((open_beneath(&self.root, parent, flags, LinkPolicy::None)?, name))
     }
 
     /// The names in a directory.
@@ -81,14 +81,14 @@ impl Tree {
     }
 
     /// Opens a regular file for reading.
-    pub fn file(&self, path: &Path, links: Links) -> Result<(File, Stat), ReadError> {
+    pub fn file(&self, path: &Path, links: LinkPolicy) -> Result<(File, Stat), ReadError> {
         read_beneath(&self.root, path, links)
     }
 
     /// The content of a regular file, reached without links, and its metadata. A file that is larger than `most`
     /// is an error.
     pub fn read(&self, path: &Path, most: u64) -> io::Result<(Vec<u8>, Stat)> {
-        let (file, stat) = self.file(path, Links::None)?;
+        let (file, stat) = self.file(path, LinkPolicy::None)?;
         let mut content = Vec::new();
         file.take(most.saturating_add(1)).read_to_end(&mut content)?;
         if content.len() as u64 > most {
@@ -181,7 +181,7 @@ impl Tree {
     /// Changes the mode of a directory or a regular file, and of nothing that took its place.
     pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let found = open_beneath(&self.root, path, flags, Links::None)?;
+        let found = open_beneath(&self.root, path, flags, LinkPolicy::None)?;
         set_mode(&found, mode)
     }
 
@@ -204,7 +204,7 @@ impl Tree {
     }
 }
 
-impl AsFd for Tree {
+impl AsFd for RootedTree {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
@@ -295,7 +295,7 @@ mod tests {
 
     use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-    use super::Tree;
+    use super::RootedTree;
 
     #[test]
     fn nothing_outside_is_touched_while_a_directory_is_swapped_for_a_link() {
@@ -307,7 +307,7 @@ mod tests {
         fs::write(outside.join("secret"), "canary").unwrap();
         fs::write(root.join("inner/secret"), "mine").unwrap();
         symlink("../outside", root.join("link")).unwrap();
-        let tree = Tree::open(&root).unwrap();
+        let tree = RootedTree::open(&root).unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -344,7 +344,7 @@ mod tests {
         for path in ["a/b/c", "a/b", "a"] {
             fs::set_permissions(top.join(path), fs::Permissions::from_mode(0o000)).unwrap();
         }
-        let tree = Tree::open(&top).unwrap();
+        let tree = RootedTree::open(&top).unwrap();
         tree.remove(Path::new("a")).unwrap();
         tree.remove(Path::new("a")).unwrap();
         assert!(tree.stat(Path::new("a")).unwrap().is_none());
@@ -356,7 +356,7 @@ mod tests {
         let top = place.path().canonicalize().unwrap();
         fs::create_dir_all(top.join("root/file/full")).unwrap();
         symlink("..", top.join("root/up")).unwrap();
-        let tree = Tree::open(&top.join("root")).unwrap();
+        let tree = RootedTree::open(&top.join("root")).unwrap();
         tree.put_file(Path::new("file"), b"text", 0o640).unwrap();
         assert_eq!(tree.read(Path::new("file"), 4).unwrap().0, b"text");
         assert!(tree.read(Path::new("file"), 3).is_err());
@@ -364,6 +364,6 @@ mod tests {
             assert!(tree.put_file(Path::new(path), b"", 0o600).is_err(), "{path}");
         }
         assert!(!top.join("x").exists());
-        assert!(Tree::open(&top.join("root/up")).is_err());
+        assert!(RootedTree::open(&top.join("root/up")).is_err());
     }
 }

@@ -26,12 +26,12 @@ impl<T> WalkQueue<T> {
     }
 
     /// The next directory, and what says that a thread is in it.
-    pub fn next(&self) -> Option<(T, Visiting<'_, T>)> {
+    pub fn next(&self) -> Option<(T, VisitGuard<'_, T>)> {
         let mut waiting = self.lock();
         loop {
             if let Some(job) = waiting.0.pop() {
                 waiting.1 += 1;
-                return Some((job, Visiting(self)));
+                return Some((job, VisitGuard(self)));
             }
             if waiting.1 == 0 {
                 return None;
@@ -42,9 +42,9 @@ impl<T> WalkQueue<T> {
 }
 
 /// A thread in a directory. Dropping it, also by a panic, lets the others end.
-pub struct Visiting<'a, T>(&'a WalkQueue<T>);
+pub struct VisitGuard<'a, T>(&'a WalkQueue<T>);
 
-impl<T> Drop for Visiting<'_, T> {
+impl<T> Drop for VisitGuard<'_, T> {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
         waiting.1 -= 1;

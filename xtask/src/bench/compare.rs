@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use super::numbers::{Number, Numbers};
+use super::numbers::{RunNumber, RunNumbers};
 
 /// The share by which a number may get worse.
 const TOLERANCE: f64 = 0.05;
 
 /// Every number of either side, in the order of their names.
 #[derive(Debug)]
-pub(super) struct Comparison(Vec<Line>);
+pub(super) struct BenchComparison(Vec<ComparedNumber>);
 
 #[derive(Debug)]
-struct Line {
+struct ComparedNumber {
     name: String,
     unit: String,
-    old: Option<Side>,
-    new: Option<Side>,
-    verdict: Verdict,
+    old: Option<MeasuredSide>,
+    new: Option<MeasuredSide>,
+    verdict: NumberVerdict,
 }
 
 /// A number over the runs of a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Side {
+struct MeasuredSide {
     median: f64,
     least: f64,
     most: f64,
@@ -30,7 +30,7 @@ struct Side {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum NumberVerdict {
     Same,
     Better,
     Worse,
@@ -43,29 +43,29 @@ enum Verdict {
 }
 
 /// Compares two sides. It is an error if a number has different units or directions.
-pub(super) fn compare(old: &[Numbers], new: &[Numbers]) -> Result<Comparison, String> {
+pub(super) fn compare(old: &[RunNumbers], new: &[RunNumbers]) -> Result<BenchComparison, String> {
     let names: BTreeSet<&String> =
-        old.iter().chain(new).flat_map(|Numbers(numbers)| numbers.keys()).collect();
+        old.iter().chain(new).flat_map(|RunNumbers(numbers)| numbers.keys()).collect();
     let line = |name: &String| {
-        let of = |runs: &[Numbers]| -> Vec<Number> {
-            runs.iter().filter_map(|Numbers(numbers)| numbers.get(name).cloned()).collect()
+        let of = |runs: &[RunNumbers]| -> Vec<RunNumber> {
+            runs.iter().filter_map(|RunNumbers(numbers)| numbers.get(name).cloned()).collect()
         };
         let (old, new) = (of(old), of(new));
         let first = old.first().or(new.first()).ok_or_else(|| format!("`{name}` has no value"))?.clone();
         let is_alike =
-            |number: &Number| number.unit == first.unit && number.is_lower_better == first.is_lower_better;
+            |number: &RunNumber| number.unit == first.unit && number.is_lower_better == first.is_lower_better;
         if !old.iter().chain(&new).all(is_alike) {
             return Err(format!("`{name}` does not mean the same in all files"));
         }
-        let (old, new) = (Side::of(&old), Side::of(&new));
+        let (old, new) = (MeasuredSide::of(&old), MeasuredSide::of(&new));
         let verdict = verdict(old, new, first.is_lower_better);
-        Ok(Line { name: name.clone(), unit: first.unit, old, new, verdict })
+        Ok(ComparedNumber { name: name.clone(), unit: first.unit, old, new, verdict })
     };
-    names.into_iter().map(line).collect::<Result<Vec<Line>, String>>().map(Comparison)
+    names.into_iter().map(line).collect::<Result<Vec<ComparedNumber>, String>>().map(BenchComparison)
 }
 
-impl Side {
-    fn of(numbers: &[Number]) -> Option<Side> {
+impl MeasuredSide {
+    fn of(numbers: &[RunNumber]) -> Option<MeasuredSide> {
         let mut values: Vec<f64> = numbers.iter().map(|number| number.value).collect();
         values.sort_unstable_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
@@ -75,42 +75,44 @@ impl Side {
         } else {
             f64::midpoint(values[middle - 1], values[middle])
         };
-        Some(Side { median, least, most, runs: values.len() })
+        Some(MeasuredSide { median, least, most, runs: values.len() })
     }
 }
 
-fn verdict(old: Option<Side>, new: Option<Side>, is_lower_better: bool) -> Verdict {
+fn verdict(old: Option<MeasuredSide>, new: Option<MeasuredSide>, is_lower_better: bool) -> NumberVerdict {
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
-        (None, _) => return Verdict::Added,
-        (Some(_), None) => return Verdict::Gone,
+        (None, _) => return NumberVerdict::Added,
+        (Some(_), None) => return NumberVerdict::Gone,
     };
     let (before, after) = if is_lower_better { (old, new) } else { (new, old) };
     // Of zero any growth is more than the tolerance.
     if after.median > before.median * (1.0 + TOLERANCE) {
-        if after.least > before.most { Verdict::Worse } else { Verdict::Unclear }
+        if after.least > before.most { NumberVerdict::Worse } else { NumberVerdict::Unclear }
     } else if before.median > after.median * (1.0 + TOLERANCE) && before.least > after.most {
-        Verdict::Better
+        NumberVerdict::Better
     } else {
-        Verdict::Same
+        NumberVerdict::Same
     }
 }
 
-impl Comparison {
+impl BenchComparison {
     /// The names of the numbers that fail the comparison. A missing number fails too: its figure may have failed to run.
     pub(super) fn worse(&self) -> Vec<&str> {
-        let fails = |line: &&Line| match line.verdict {
-            Verdict::Worse | Verdict::Gone => true,
-            Verdict::Same | Verdict::Better | Verdict::Unclear | Verdict::Added => false,
+        let fails = |line: &&ComparedNumber| match line.verdict {
+            NumberVerdict::Worse | NumberVerdict::Gone => true,
+            NumberVerdict::Same | NumberVerdict::Better | NumberVerdict::Unclear | NumberVerdict::Added => {
+                false
+            }
         };
         self.0.iter().filter(fails).map(|line| line.name.as_str()).collect()
     }
 
     /// All numbers in columns, sorted so that regressions come last, where a terminal shows them.
     pub(super) fn table(&self) -> String {
-        let mut lines: Vec<&Line> = self.0.iter().collect();
+        let mut lines: Vec<&ComparedNumber> = self.0.iter().collect();
         lines.sort_by_key(|line| line.verdict.weight());
-        let rows: Vec<[String; 5]> = lines.into_iter().map(Line::cells).collect();
+        let rows: Vec<[String; 5]> = lines.into_iter().map(ComparedNumber::cells).collect();
         let heads = ["number", "old", "new", "change", ""].map(str::to_owned);
         let all: Vec<&[String; 5]> = std::iter::once(&heads).chain(&rows).collect();
         let width =
@@ -127,38 +129,38 @@ impl Comparison {
     }
 }
 
-impl Verdict {
+impl NumberVerdict {
     fn weight(self) -> u8 {
         match self {
-            Verdict::Same => 0,
-            Verdict::Added => 1,
-            Verdict::Better => 2,
-            Verdict::Unclear => 3,
-            Verdict::Gone => 4,
-            Verdict::Worse => 5,
+            NumberVerdict::Same => 0,
+            NumberVerdict::Added => 1,
+            NumberVerdict::Better => 2,
+            NumberVerdict::Unclear => 3,
+            NumberVerdict::Gone => 4,
+            NumberVerdict::Worse => 5,
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Verdict::Same => "",
-            Verdict::Added => "new",
-            Verdict::Better => "better",
-            Verdict::Unclear => "unclear: the runs overlap",
-            Verdict::Gone => "GONE",
-            Verdict::Worse => "WORSE",
+            NumberVerdict::Same => "",
+            NumberVerdict::Added => "new",
+            NumberVerdict::Better => "better",
+            NumberVerdict::Unclear => "unclear: the runs overlap",
+            NumberVerdict::Gone => "GONE",
+            NumberVerdict::Worse => "WORSE",
         }
     }
 }
 
-impl Line {
+impl ComparedNumber {
     fn cells(&self) -> [String; 5] {
-        let side = |side: Option<Side>| match side {
+        let side = |side: Option<MeasuredSide>| match side {
             None => "–".to_owned(),
-            Some(Side { median, runs: 1, .. }) => {
+            Some(MeasuredSide { median, runs: 1, .. }) => {
                 format!("{} {}", digits(median), self.unit).trim_end().to_owned()
             }
-            Some(Side { median, least, most, .. }) => {
+            Some(MeasuredSide { median, least, most, .. }) => {
                 format!("{} ({}…{}) {}", digits(median), digits(least), digits(most), self.unit)
                     .trim_end()
                     .to_owned()
@@ -187,12 +189,12 @@ fn digits(value: f64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Comparison, compare};
-    use crate::bench::numbers::{Number, Numbers};
+    use super::{BenchComparison, compare};
+    use crate::bench::numbers::{RunNumber, RunNumbers};
 
-    fn run(values: &[(&str, f64)], is_lower_better: bool) -> Numbers {
-        let number = |value| Number { value, unit: "ms".to_owned(), is_lower_better };
-        Numbers(
+    fn run(values: &[(&str, f64)], is_lower_better: bool) -> RunNumbers {
+        let number = |value| RunNumber { value, unit: "ms".to_owned(), is_lower_better };
+        RunNumbers(
             values
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), number(*value)))
@@ -200,8 +202,8 @@ mod tests {
         )
     }
 
-    fn of(old: &[f64], new: &[f64], is_lower_better: bool) -> Comparison {
-        let runs = |values: &[f64]| -> Vec<Numbers> {
+    fn of(old: &[f64], new: &[f64], is_lower_better: bool) -> BenchComparison {
+        let runs = |values: &[f64]| -> Vec<RunNumbers> {
             values.iter().map(|value| run(&[("a", *value)], is_lower_better)).collect()
         };
         compare(&runs(old), &runs(new)).unwrap()

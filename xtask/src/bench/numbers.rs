@@ -10,23 +10,23 @@ const FORMAT: u64 = 1;
 
 /// The numbers of one run, by name.
 #[derive(Debug)]
-pub(super) struct Numbers(pub(super) BTreeMap<String, Number>);
+pub(super) struct RunNumbers(pub(super) BTreeMap<String, RunNumber>);
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Number {
+pub(super) struct RunNumber {
     pub(super) value: f64,
     pub(super) unit: String,
     pub(super) is_lower_better: bool,
 }
 
-impl Numbers {
-    pub(super) fn read(file: &Path) -> Result<Numbers, String> {
+impl RunNumbers {
+    pub(super) fn read(file: &Path) -> Result<RunNumbers, String> {
         let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        Numbers::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
+        RunNumbers::parse(&text).map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    pub(super) fn parse(text: &str) -> Result<Numbers, String> {
+    pub(super) fn parse(text: &str) -> Result<RunNumbers, String> {
         let document: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
         if document["format"] != FORMAT {
@@ -39,11 +39,11 @@ impl Numbers {
                 return Err(format!("`{name}` is there twice"));
             }
         }
-        Ok(Numbers(numbers))
+        Ok(RunNumbers(numbers))
     }
 }
 
-fn of(number: &Value) -> Option<(String, Number)> {
+fn of(number: &Value) -> Option<(String, RunNumber)> {
     let is_lower_better = match number["better"].as_str()? {
         "lower" => true,
         "higher" => false,
@@ -51,22 +51,22 @@ fn of(number: &Value) -> Option<(String, Number)> {
     };
     let unit = number["unit"].as_str()?.to_owned();
     let value = number["value"].as_f64().filter(|value| *value >= 0.0)?;
-    Some((number["name"].as_str()?.to_owned(), Number { value, unit, is_lower_better }))
+    Some((number["name"].as_str()?.to_owned(), RunNumber { value, unit, is_lower_better }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Number, Numbers};
+    use super::{RunNumber, RunNumbers};
 
     #[test]
     fn what_the_bench_writes_is_read() {
         let text = r#"{"format": 1, "load": "0.5", "numbers": [
             {"name": "start.empty", "value": 12.5, "unit": "ms", "better": "lower"},
             {"name": "x.delivered", "value": 99, "unit": "%", "better": "higher"}]}"#;
-        let Numbers(numbers) = Numbers::parse(text).unwrap();
+        let RunNumbers(numbers) = RunNumbers::parse(text).unwrap();
         assert_eq!(
             numbers["start.empty"],
-            Number { value: 12.5, unit: "ms".to_owned(), is_lower_better: true }
+            RunNumber { value: 12.5, unit: "ms".to_owned(), is_lower_better: true }
         );
         assert!(!numbers["x.delivered"].is_lower_better);
     }
@@ -83,7 +83,7 @@ mod tests {
             r#"{"format": 1, "numbers": [{"name": "a", "value": 1, "unit": "", "better": "lower"},
                 {"name": "a", "value": 1, "unit": "", "better": "lower"}]}"#,
         ] {
-            Numbers::parse(text).unwrap_err();
+            RunNumbers::parse(text).unwrap_err();
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::repository;
 const BETWEEN: &str = "\u{1f}";
 
 /// What a build is told.
-pub(super) struct Environment {
+pub(super) struct BuildEnvironment {
     /// The target that it is for.
     pub(super) target: String,
     /// The time of the commit, in seconds.
@@ -18,9 +18,9 @@ pub(super) struct Environment {
     names: Vec<(PathBuf, &'static str)>,
 }
 
-impl Environment {
+impl BuildEnvironment {
     /// For what is checked out here.
-    pub(super) fn of(root: &Path) -> Result<Environment, String> {
+    pub(super) fn of(root: &Path) -> Result<BuildEnvironment, String> {
         let time =
             repository::output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root))?;
         let sysroot =
@@ -30,7 +30,11 @@ impl Environment {
             (cargo_home(), "/cargo"),
             (PathBuf::from(sysroot.trim()), "/rust"),
         ];
-        Ok(Environment { target: target(Path::new(sysroot.trim()))?, time: time.trim().to_owned(), names })
+        Ok(BuildEnvironment {
+            target: target(Path::new(sysroot.trim()))?,
+            time: time.trim().to_owned(),
+            names,
+        })
     }
 
     /// What a program that is built so needs of the system.
@@ -87,7 +91,7 @@ fn target(sysroot: &Path) -> Result<String, String> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::Environment;
+    use super::BuildEnvironment;
 
     #[test]
     fn no_path_of_the_machine_is_left_without_another_name() {
@@ -95,7 +99,7 @@ mod tests {
             (PathBuf::from("/home/one/ostler"), "/ostler"),
             (PathBuf::from("/home/one/.cargo"), "/cargo"),
         ];
-        let environment = Environment { target: "x-musl".to_owned(), time: "7".to_owned(), names };
+        let environment = BuildEnvironment { target: "x-musl".to_owned(), time: "7".to_owned(), names };
         let variables = environment.variables();
         let value = |name: &str| &variables.iter().find(|(key, _)| *key == name).unwrap().1;
         assert!(value("CARGO_ENCODED_RUSTFLAGS").contains("--remap-path-prefix=/home/one/.cargo=/cargo"));

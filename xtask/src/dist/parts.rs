@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::environment::Environment;
+use super::environment::BuildEnvironment;
 use crate::repository;
 
 /// The document, for what is checked out at `root`.
-pub(super) fn list(root: &Path, environment: &Environment) -> Result<String, String> {
+pub(super) fn list(root: &Path, environment: &BuildEnvironment) -> Result<String, String> {
     let metadata = repository::output(repository::cargo().current_dir(root).args([
         "metadata",
         "--format-version=1",

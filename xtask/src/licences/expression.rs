@@ -3,7 +3,7 @@
 
 /// Whether one may choose licences by this expression and end up with allowed ones only.
 pub(super) fn satisfied(expression: &str, allowed: &[&str]) -> Result<bool, String> {
-    let mut parser = Parser { tokens: tokens(expression), next: 0, allowed };
+    let mut parser = ExpressionParser { tokens: tokens(expression), next: 0, allowed };
     let satisfied = parser.any()?;
     match parser.take() {
         None => Ok(satisfied),
@@ -12,13 +12,13 @@ pub(super) fn satisfied(expression: &str, allowed: &[&str]) -> Result<bool, Stri
 }
 
 /// Reads and judges in one pass: each method returns whether what it read is allowed.
-struct Parser<'a> {
+struct ExpressionParser<'a> {
     tokens: Vec<String>,
     next: usize,
     allowed: &'a [&'a str],
 }
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Alternatives; one that is allowed is enough. All are read, so that errors show.
     fn any(&mut self) -> Result<bool, String> {
         let mut satisfied = self.all()?;

@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Finding;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::tree::{RepositoryFile, RepositoryTree};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 const PREFIX: &str = "ostler-";
 
 /// Every crate has a row, every row has a crate, and both name the same crates.
-pub(super) fn dependencies(tree: &Tree) -> Vec<Finding> {
+pub(super) fn dependencies(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let rows = tree.file(DOCUMENT).map(|file| table(&file.text)).unwrap_or_default();
     if rows.is_empty() {
         let text = "no table with a column `may use`; it says which crate may use which";
-        return vec![Finding::new(DOCUMENT, 1, text)];
+        return vec![TidyFinding::new(DOCUMENT, 1, text)];
     }
     let mut findings = Vec::new();
     let mut folders = BTreeSet::new();
@@ -26,14 +26,14 @@ pub(super) fn dependencies(tree: &Tree) -> Vec<Finding> {
             (None, _) => {
                 let text =
                     format!("the crate `{folder}` has no row in the dependency table of {DOCUMENT}; add one");
-                findings.push(Finding::new(&file.path, 1, text));
+                findings.push(TidyFinding::new(&file.path, 1, text));
             }
-            (_, Err(error)) => findings.push(Finding::new(&file.path, 1, error)),
+            (_, Err(error)) => findings.push(TidyFinding::new(&file.path, 1, error)),
         }
     }
     let gone = rows.iter().filter(|(folder, _)| !folders.contains(folder.as_str()));
     findings.extend(gone.map(|(folder, row)| {
-        Finding::new(
+        TidyFinding::new(
             DOCUMENT,
             row.line,
             format!("the table names `{folder}`, but there is no crates/{folder}"),
@@ -43,13 +43,13 @@ pub(super) fn dependencies(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A row of the table.
-struct Row {
+struct CrateRow {
     line: usize,
     /// The crates that it allows; none when it allows all.
     allowed: Option<BTreeSet<String>>,
 }
 
-fn compare(folder: &str, row: &Row, used: &BTreeSet<String>) -> Option<Finding> {
+fn compare(folder: &str, row: &CrateRow, used: &BTreeSet<String>) -> Option<TidyFinding> {
     let allowed = row.allowed.as_ref()?;
     let list =
         |names: Vec<&String>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -62,11 +62,11 @@ fn compare(folder: &str, row: &Row, used: &BTreeSet<String>) -> Option<Finding> 
             format!("`{folder}` does not use {}; take it out of the row, or use it", list(unused))
         }
     };
-    Some(Finding::new(DOCUMENT, row.line, text))
+    Some(TidyFinding::new(DOCUMENT, row.line, text))
 }
 
 /// The rows of the table whose heading has a column `may use`, by crate.
-fn table(text: &str) -> BTreeMap<String, Row> {
+fn table(text: &str) -> BTreeMap<String, CrateRow> {
     let mut rows = BTreeMap::new();
     let mut column = None;
     for (number, line) in text.lines().enumerate() {
@@ -82,7 +82,7 @@ fn table(text: &str) -> BTreeMap<String, Row> {
         if let (Some(folder), Some(cell)) = (in_backticks(cells[0]).pop(), cells.get::<usize>(column)) {
             let all = cell.trim_matches('`') == "all";
             let allowed = (!all).then(|| in_backticks(cell).into_iter().collect());
-            rows.insert(folder, Row { line: number + 1, allowed });
+            rows.insert(folder, CrateRow { line: number + 1, allowed });
         }
     }
     rows
@@ -98,7 +98,7 @@ fn crate_folder(path: &str) -> Option<&str> {
 }
 
 /// Our own crates among a manifest's dependencies, those for one platform included.
-pub(super) fn used(file: &File) -> Result<BTreeSet<String>, String> {
+pub(super) fn used(file: &RepositoryFile) -> Result<BTreeSet<String>, String> {
     let manifest: toml::Table = file.text.parse().map_err(|error| format!("is not TOML: {error}"))?;
     let mut tables: Vec<&toml::Value> = manifest.get("dependencies").into_iter().collect();
     let targets = manifest.get("target").and_then(toml::Value::as_table);
@@ -115,14 +115,15 @@ pub(super) fn used(file: &File) -> Result<BTreeSet<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::dependencies;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     const TABLE: &str = "# A\n\n| crate | purpose | may use |\n| --- | --- | --- |\n| `types` | nouns | – |\n| `log` | keeps | `types` |\n| `cli` | wires | all |\n";
     const TYPES: (&str, &str) = ("crates/types/Cargo.toml", "[dependencies]\nserde = \"1\"\n");
     const CLI: (&str, &str) = ("crates/cli/Cargo.toml", "[dependencies]\nostler-log.workspace = true\n");
 
     fn found(log: &str, table: &str) -> Vec<String> {
-        let tree = Tree::of(&[("ARCHITECTURE.md", table), TYPES, CLI, ("crates/log/Cargo.toml", log)]);
+        let tree =
+            RepositoryTree::of(&[("ARCHITECTURE.md", table), TYPES, CLI, ("crates/log/Cargo.toml", log)]);
         dependencies(&tree).iter().map(ToString::to_string).collect()
     }
 

@@ -1,9 +1,9 @@
 //! Only `cli` reads the environment of the process. What others need of it is passed in, so that a test and an
 //! embedder decide what they see.
 
-use super::Finding;
+use super::TidyFinding;
 use super::production;
-use super::tree::Tree;
+use super::tree::RepositoryTree;
 
 /// What reads the environment.
 const READS: [&str; 6] = ["var", "vars", "var_os", "vars_os", "temp_dir", "home_dir"];
@@ -23,7 +23,7 @@ const ALLOWED: [(&str, &str); 7] = [
 ];
 
 /// The environment is read in one crate.
-pub(super) fn read_by_one_crate(tree: &Tree) -> Vec<Finding> {
+pub(super) fn read_by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in production::files(tree).filter(|file| file.text.contains("env::")) {
         let is_own = file.path.starts_with("crates/cli/") || file.path.starts_with("crates/testing/");
@@ -36,7 +36,7 @@ pub(super) fn read_by_one_crate(tree: &Tree) -> Vec<Finding> {
         let text = "reads the environment of the process; let `cli` pass it in, or name the file and its reason in \
                     xtask/src/tidy/environment.rs";
         let found = (0..names.len()).filter(reads);
-        findings.extend(found.map(|at| Finding::new(&file.path, tokens[at].1, text)));
+        findings.extend(found.map(|at| TidyFinding::new(&file.path, tokens[at].1, text)));
     }
     findings
 }
@@ -44,11 +44,11 @@ pub(super) fn read_by_one_crate(tree: &Tree) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::read_by_one_crate;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn the_environment_is_read_by_cli_alone() {
-        let found = |path: &str, code: &str| read_by_one_crate(&Tree::of(&[(path, code)])).len();
+        let found = |path: &str, code: &str| read_by_one_crate(&RepositoryTree::of(&[(path, code)])).len();
         for code in ["fn f() { std::env::var(\"HOME\"); }", "fn f() { std::env::temp_dir(); }"] {
             assert_eq!(found("crates/tools/src/a.rs", code), 1, "{code}");
             assert_eq!(found("crates/cli/src/a.rs", code) + found("crates/tools/tests/it/a.rs", code), 0);

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::Finding;
-use super::tree::Tree;
+use super::TidyFinding;
+use super::tree::RepositoryTree;
 use crate::rust_text;
 
 const DOCUMENT: &str = "docs/events.md";
@@ -17,15 +17,15 @@ const COMMANDS: &str = "crates/types/src/command.rs";
 const RECORD: &[&str] = &["seq", "ts", "session_id", "turn_id", "type", "data", "chain"];
 
 /// Each event and delta has a section `### \`name\`` with an example that parses and has that type.
-pub(super) fn documented(tree: &Tree) -> Vec<Finding> {
+pub(super) fn documented(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let sections = sections(text(tree, DOCUMENT));
     let events = event_names(tree);
     let deltas = names(text(tree, DELTAS));
-    let mut findings: Vec<Finding> = [(NAMES, &events), (DELTAS, &deltas)]
+    let mut findings: Vec<TidyFinding> = [(NAMES, &events), (DELTAS, &deltas)]
         .iter()
         .filter(|(_, names)| names.is_empty())
         .map(|(path, _)| {
-            Finding::new(path, 1, "no names found; the check of docs/events.md reads them there")
+            TidyFinding::new(path, 1, "no names found; the check of docs/events.md reads them there")
         })
         .collect();
     for (name, members) in
@@ -35,7 +35,7 @@ pub(super) fn documented(tree: &Tree) -> Vec<Finding> {
             Some(section) => findings.extend(example(section, members)),
             None => {
                 let text = format!("`{name}` has no section; add `### \\`{name}\\`` with an example line");
-                findings.push(Finding::new(DOCUMENT, 1, text));
+                findings.push(TidyFinding::new(DOCUMENT, 1, text));
             }
         }
     }
@@ -43,13 +43,13 @@ pub(super) fn documented(tree: &Tree) -> Vec<Finding> {
         sections.iter().filter(|section| !events.contains(&section.name) && !deltas.contains(&section.name));
     findings.extend(gone.map(|section| {
         let text = format!("`{}` is neither an event nor a delta; delete the section", section.name);
-        Finding::new(DOCUMENT, section.line, text)
+        TidyFinding::new(DOCUMENT, section.line, text)
     }));
     findings
 }
 
 /// Each command and report is named in the document, in backticks and snake case.
-pub(super) fn commands_mentioned(tree: &Tree) -> Vec<Finding> {
+pub(super) fn commands_mentioned(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let document = text(tree, DOCUMENT);
     let code = rust_text::scan(text(tree, COMMANDS)).code;
     let mut findings = Vec::new();
@@ -57,27 +57,27 @@ pub(super) fn commands_mentioned(tree: &Tree) -> Vec<Finding> {
         let variants = rust_text::variants(&code, kind);
         if variants.is_empty() {
             let text = format!("no enum `{kind}` found; the check of {DOCUMENT} reads it here");
-            findings.push(Finding::new(COMMANDS, 1, text));
+            findings.push(TidyFinding::new(COMMANDS, 1, text));
         }
         let names = variants.iter().map(|variant| rust_text::snake_case(variant));
         findings.extend(names.filter(|name| !document.contains(&format!("`{name}`"))).map(|name| {
             let text = format!("the {} `{name}` is not mentioned; say what it leads to", kind.to_lowercase());
-            Finding::new(DOCUMENT, 1, text)
+            TidyFinding::new(DOCUMENT, 1, text)
         }));
     }
     findings
 }
 
 /// A section of the document that is named after an event.
-struct Section {
+struct EventSection {
     name: String,
     line: usize,
     /// The lines of its JSON blocks, with their numbers.
     examples: Vec<(usize, String)>,
 }
 
-fn sections(document: &str) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
+fn sections(document: &str) -> Vec<EventSection> {
+    let mut sections: Vec<EventSection> = Vec::new();
     let (mut fenced, mut inside) = (false, false);
     for (number, line) in document.lines().enumerate() {
         if line.starts_with("```") {
@@ -88,7 +88,7 @@ fn sections(document: &str) -> Vec<Section> {
         } else if line.starts_with('#') && !fenced {
             let name = line.strip_prefix("### `").and_then(|rest| rest.split('`').next());
             inside = name.is_some();
-            sections.extend(name.map(|name| Section {
+            sections.extend(name.map(|name| EventSection {
                 name: name.to_owned(),
                 line: number + 1,
                 examples: Vec::new(),
@@ -99,10 +99,10 @@ fn sections(document: &str) -> Vec<Section> {
 }
 
 /// What is wrong with a section's examples. With `members`, each must have exactly these, in this order.
-fn example(section: &Section, members: Option<&[&str]>) -> Vec<Finding> {
+fn example(section: &EventSection, members: Option<&[&str]>) -> Vec<TidyFinding> {
     if section.examples.is_empty() {
         let text = format!("`{}` has no example; add a ```json block with one whole line", section.name);
-        return vec![Finding::new(DOCUMENT, section.line, text)];
+        return vec![TidyFinding::new(DOCUMENT, section.line, text)];
     }
     let judge = |(line, text): &(usize, String)| {
         let problem = match serde_json::from_str::<Value>(text) {
@@ -121,19 +121,19 @@ fn example(section: &Section, members: Option<&[&str]>) -> Vec<Finding> {
                 }
             }
         };
-        Some(Finding::new(DOCUMENT, *line, problem))
+        Some(TidyFinding::new(DOCUMENT, *line, problem))
     };
     section.examples.iter().filter_map(judge).collect()
 }
 
 /// The names of all events.
-fn event_names(tree: &Tree) -> Vec<String> {
+fn event_names(tree: &RepositoryTree) -> Vec<String> {
     let named = |line: &str| Some(line.split_once(" = \"")?.1.strip_suffix("\",")?.to_owned());
     text(tree, NAMES).lines().filter_map(named).collect()
 }
 
 /// An event is named by `EventName`, which the compiler knows, and not by a text.
-pub(super) fn named_by_type(tree: &Tree) -> Vec<Finding> {
+pub(super) fn named_by_type(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let names: Vec<String> = event_names(tree).iter().map(|name| format!("\"{name}\"")).collect();
     let is_production = |path: &str| {
         path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/testing/")
@@ -150,7 +150,7 @@ pub(super) fn named_by_type(tree: &Tree) -> Vec<Finding> {
                 .find(|name| line.contains(name.as_str()) && !line.trim_start().starts_with("//"));
             findings.extend(named.map(|name| {
                 let text = format!("names an event by the text {name}; use `EventName`");
-                Finding::new(&file.path, number + 1, text)
+                TidyFinding::new(&file.path, number + 1, text)
             }));
         }
     }
@@ -166,14 +166,14 @@ fn names(source: &str) -> Vec<String> {
     arms.filter_map(|(_, rest)| rest.split('"').next()).map(str::to_owned).collect()
 }
 
-fn text<'a>(tree: &'a Tree, path: &str) -> &'a str {
+fn text<'a>(tree: &'a RepositoryTree, path: &str) -> &'a str {
     tree.file(path).map_or("", |file| file.text.as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{COMMANDS, DELTAS, DOCUMENT, NAMES, commands_mentioned, documented, named_by_type};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     const EVENT_CODE: &str = "event_names! {\n    A(AEvent) {\n        Done: ADone = \"a_done\",\n    }\n}\n";
     const DELTA_CODE: &str =
@@ -181,15 +181,18 @@ mod tests {
     const GOOD: &str = "# Events\n### `a_done`\n```json\n{\"seq\":1,\"ts\":\"\",\"session_id\":\"\",\"turn_id\":null,\"type\":\"a_done\",\"data\":{},\"chain\":\"\"}\n```\n### `b_delta`\n```json\n{\"type\":\"b_delta\",\"data\":{}}\n```\n## Commands\n";
 
     fn found(document: &str) -> Vec<String> {
-        let tree = Tree::of(&[(DOCUMENT, document), (NAMES, EVENT_CODE), (DELTAS, DELTA_CODE)]);
+        let tree = RepositoryTree::of(&[(DOCUMENT, document), (NAMES, EVENT_CODE), (DELTAS, DELTA_CODE)]);
         documented(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn an_event_is_not_named_by_a_text() {
         let used = "fn f() {\n    // \"a_done\"\n    g(\"a_done\");\n}\n#[cfg(test)]\nmod tests { const A: &str = \"a_done\"; }\n";
-        let tree =
-            Tree::of(&[(NAMES, EVENT_CODE), ("crates/a/src/lib.rs", used), ("crates/a/tests/it.rs", used)]);
+        let tree = RepositoryTree::of(&[
+            (NAMES, EVENT_CODE),
+            ("crates/a/src/lib.rs", used),
+            ("crates/a/tests/it.rs", used),
+        ]);
         let found = named_by_type(&tree);
         assert_eq!(
             found.iter().map(|finding| (finding.path.as_str(), finding.line)).collect::<Vec<_>>(),
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_read_fail_instead_of_passing_silently() {
-        let tree = Tree::of(&[(DOCUMENT, GOOD), (NAMES, ""), (DELTAS, DELTA_CODE)]);
+        let tree = RepositoryTree::of(&[(DOCUMENT, GOOD), (NAMES, ""), (DELTAS, DELTA_CODE)]);
         assert!(documented(&tree).iter().any(|finding| finding.path == NAMES));
         assert!(commands_mentioned(&tree).iter().any(|finding| finding.path == COMMANDS));
     }
@@ -228,8 +231,9 @@ mod tests {
     fn a_command_that_is_not_mentioned_is_found() {
         let code =
             "pub enum Command { Submit { by: String }, TakeBack }\npub enum Report { StepFinished(u8) }\n";
-        let check =
-            |document: &str| commands_mentioned(&Tree::of(&[(DOCUMENT, document), (COMMANDS, code)])).len();
+        let check = |document: &str| {
+            commands_mentioned(&RepositoryTree::of(&[(DOCUMENT, document), (COMMANDS, code)])).len()
+        };
         assert_eq!(check("`submit` `take_back` `step_finished`"), 0);
         assert_eq!(check("`submit` take_back `step_finished`"), 1);
         assert_eq!(check(""), 3);

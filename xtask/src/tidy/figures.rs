@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::tree::Tree;
+use super::tree::RepositoryTree;
 use crate::rust_text;
 
 /// Sizes of the repository's Rust code.
-pub(super) struct Figures {
+pub(super) struct CodeFigures {
     files: usize,
     lines: usize,
     median: usize,
@@ -16,12 +16,12 @@ pub(super) struct Figures {
 }
 
 /// Counts.
-pub(super) fn of(tree: &Tree) -> Figures {
+pub(super) fn of(tree: &RepositoryTree) -> CodeFigures {
     let mut lengths: Vec<usize> = tree.ending(".rs").map(|file| file.text.lines().count()).collect();
     lengths.sort_unstable();
     let at = |percent: usize| lengths.get(lengths.len() * percent / 100).copied().unwrap_or_default();
     let lockfile = tree.file("Cargo.lock").map_or("", |file| file.text.as_str());
-    Figures {
+    CodeFigures {
         files: lengths.len(),
         lines: lengths.iter().sum(),
         median: at(50),
@@ -31,9 +31,9 @@ pub(super) fn of(tree: &Tree) -> Figures {
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for CodeFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures { files, lines, median, ninetieth, comment_lines, packages } = self;
+        let CodeFigures { files, lines, median, ninetieth, comment_lines, packages } = self;
         let share = 100 * comment_lines / (*lines).max(1);
         writeln!(f, "{files} Rust files, {lines} lines")?;
         writeln!(
@@ -48,7 +48,7 @@ impl fmt::Display for Figures {
 #[cfg(test)]
 mod tests {
     use super::of;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn figures_are_counted() {
@@ -57,7 +57,7 @@ mod tests {
         let mut files: Vec<(&str, &str)> =
             ten.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         files.push(("Cargo.lock", "[[package]]\nname = \"a\"\n\n[[package]]\n"));
-        let figures = of(&Tree::of(&files));
+        let figures = of(&RepositoryTree::of(&files));
         assert_eq!((figures.files, figures.lines, figures.comment_lines, figures.packages), (10, 55, 10, 2));
         assert_eq!((figures.median, figures.ninetieth), (6, 10));
     }

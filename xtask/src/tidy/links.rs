@@ -1,15 +1,15 @@
 //! Relative links between the documents. Links to other places need the network and are not followed.
 
-use super::Finding;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::tree::{RepositoryFile, RepositoryTree};
 
 /// Every relative link of every Markdown file leads to a file or folder, and its anchor to a heading.
-pub(super) fn dead(tree: &Tree) -> Vec<Finding> {
+pub(super) fn dead(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.ending(".md") {
         for (line, target) in links(&file.text) {
             if let Some(problem) = problem(tree, file, &target) {
-                findings.push(Finding::new(
+                findings.push(TidyFinding::new(
                     &file.path,
                     line,
                     format!("the link to `{target}` is dead: {problem}"),
@@ -20,7 +20,7 @@ pub(super) fn dead(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn problem(tree: &Tree, from: &File, target: &str) -> Option<String> {
+fn problem(tree: &RepositoryTree, from: &RepositoryFile, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let path = if path.is_empty() { from.path.clone() } else { resolve(&from.path, path) };
     let Some(file) = tree.file(&path) else {
@@ -86,10 +86,10 @@ fn slug(heading: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::dead;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     fn found(link: &str) -> Vec<String> {
-        let tree = Tree::of(&[
+        let tree = RepositoryTree::of(&[
             ("README.md", "# Top\n## The `a_b` part, two\n"),
             ("docs/a.md", &format!("# A\nsee {link}\n")),
             ("docs/b.md", ""),

@@ -1,8 +1,8 @@
 //! What commands print goes through one module, which makes it harmless for terminals: nothing else in `cli` touches
 //! stdout or stderr.
 
-use super::Finding;
-use super::tree::Tree;
+use super::TidyFinding;
+use super::tree::RepositoryTree;
 use crate::rust_text;
 
 const COMMANDS: &str = "crates/cli/src/";
@@ -12,7 +12,7 @@ const STREAMS: [&str; 8] =
     ["println!(", "print!(", "eprintln!(", "eprint!(", "io::stdout", "io::stderr", "/dev/stdout", "/dev/tty"];
 
 /// A command prints by `crate::output`.
-pub(super) fn by_one_module(tree: &Tree) -> Vec<Finding> {
+pub(super) fn by_one_module(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let files = tree.ending(".rs").filter(|file| file.path.starts_with(COMMANDS));
     for file in files.filter(|file| !ALLOWED.contains(&file.path.as_str())) {
@@ -22,7 +22,7 @@ pub(super) fn by_one_module(tree: &Tree) -> Vec<Finding> {
                 let text = format!(
                     "`{stream}` prints text of strangers as it is; use `say!`, `put!`, `aside!` or `crate::output`"
                 );
-                findings.push(Finding::new(&file.path, number + 1, text));
+                findings.push(TidyFinding::new(&file.path, number + 1, text));
             }
         }
     }
@@ -32,12 +32,12 @@ pub(super) fn by_one_module(tree: &Tree) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::by_one_module;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn a_command_that_prints_by_itself_is_found() {
         let direct = "//! x\nfn f() {\n    std::io::stdout().flush();\n}\n";
-        let tree = Tree::of(&[
+        let tree = RepositoryTree::of(&[
             ("crates/cli/src/commands/new.rs", direct),
             ("crates/cli/src/commands/good.rs", "//! println!( in words\nfn f() { say!(\"x\"); }\n"),
             ("crates/cli/src/output.rs", direct),

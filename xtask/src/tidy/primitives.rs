@@ -1,9 +1,9 @@
 //! Primitives on files have one implementation, in the crate `workspace-fs`: opening beneath a directory, replacing a
 //! file, reading git's index and ignore rules. A second one could be weaker than the first, or diverge from it.
 
-use super::Finding;
+use super::TidyFinding;
 use super::production::{self, block_end};
-use super::tree::Tree;
+use super::tree::RepositoryTree;
 
 const HOME: &str = "crates/workspace-fs/";
 
@@ -25,7 +25,7 @@ const RENAMES: [(&str, &str); 7] = [
 ];
 
 /// Paths that others can influence are resolved by `ostler_workspace_fs::open_beneath`.
-pub(super) fn opened_by_one_crate(tree: &Tree) -> Vec<Finding> {
+pub(super) fn opened_by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let text = "resolves a path by itself; use `ostler_workspace_fs::Tree` or `open_beneath`";
     named_elsewhere(tree, text, &["openat2", "ResolveFlags"], |rest| {
         matches!(rest, ["openat2" | "ResolveFlags", ..])
@@ -33,23 +33,23 @@ pub(super) fn opened_by_one_crate(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Files of ignore rules are read by `ostler_workspace_fs::IgnoreRules`.
-pub(super) fn ignored_by_one_crate(tree: &Tree) -> Vec<Finding> {
+pub(super) fn ignored_by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let text = "reads ignore rules by itself; use `ostler_workspace_fs::IgnoreRules`";
     named_elsewhere(tree, text, &["Gitignore"], |rest| matches!(rest, ["Gitignore" | "GitignoreBuilder", ..]))
 }
 
 /// Git's index is read by `ostler_workspace_fs::visit_git_index`.
-pub(super) fn index_read_by_one_crate(tree: &Tree) -> Vec<Finding> {
+pub(super) fn index_read_by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let others = production::files(tree).filter(|file| !file.path.starts_with(HOME));
     let lines =
         others.flat_map(|file| file.text.lines().enumerate().map(move |(at, line)| (file, at + 1, line)));
     let reads = lines.filter(|(_, _, line)| line.contains("DIRC"));
     let text = "reads git's index by itself; use `ostler_workspace_fs::visit_git_index`";
-    reads.map(|(file, line, _)| Finding::new(&file.path, line, text)).collect()
+    reads.map(|(file, line, _)| TidyFinding::new(&file.path, line, text)).collect()
 }
 
 /// Files are replaced by `ostler_workspace_fs::replace_file`, and by `Tree` in a workspace.
-pub(super) fn replaced_by_one_crate(tree: &Tree) -> Vec<Finding> {
+pub(super) fn replaced_by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let text = "renames a file by itself; use `ostler_workspace_fs::replace_file`, or name the file and its reason in \
                 xtask/src/tidy/primitives.rs";
     let (allowed, mut findings): (Vec<_>, Vec<_>) =
@@ -59,7 +59,7 @@ pub(super) fn replaced_by_one_crate(tree: &Tree) -> Vec<Finding> {
     let is_stale =
         |path: &str| tree.file(path).is_some() && !allowed.iter().any(|finding| finding.path == path);
     findings.extend(RENAMES.iter().filter(|(path, _)| is_stale(path)).map(|(path, reason)| {
-        Finding::new(
+        TidyFinding::new(
             path,
             1,
             format!("renames nothing ({reason}); take it out of xtask/src/tidy/primitives.rs"),
@@ -78,7 +78,12 @@ fn is_rename(rest: &[&str]) -> bool {
 }
 
 /// Only files with one of the words are taken apart, since that takes long.
-fn named_elsewhere(tree: &Tree, text: &str, words: &[&str], is_found: fn(&[&str]) -> bool) -> Vec<Finding> {
+fn named_elsewhere(
+    tree: &RepositoryTree,
+    text: &str,
+    words: &[&str],
+    is_found: fn(&[&str]) -> bool,
+) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let has_word = |text: &str| words.iter().any(|word| text.contains(word));
     let others = production::files(tree).filter(|file| !file.path.starts_with(HOME));
@@ -88,7 +93,7 @@ fn named_elsewhere(tree: &Tree, text: &str, words: &[&str], is_found: fn(&[&str]
         let mut lines: Vec<usize> =
             (0..names.len()).filter(|at| is_found(&names[*at..])).map(|at| tokens[at].1).collect();
         lines.dedup();
-        findings.extend(lines.into_iter().map(|line| Finding::new(&file.path, line, text)));
+        findings.extend(lines.into_iter().map(|line| TidyFinding::new(&file.path, line, text)));
     }
     findings
 }
@@ -96,13 +101,13 @@ fn named_elsewhere(tree: &Tree, text: &str, words: &[&str], is_found: fn(&[&str]
 #[cfg(test)]
 mod tests {
     use super::{ignored_by_one_crate, index_read_by_one_crate, opened_by_one_crate, replaced_by_one_crate};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
-    const CHECKS: [fn(&Tree) -> Vec<super::Finding>; 4] =
+    const CHECKS: [fn(&RepositoryTree) -> Vec<super::TidyFinding>; 4] =
         [ignored_by_one_crate, opened_by_one_crate, index_read_by_one_crate, replaced_by_one_crate];
 
     fn found(path: &str, code: &str) -> Vec<usize> {
-        let tree = Tree::of(&[(path, &format!("//! x\n{code}\n"))]);
+        let tree = RepositoryTree::of(&[(path, &format!("//! x\n{code}\n"))]);
         CHECKS.iter().flat_map(|check| check(&tree)).map(|finding| finding.line).collect()
     }
 

@@ -2,9 +2,9 @@
 //! them an environment of its own. Nothing else in production names the commands of `std` or `tokio`, but the helper of
 //! the sandbox, which is too small for that crate, and the build script that builds it.
 
-use super::Finding;
+use super::TidyFinding;
 use super::production::{self, block_end};
-use super::tree::Tree;
+use super::tree::RepositoryTree;
 
 const STARTS_PROCESSES: [&str; 4] = [
     "crates/process/",
@@ -14,7 +14,7 @@ const STARTS_PROCESSES: [&str; 4] = [
 ];
 
 /// A program is started by `ostler_process`.
-pub(super) fn by_one_crate(tree: &Tree) -> Vec<Finding> {
+pub(super) fn by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let is_own = |path: &str| STARTS_PROCESSES.iter().any(|own| path.starts_with(own));
     for file in production::files(tree).filter(|file| !is_own(&file.path)) {
@@ -25,7 +25,7 @@ pub(super) fn by_one_crate(tree: &Tree) -> Vec<Finding> {
         findings.extend(lines.into_iter().map(|line| {
             let text =
                 "starts a program by itself or could; use `ostler_process::Invocation` and its `Program`";
-            Finding::new(&file.path, line, text)
+            TidyFinding::new(&file.path, line, text)
         }));
     }
     findings
@@ -56,10 +56,10 @@ fn forbidden(tokens: &[&str]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::by_one_crate;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     fn lines(path: &str, code: &str) -> Vec<usize> {
-        let tree = Tree::of(&[(path, &format!("//! x\n{code}\n"))]);
+        let tree = RepositoryTree::of(&[(path, &format!("//! x\n{code}\n"))]);
         by_one_crate(&tree).into_iter().map(|finding| finding.line).collect()
     }
 

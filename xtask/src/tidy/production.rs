@@ -1,6 +1,6 @@
 //! The code that is in the binary, for the checks of what it may name: the sources of the crates, without their tests.
 
-use super::tree::{File, Tree};
+use super::tree::{RepositoryFile, RepositoryTree};
 use crate::rust_text;
 
 const CRATES: &str = "crates/";
@@ -8,14 +8,14 @@ const CRATES: &str = "crates/";
 const NOT_SHIPPED: [&str; 3] = ["tests", "benches", "examples"];
 
 /// The source files of the crates, without those that only hold tests.
-pub(super) fn files(tree: &Tree) -> impl Iterator<Item = &File> {
+pub(super) fn files(tree: &RepositoryTree) -> impl Iterator<Item = &RepositoryFile> {
     let is_shipped =
         |path: &str| !path.split('/').any(|part| NOT_SHIPPED.contains(&part) || part == "tests.rs");
     tree.ending(".rs").filter(move |file| file.path.starts_with(CRATES) && is_shipped(&file.path))
 }
 
 /// The tokens of a file outside of test modules, each with its line.
-pub(super) fn tokens(file: &File) -> Vec<(String, usize)> {
+pub(super) fn tokens(file: &RepositoryFile) -> Vec<(String, usize)> {
     let mut tokens = rust_text::tokens(&rust_text::scan(&file.text).code);
     let mut at = 0;
     while at < tokens.len() {

@@ -1,10 +1,10 @@
 //! Files of any kind: none is so large that it burdens every checkout for ever.
 
-use super::Finding;
-use super::tree::{LARGEST, Tree};
+use super::TidyFinding;
+use super::tree::{LARGEST, RepositoryTree};
 
 /// Large files are made at build time or fetched, not kept.
-pub(super) fn large(tree: &Tree) -> Vec<Finding> {
+pub(super) fn large(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let found = tree.files.iter().filter(|file| file.size > LARGEST);
     found
         .map(|file| {
@@ -12,7 +12,7 @@ pub(super) fn large(tree: &Tree) -> Vec<Finding> {
                 "{} bytes; keep files under {LARGEST}, or make this one when it is needed",
                 file.size
             );
-            Finding::new(&file.path, 1, text)
+            TidyFinding::new(&file.path, 1, text)
         })
         .collect()
 }
@@ -20,11 +20,11 @@ pub(super) fn large(tree: &Tree) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::large;
-    use crate::tidy::tree::{LARGEST, Tree};
+    use crate::tidy::tree::{LARGEST, RepositoryTree};
 
     #[test]
     fn a_large_file_is_found() {
-        let mut tree = Tree::of(&[("small.bin", ""), ("large.bin", "")]);
+        let mut tree = RepositoryTree::of(&[("small.bin", ""), ("large.bin", "")]);
         tree.files[0].size = LARGEST;
         tree.files[1].size = LARGEST + 1;
         let found = large(&tree);

@@ -1,30 +1,30 @@
 //! Rust files: how long they are, how long their functions are, and whether they say what they are for.
 
-use super::Finding;
-use super::tree::Tree;
-use crate::rust_text::{self, Function};
+use super::TidyFinding;
+use super::tree::RepositoryTree;
+use crate::rust_text::{self, RustFunction};
 
 const LONG_FILE: usize = 500;
 const LONGEST_FILE: usize = 800;
 const LONGEST_FUNCTION: usize = 70;
 
 /// A file has one subject, and fits into a reader's head.
-pub(super) fn lengths(tree: &Tree) -> Vec<Finding> {
+pub(super) fn lengths(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let length = |path: &str, lines: usize| {
         let text =
             format!("{lines} lines; split it by subject (over {LONG_FILE} warns, over {LONGEST_FILE} fails)");
-        let finding = if lines > LONGEST_FILE { Finding::new } else { Finding::warning };
+        let finding = if lines > LONGEST_FILE { TidyFinding::new } else { TidyFinding::warning };
         (lines > LONG_FILE).then(|| finding(path, lines, text))
     };
     tree.ending(".rs").filter_map(|file| length(&file.path, file.text.lines().count())).collect()
 }
 
 /// A function fits on a screen, but for a `match` over everything that can happen.
-pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
+pub(super) fn functions(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.ending(".rs") {
         let code = rust_text::scan(&file.text).code;
-        let is_long = |function: &&Function| {
+        let is_long = |function: &&RustFunction| {
             function.lines >= LONGEST_FUNCTION
                 && function.lines - rust_text::lines_of_large_matches(&code, function) >= LONGEST_FUNCTION
         };
@@ -33,49 +33,50 @@ pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
             let text = format!(
                 "`{name}` has {lines} lines; a function stays under {LONGEST_FUNCTION}, move a part of it out"
             );
-            findings.push(Finding::new(&file.path, function.line, text));
+            findings.push(TidyFinding::new(&file.path, function.line, text));
         }
     }
     findings
 }
 
 /// A file says first what it does and what it leaves to others.
-pub(super) fn heads(tree: &Tree) -> Vec<Finding> {
+pub(super) fn heads(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let text = "begins without `//!`; say what the file does and what it leaves to others";
     let headless = tree.ending(".rs").filter(|file| !file.text.starts_with("//!"));
-    headless.map(|file| Finding::new(&file.path, 1, text)).collect()
+    headless.map(|file| TidyFinding::new(&file.path, 1, text)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{functions, heads, lengths};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn a_match_over_very_much_may_be_long() {
         let arms = |count: usize| "        A::B { .. } => {\n            x;\n        }\n".repeat(count);
         let of = |count: usize| {
             let text = format!("fn f() {{\n    match a {{\n{}    }}\n}}\n", arms(count));
-            functions(&Tree::of(&[("a.rs", &text)])).len()
+            functions(&RepositoryTree::of(&[("a.rs", &text)])).len()
         };
         assert_eq!([of(19), of(20), of(60)], [0, 0, 0]);
         let long = format!("fn f() {{\n{}    match a {{\n{}    }}\n}}\n", "    x;\n".repeat(70), arms(30));
-        assert_eq!(functions(&Tree::of(&[("a.rs", &long)])).len(), 1);
+        assert_eq!(functions(&RepositoryTree::of(&[("a.rs", &long)])).len(), 1);
     }
 
     #[test]
     fn long_files_warn_and_longer_ones_fail() {
-        let of =
-            |lines: usize| lengths(&Tree::of(&[("a.rs", &"x\n".repeat(lines))])).first().map(|f| f.fails);
+        let of = |lines: usize| {
+            lengths(&RepositoryTree::of(&[("a.rs", &"x\n".repeat(lines))])).first().map(|f| f.fails)
+        };
         assert_eq!([of(500), of(501), of(800), of(801)], [None, Some(false), Some(false), Some(true)]);
-        assert!(lengths(&Tree::of(&[("a.md", &"x\n".repeat(900))])).is_empty());
+        assert!(lengths(&RepositoryTree::of(&[("a.md", &"x\n".repeat(900))])).is_empty());
     }
 
     #[test]
     fn long_functions_fail() {
         let of = |lines: usize| {
             let text = format!("//! x\nfn f() {{\n{}}}\n", "// {\n".repeat(lines - 2));
-            functions(&Tree::of(&[("a.rs", &text)]))
+            functions(&RepositoryTree::of(&[("a.rs", &text)]))
         };
         assert!(of(69).is_empty());
         assert_eq!(of(70)[0].line, 2);
@@ -84,8 +85,11 @@ mod tests {
 
     #[test]
     fn a_file_without_a_head_fails() {
-        let tree =
-            Tree::of(&[("good.rs", "//! Says.\n"), ("bad.rs", "use x;\n//! Late.\n"), ("empty.rs", "")]);
+        let tree = RepositoryTree::of(&[
+            ("good.rs", "//! Says.\n"),
+            ("bad.rs", "use x;\n//! Late.\n"),
+            ("empty.rs", ""),
+        ]);
         let paths: Vec<String> = heads(&tree).into_iter().map(|finding| finding.path).collect();
         assert_eq!(paths, ["bad.rs", "empty.rs"]);
     }

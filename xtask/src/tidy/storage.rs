@@ -1,8 +1,8 @@
 //! What is known of storage, and where: the folders of sessions, and who appends to a log.
 
-use super::Finding;
+use super::TidyFinding;
 use super::production;
-use super::tree::{File, Tree};
+use super::tree::{RepositoryFile, RepositoryTree};
 
 /// The files that know where the folders of sessions are.
 const SESSION_FOLDERS: [&str; 2] = ["crates/eventlog/src/layout.rs", "crates/engine/src/session_folder.rs"];
@@ -10,14 +10,14 @@ const SESSION_FOLDERS: [&str; 2] = ["crates/eventlog/src/layout.rs", "crates/eng
 const APPENDS: [&str; 2] = ["crates/engine/src/session.rs", "crates/engine/src/new_log.rs"];
 
 /// What a log keeps in the folder of a session is asked of the log, so that a log can be kept elsewhere.
-pub(super) fn session_folders_known_once(tree: &Tree) -> Vec<Finding> {
+pub(super) fn session_folders_known_once(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let others = production::files(tree).filter(|file| !SESSION_FOLDERS.contains(&file.path.as_str()));
     let text = "makes a path of a session's folder; ask the log, or `engine/src/session_folder.rs`";
     lines_with(others, "join(\"sessions\")", text)
 }
 
 /// A session changes in `Session::record` and, while it is being made, in `NewLog`.
-pub(super) fn appended_in_two_places(tree: &Tree) -> Vec<Finding> {
+pub(super) fn appended_in_two_places(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let engine = production::files(tree).filter(|file| file.path.starts_with("crates/engine/"));
     let others = engine.filter(|file| !APPENDS.contains(&file.path.as_str()));
     lines_with(
@@ -27,22 +27,26 @@ pub(super) fn appended_in_two_places(tree: &Tree) -> Vec<Finding> {
     )
 }
 
-fn lines_with<'a>(files: impl Iterator<Item = &'a File>, wanted: &str, text: &str) -> Vec<Finding> {
+fn lines_with<'a>(
+    files: impl Iterator<Item = &'a RepositoryFile>,
+    wanted: &str,
+    text: &str,
+) -> Vec<TidyFinding> {
     let lines =
         files.flat_map(|file| file.text.lines().enumerate().map(move |(at, line)| (file, at + 1, line)));
     let found = lines.filter(|(_, _, line)| line.contains(wanted));
-    found.map(|(file, line, _)| Finding::new(&file.path, line, text)).collect()
+    found.map(|(file, line, _)| TidyFinding::new(&file.path, line, text)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{appended_in_two_places, session_folders_known_once};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn folders_of_sessions_are_known_in_two_places() {
         let code = "fn f(data_dir: &Path) { data_dir.join(\"sessions\"); }";
-        let found = |path: &str| session_folders_known_once(&Tree::of(&[(path, code)])).len();
+        let found = |path: &str| session_folders_known_once(&RepositoryTree::of(&[(path, code)])).len();
         assert_eq!(found("crates/doors/src/a.rs"), 1);
         assert_eq!(found("crates/engine/src/session_folder.rs") + found("crates/doors/tests/it/a.rs"), 0);
     }
@@ -50,7 +54,7 @@ mod tests {
     #[test]
     fn records_are_appended_in_two_places() {
         let code = "fn f() { shared.log.append(id, epoch, 1, records); }";
-        let found = |path: &str| appended_in_two_places(&Tree::of(&[(path, code)])).len();
+        let found = |path: &str| appended_in_two_places(&RepositoryTree::of(&[(path, code)])).len();
         assert_eq!(found("crates/engine/src/actor.rs"), 1);
         assert_eq!(found("crates/engine/src/session.rs") + found("crates/engine/tests/it/a.rs"), 0);
     }

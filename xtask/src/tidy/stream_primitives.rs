@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Finding;
+use super::TidyFinding;
 use super::production;
-use super::tree::{File, Tree};
+use super::tree::{RepositoryFile, RepositoryTree};
 
 /// A primitive, and how a second implementation is recognized.
-struct Primitive {
+struct StreamPrimitive {
     home: &'static str,
     /// Token sequences that only an implementation needs.
     tokens: &'static [&'static [&'static str]],
@@ -19,7 +19,7 @@ struct Primitive {
     allowed: &'static [(&'static str, &'static str)],
 }
 
-const LINE_FRAMER: Primitive = Primitive {
+const LINE_FRAMER: StreamPrimitive = StreamPrimitive {
     home: "crates/line-framing/",
     tokens: &[&["read_until"], &["read_line"], &["fill_buf"], &["AsyncBufReadExt"], &["LinesCodec"]],
     texts: &[&["memchr", "b'\\n'"], &[".position(", "b'\\n'"]],
@@ -39,7 +39,7 @@ const LINE_FRAMER: Primitive = Primitive {
     ],
 };
 
-const SUPERVISOR: Primitive = Primitive {
+const SUPERVISOR: StreamPrimitive = StreamPrimitive {
     home: "crates/process/",
     tokens: &[&["Stdio", ":", ":", "piped"]],
     texts: &[&["struct ", "Supervisor"], &["trait ", "Supervised"]],
@@ -54,33 +54,34 @@ const SUPERVISOR: Primitive = Primitive {
 };
 
 /// There is one line framer.
-pub(super) fn one_line_framer(tree: &Tree) -> Vec<Finding> {
+pub(super) fn one_line_framer(tree: &RepositoryTree) -> Vec<TidyFinding> {
     LINE_FRAMER.check(tree)
 }
 
 /// There is one supervisor of child processes.
-pub(super) fn one_supervisor(tree: &Tree) -> Vec<Finding> {
+pub(super) fn one_supervisor(tree: &RepositoryTree) -> Vec<TidyFinding> {
     SUPERVISOR.check(tree)
 }
 
-impl Primitive {
-    fn check(&self, tree: &Tree) -> Vec<Finding> {
+impl StreamPrimitive {
+    fn check(&self, tree: &RepositoryTree) -> Vec<TidyFinding> {
         let mut findings = Vec::new();
         for file in production::files(tree).filter(|file| !file.path.starts_with(self.home)) {
             let lines = self.lines(file);
             let is_allowed = self.allowed.iter().any(|(path, _)| *path == file.path);
             if is_allowed && lines.is_empty() {
                 let text = "is listed in xtask/src/tidy/stream_primitives.rs without need; remove it there";
-                findings.push(Finding::new(&file.path, 1, text));
+                findings.push(TidyFinding::new(&file.path, 1, text));
             } else if !is_allowed {
-                findings.extend(lines.into_iter().map(|line| Finding::new(&file.path, line, self.advice)));
+                findings
+                    .extend(lines.into_iter().map(|line| TidyFinding::new(&file.path, line, self.advice)));
             }
         }
         findings
     }
 
     /// Where shipped code looks like an implementation, from 1.
-    fn lines(&self, file: &File) -> BTreeSet<usize> {
+    fn lines(&self, file: &RepositoryFile) -> BTreeSet<usize> {
         let tokens = production::tokens(file);
         let names: Vec<&str> = tokens.iter().map(|(name, _)| name.as_str()).collect();
         let matches = |at: &usize| self.tokens.iter().any(|tokens| names[*at..].starts_with(tokens));
@@ -98,10 +99,10 @@ impl Primitive {
 #[cfg(test)]
 mod tests {
     use super::{LINE_FRAMER, one_line_framer, one_supervisor};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     fn lines(path: &str, code: &str) -> Vec<usize> {
-        let tree = Tree::of(&[(path, &format!("//! x\n{code}\n"))]);
+        let tree = RepositoryTree::of(&[(path, &format!("//! x\n{code}\n"))]);
         let findings = one_line_framer(&tree).into_iter().chain(one_supervisor(&tree));
         findings.map(|finding| finding.line).collect()
     }

@@ -11,12 +11,12 @@ use crate::repository;
 pub(super) const LARGEST: u64 = 500_000;
 
 /// All files, in the order of their paths.
-pub(super) struct Tree {
-    pub(super) files: Vec<File>,
+pub(super) struct RepositoryTree {
+    pub(super) files: Vec<RepositoryFile>,
 }
 
 /// One file.
-pub(super) struct File {
+pub(super) struct RepositoryFile {
     /// Relative to the repository, with `/`.
     pub(super) path: String,
     pub(super) size: u64,
@@ -24,8 +24,8 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-impl Tree {
-    pub(super) fn read(root: &Path) -> Result<Tree, String> {
+impl RepositoryTree {
+    pub(super) fn read(root: &Path) -> Result<RepositoryTree, String> {
         let mut paths = tracked(root).map_or_else(|| walk(root), Ok)?;
         paths.sort();
         paths.dedup();
@@ -39,30 +39,30 @@ impl Tree {
             }
             let size = metadata.len();
             let text = if size > LARGEST { None } else { fs::read_to_string(&on_disk).ok() };
-            files.push(File { path, size, text: text.unwrap_or_default() });
+            files.push(RepositoryFile { path, size, text: text.unwrap_or_default() });
         }
-        Ok(Tree { files })
+        Ok(RepositoryTree { files })
     }
 
     /// The file at this path.
-    pub(super) fn file(&self, path: &str) -> Option<&File> {
+    pub(super) fn file(&self, path: &str) -> Option<&RepositoryFile> {
         self.files.iter().find(|file| file.path == path)
     }
 
     /// The files whose names end so.
-    pub(super) fn ending<'a>(&'a self, suffix: &'a str) -> impl Iterator<Item = &'a File> {
+    pub(super) fn ending<'a>(&'a self, suffix: &'a str) -> impl Iterator<Item = &'a RepositoryFile> {
         self.files.iter().filter(move |file| file.path.ends_with(suffix))
     }
 
     /// A small tree for tests.
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> Tree {
-        let file = |(path, text): &(&str, &str)| File {
+    pub(super) fn of(files: &[(&str, &str)]) -> RepositoryTree {
+        let file = |(path, text): &(&str, &str)| RepositoryFile {
             path: (*path).to_owned(),
             size: text.len() as u64,
             text: (*text).to_owned(),
         };
-        Tree { files: files.iter().map(file).collect() }
+        RepositoryTree { files: files.iter().map(file).collect() }
     }
 }
 
@@ -101,7 +101,7 @@ fn walk(root: &Path) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tree, walk};
+    use super::{RepositoryTree, walk};
     use crate::repository;
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let walked = walk(&root).unwrap();
         assert!(walked.iter().any(|path| path == "xtask/src/main.rs"));
         assert!(!walked.iter().any(|path| path.starts_with("target/")));
-        let tree = Tree::read(&root).unwrap();
+        let tree = RepositoryTree::read(&root).unwrap();
         let main = tree.file("xtask/src/main.rs").unwrap();
         assert!(main.text.starts_with("//!") && main.size == main.text.len() as u64);
     }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Finding;
+use super::TidyFinding;
 use super::crates::used;
 use super::production::{self, block_end};
-use super::tree::Tree;
+use super::tree::RepositoryTree;
 
 const WIRES: &str = "crates/doors/src/";
 const ROOT: &str = "crates/doors/src/lib.rs";
@@ -15,7 +15,7 @@ const FOREIGN: [&str; 2] = ["crates/doors/Cargo.toml", "crates/door-kit/Cargo.to
 const NATIVE: [&str; 2] = ["http-api", "api-types"];
 
 /// A wire names no other one.
-pub(super) fn apart(tree: &Tree) -> Vec<Finding> {
+pub(super) fn apart(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let files = || production::files(tree).filter_map(|file| Some((file, wire_of(&file.path)?)));
     let wires: BTreeSet<&str> = files().map(|(_, wire)| wire).collect();
     let mut findings = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn apart(tree: &Tree) -> Vec<Finding> {
         for at in named(&names) {
             if names[at] != own && wires.contains(names[at]) {
                 let text = format!("the wire `{own}` names the wire `{}`; share it in `door-kit`", names[at]);
-                findings.push(Finding::new(&file.path, tokens[at].1, text));
+                findings.push(TidyFinding::new(&file.path, tokens[at].1, text));
             }
         }
     }
@@ -33,12 +33,12 @@ pub(super) fn apart(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Neither the foreign wires nor what they share depend on the native API, but for tests.
-pub(super) fn native_unseen(tree: &Tree) -> Vec<Finding> {
+pub(super) fn native_unseen(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let manifests = FOREIGN.iter().filter_map(|path| tree.file(path));
     let sees = manifests
         .filter(|file| used(file).is_ok_and(|used| used.iter().any(|name| NATIVE.contains(&name.as_str()))));
     let text = "depends on the native API; move what both need to `door-kit`";
-    sees.map(|file| Finding::new(&file.path, 1, text)).collect()
+    sees.map(|file| TidyFinding::new(&file.path, 1, text)).collect()
 }
 
 /// The wire that a file is part of; none for the root of the crate.
@@ -66,7 +66,7 @@ fn named(tokens: &[&str]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::{apart, native_unseen};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn a_wire_names_no_other() {
@@ -77,7 +77,7 @@ mod tests {
                 ("crates/doors/src/gateway.rs", "//! x\n"),
                 ("crates/doors/src/pool/calls.rs", &code),
             ];
-            apart(&Tree::of(&files)).len()
+            apart(&RepositoryTree::of(&files)).len()
         };
         for code in [
             "use crate::gateway::PATH;",
@@ -97,7 +97,7 @@ mod tests {
         let found = |path: &str, section: &str| {
             let manifest =
                 format!("[package]\nname = \"x\"\n[{section}]\nostler-http-api.workspace = true\n");
-            native_unseen(&Tree::of(&[(path, &manifest)])).len()
+            native_unseen(&RepositoryTree::of(&[(path, &manifest)])).len()
         };
         assert_eq!(found("crates/doors/Cargo.toml", "dependencies"), 1);
         assert_eq!(found("crates/door-kit/Cargo.toml", "dependencies"), 1);

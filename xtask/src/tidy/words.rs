@@ -2,8 +2,8 @@
 //!
 //! The lists are spelled in pieces so that this file does not break its own rule.
 
-use super::Finding;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::tree::{RepositoryFile, RepositoryTree};
 
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
@@ -16,24 +16,24 @@ const UNFINISHED: &[&str] = &[
 const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("../sha", "red")];
 
 /// Unfinished work is finished or left out; a test that is switched off is fixed or deleted.
-pub(super) fn unfinished(tree: &Tree) -> Vec<Finding> {
+pub(super) fn unfinished(tree: &RepositoryTree) -> Vec<TidyFinding> {
     // Recorded sessions may say anything.
     let files = tree.files.iter().filter(|file| !file.path.starts_with("testdata/"));
     files.flat_map(|file| occurrences(file, UNFINISHED, "finish it now or leave it out")).collect()
 }
 
 /// What is written must hold on every machine.
-pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
+pub(super) fn machine_paths(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let advice =
         "it exists on one machine only; use a path relative to the repository, or one such as /home/me";
     tree.files.iter().flat_map(|file| occurrences(file, MACHINE_PATHS, advice)).collect()
 }
 
-fn occurrences(file: &File, words: &[&str], advice: &str) -> Vec<Finding> {
+fn occurrences(file: &RepositoryFile, words: &[&str], advice: &str) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (number, line) in file.text.lines().enumerate() {
         for word in words.iter().filter(|word| stands_alone(line, word)) {
-            findings.push(Finding::new(&file.path, number + 1, format!("`{word}`: {advice}")));
+            findings.push(TidyFinding::new(&file.path, number + 1, format!("`{word}`: {advice}")));
         }
     }
     findings
@@ -53,7 +53,7 @@ fn stands_alone(line: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{machine_paths, unfinished};
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn unfinished_work_is_found_with_its_line() {
@@ -65,11 +65,11 @@ mod tests {
             concat!("#[ig", "nore]"),
             concat!("#[ig", "nore = \"slow\"]"),
         ] {
-            let found = unfinished(&Tree::of(&[("a.rs", &format!("//! x\n{line}\n"))]));
+            let found = unfinished(&RepositoryTree::of(&[("a.rs", &format!("//! x\n{line}\n"))]));
             assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2], "{line}");
         }
         let clean = "//! A method, a mastodon, MASTO\u{44}ON, ignored.\n";
-        assert!(unfinished(&Tree::of(&[("a.rs", clean)])).is_empty());
+        assert!(unfinished(&RepositoryTree::of(&[("a.rs", clean)])).is_empty());
     }
 
     #[test]
@@ -77,12 +77,12 @@ mod tests {
         let bad =
             [concat!("cd /wo", "rk/x"), concat!("\"/ro", "ot/.cargo\""), concat!("see ../sha", "red/x.md")];
         for line in bad {
-            assert_eq!(machine_paths(&Tree::of(&[("a.md", line)])).len(), 1, "{line}");
+            assert_eq!(machine_paths(&RepositoryTree::of(&[("a.md", line)])).len(), 1, "{line}");
         }
         let good =
             [concat!("target/wo", "rk/x"), concat!("./ro", "ot/"), "/home/me/project", "../sharedness"];
         for line in good {
-            assert!(machine_paths(&Tree::of(&[("a.md", line)])).is_empty(), "{line}");
+            assert!(machine_paths(&RepositoryTree::of(&[("a.md", line)])).is_empty(), "{line}");
         }
     }
 }

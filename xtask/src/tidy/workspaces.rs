@@ -1,9 +1,9 @@
 //! Files of a workspace are touched by the runner and the crates below it. The engine, the doors and the agents go
 //! through `ostler_runner::Runner`, so that a workspace can lie on another machine.
 
-use super::Finding;
+use super::TidyFinding;
 use super::production;
-use super::tree::Tree;
+use super::tree::RepositoryTree;
 
 /// The crates that know workspaces by `Runner` only.
 const ABOVE: [&str; 10] = [
@@ -42,7 +42,7 @@ const ALLOWED: [(&str, &str); 15] = [
 ];
 
 /// A workspace is reached through its runner.
-pub(super) fn reached_by_runner(tree: &Tree) -> Vec<Finding> {
+pub(super) fn reached_by_runner(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in production::files(tree) {
         if !ABOVE.iter().any(|above| file.path.starts_with(above)) {
@@ -61,11 +61,11 @@ pub(super) fn reached_by_runner(tree: &Tree) -> Vec<Finding> {
         let is_allowed = ALLOWED.iter().any(|(path, _)| *path == file.path);
         if is_allowed && found.is_empty() {
             let text = "is listed in xtask/src/tidy/workspaces.rs without need; remove it there";
-            findings.push(Finding::new(&file.path, 1, text));
+            findings.push(TidyFinding::new(&file.path, 1, text));
         } else if !is_allowed {
             let text = "uses the file system; go through `ostler_runner::Runner`, or name the file and its reason in \
                         xtask/src/tidy/workspaces.rs";
-            findings.extend(found.into_iter().map(|line| Finding::new(&file.path, line, text)));
+            findings.extend(found.into_iter().map(|line| TidyFinding::new(&file.path, line, text)));
         }
     }
     findings
@@ -74,11 +74,11 @@ pub(super) fn reached_by_runner(tree: &Tree) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::reached_by_runner;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn the_file_system_is_for_the_runner_and_below() {
-        let found = |path: &str, code: &str| reached_by_runner(&Tree::of(&[(path, code)])).len();
+        let found = |path: &str, code: &str| reached_by_runner(&RepositoryTree::of(&[(path, code)])).len();
         for code in ["fn f() { std::fs::read(path); }", "use tokio::fs;", "fn f() { path.canonicalize(); }"] {
             assert_eq!(found("crates/engine/src/a.rs", code), 1, "{code}");
             assert_eq!(found("crates/doors/src/acp/a.rs", code), 1, "{code}");

@@ -1,18 +1,18 @@
 //! Lines, both ways.
 
 use agent_client_protocol::v1::schema::{Error, RequestId};
-use ostler_acp::{Incoming, error_line, notification_line, parse, plain, request_line, result_line};
+use ostler_acp::{AcpIncoming, error_line, notification_line, parse, plain, request_line, result_line};
 use serde_json::{Value, json};
 
 #[test]
 fn messages_are_told_apart() {
     let request = parse(r#"{"jsonrpc":"2.0","id":"a","method":"x","params":{"y":1}}"#).unwrap();
     let (id, method) = (RequestId::Str("a".to_owned()), "x".to_owned());
-    assert_eq!(request, Incoming::Request { id, method, params: json!({"y": 1}) });
+    assert_eq!(request, AcpIncoming::Request { id, method, params: json!({"y": 1}) });
     let told = parse(r#"{"method":"x"}"#).unwrap();
-    assert_eq!(told, Incoming::Notification { method: "x".to_owned(), params: Value::Null });
+    assert_eq!(told, AcpIncoming::Notification { method: "x".to_owned(), params: Value::Null });
     let answer = |line: &str| match parse(line).unwrap() {
-        Incoming::Answer { id: RequestId::Number(7), outcome } => outcome,
+        AcpIncoming::Answer { id: RequestId::Number(7), outcome } => outcome,
         other => panic!("{other:?}"),
     };
     assert_eq!(answer(r#"{"id":7,"result":null}"#), Ok(Value::Null));
@@ -43,13 +43,13 @@ fn what_is_no_message_is_answered_only_where_it_may_be() {
 fn what_is_written_is_read_back() {
     let line = request_line(3, "m", &json!({"text": "a\nb"})).unwrap();
     assert!(!line.contains('\n'));
-    assert!(matches!(parse(&line).unwrap(), Incoming::Request { id: RequestId::Number(3), .. }));
+    assert!(matches!(parse(&line).unwrap(), AcpIncoming::Request { id: RequestId::Number(3), .. }));
     let line = notification_line("m", &json!({})).unwrap();
-    assert!(matches!(parse(&line).unwrap(), Incoming::Notification { .. }));
+    assert!(matches!(parse(&line).unwrap(), AcpIncoming::Notification { .. }));
     let line = result_line(&RequestId::Number(4), &json!({})).unwrap();
-    assert!(matches!(parse(&line).unwrap(), Incoming::Answer { outcome: Ok(_), .. }));
+    assert!(matches!(parse(&line).unwrap(), AcpIncoming::Answer { outcome: Ok(_), .. }));
     let line = error_line(&RequestId::Null, &Error::method_not_found());
-    assert!(matches!(parse(&line).unwrap(), Incoming::Answer { outcome: Err(_), .. }));
+    assert!(matches!(parse(&line).unwrap(), AcpIncoming::Answer { outcome: Err(_), .. }));
 }
 
 #[test]

@@ -6,48 +6,58 @@ use agent_client_protocol::v1::schema::{
     ContentBlock, McpCapabilities, McpServer, PermissionOption, StopReason,
 };
 use ostler_acp::{
-    Accepts, McpDescription, McpTransport, Piece, from_block, from_mcp_server, from_options,
-    from_permission_answer, from_stop_reason, to_block, to_mcp_server, to_options, to_permission_answer,
-    to_stop_reason,
+    AcceptedContent, AcpContentPiece, McpDescription, McpTransport, from_block, from_mcp_server,
+    from_options, from_permission_answer, from_stop_reason, to_block, to_mcp_server, to_options,
+    to_permission_answer, to_stop_reason,
 };
 use ostler_types::OptionKind;
 use serde_json::json;
 
-fn all() -> Accepts {
-    Accepts { images: true, audio: true, files: true }
+fn all() -> AcceptedContent {
+    AcceptedContent { images: true, audio: true, files: true }
 }
 
 #[test]
 fn content_survives_the_way_there_and_back() {
     let (mime_type, bytes) = ("image/png".to_owned(), vec![1, 2, 3]);
     let pieces = [
-        Piece::Text("héllo".to_owned()),
-        Piece::Image { mime_type: mime_type.clone(), bytes: bytes.clone() },
-        Piece::Audio { mime_type, bytes },
-        Piece::Link { name: "a".to_owned(), uri: "file:///a".to_owned() },
+        AcpContentPiece::Text("héllo".to_owned()),
+        AcpContentPiece::Image { mime_type: mime_type.clone(), bytes: bytes.clone() },
+        AcpContentPiece::Audio { mime_type, bytes },
+        AcpContentPiece::Link { name: "a".to_owned(), uri: "file:///a".to_owned() },
     ];
     for piece in pieces {
         assert_eq!(from_block(&to_block(piece.clone(), all())), piece);
     }
     for bytes in [b"text".to_vec(), vec![0xff, 0xfe]] {
-        let file =
-            Piece::File { name: "a.bin".to_owned(), mime_type: "x/y".to_owned(), bytes: bytes.clone() };
-        let Piece::File { bytes: back, .. } = from_block(&to_block(file, all())) else { panic!("no file") };
+        let file = AcpContentPiece::File {
+            name: "a.bin".to_owned(),
+            mime_type: "x/y".to_owned(),
+            bytes: bytes.clone(),
+        };
+        let AcpContentPiece::File { bytes: back, .. } = from_block(&to_block(file, all())) else {
+            panic!("no file")
+        };
         assert_eq!(back, bytes);
     }
 }
 
 #[test]
 fn what_an_agent_does_not_take_is_said() {
-    let said = |piece: Piece| match to_block(piece, Accepts::default()) {
+    let said = |piece: AcpContentPiece| match to_block(piece, AcceptedContent::default()) {
         ContentBlock::Text(text) => text.text,
         other => panic!("{other:?}"),
     };
     let mime_type = || "x/y".to_owned();
-    assert!(said(Piece::Image { mime_type: mime_type(), bytes: vec![] }).contains("A picture (x/y)"));
-    assert!(said(Piece::Audio { mime_type: mime_type(), bytes: vec![] }).contains("A sound (x/y)"));
-    let file =
-        |bytes: &[u8]| Piece::File { name: "f".to_owned(), mime_type: mime_type(), bytes: bytes.to_vec() };
+    assert!(
+        said(AcpContentPiece::Image { mime_type: mime_type(), bytes: vec![] }).contains("A picture (x/y)")
+    );
+    assert!(said(AcpContentPiece::Audio { mime_type: mime_type(), bytes: vec![] }).contains("A sound (x/y)"));
+    let file = |bytes: &[u8]| AcpContentPiece::File {
+        name: "f".to_owned(),
+        mime_type: mime_type(),
+        bytes: bytes.to_vec(),
+    };
     assert!(said(file(b"text")).ends_with("text"));
     assert!(said(file(&[0xff])).contains("The file f"));
 }

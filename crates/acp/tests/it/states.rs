@@ -2,12 +2,13 @@
 
 use agent_client_protocol::v1::schema::{SessionConfigOption, SessionModeState};
 use ostler_acp::{
-    Heard, Offered, Piece, SettingRequest, Update, from_update, hear, to_commands, to_config_options, to_plan,
+    AcpContentPiece, AcpUpdate, AgentStateChange, OfferedSettings, SettingRequest, from_update, hear,
+    to_commands, to_config_options, to_plan,
 };
 use ostler_types::AgentState;
 use serde_json::{Value, json};
 
-fn update(update: Value) -> Update {
+fn update(update: Value) -> AcpUpdate {
     let (session, update) = from_update(json!({"sessionId": "s", "update": update})).unwrap();
     assert_eq!(session, "s");
     update
@@ -24,7 +25,7 @@ fn what_is_not_known_is_kept_as_it_came() {
         Value::Null,
     ];
     for raw in table {
-        let Update::Unknown { raw: kept, .. } = update(raw.clone()) else { panic!("{raw}") };
+        let AcpUpdate::Unknown { raw: kept, .. } = update(raw.clone()) else { panic!("{raw}") };
         assert_eq!(kept, raw);
     }
     for params in [json!({}), json!({"sessionId": 1, "update": {}}), json!([]), Value::Null] {
@@ -39,28 +40,28 @@ fn words_are_words() {
             "sessionUpdate": kind, "content": {"type": "text", "text": "hi"}, "messageId": "m", "_meta": {"x": 1}
         }))
     };
-    let (piece, message) = (Piece::Text("hi".to_owned()), Some("m".to_owned()));
-    assert_eq!(chunk("agent_message_chunk"), Update::Text { piece, message: message.clone() });
-    assert_eq!(chunk("agent_thought_chunk"), Update::Thought { text: "hi".to_owned(), message });
-    assert!(matches!(chunk("user_message_chunk"), Update::Echo { .. }));
+    let (piece, message) = (AcpContentPiece::Text("hi".to_owned()), Some("m".to_owned()));
+    assert_eq!(chunk("agent_message_chunk"), AcpUpdate::Text { piece, message: message.clone() });
+    assert_eq!(chunk("agent_thought_chunk"), AcpUpdate::Thought { text: "hi".to_owned(), message });
+    assert!(matches!(chunk("user_message_chunk"), AcpUpdate::Echo { .. }));
 }
 
 #[test]
 fn a_state_is_put_together_from_updates() {
-    let (mut state, mut offered) = (AgentState::default(), Offered::default());
+    let (mut state, mut offered) = (AgentState::default(), OfferedSettings::default());
     let mut heard = |told: Value| hear(&mut state, &mut offered, &update(told));
     let plan = json!({"sessionUpdate": "plan", "entries": [
         {"content": "a", "priority": "high", "status": "in_progress"},
         {"content": "b", "priority": "nonsense", "status": "pending"},
     ]});
-    assert_eq!(heard(plan.clone()), Heard::Something);
-    assert_eq!(heard(plan), Heard::Nothing, "the same again is nothing new");
+    assert_eq!(heard(plan.clone()), AgentStateChange::Something);
+    assert_eq!(heard(plan), AgentStateChange::Nothing, "the same again is nothing new");
     let commands = json!([{"name": "init", "description": "Begins", "input": {"hint": "where"}}]);
     let commands = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-    assert_eq!(heard(commands), Heard::Something);
+    assert_eq!(heard(commands), AgentStateChange::Something);
     let usage = json!({"sessionUpdate": "usage_update", "used": 5, "size": 9});
-    assert_eq!(heard(usage), Heard::OnlyNumbers);
-    assert_eq!(heard(json!({"sessionUpdate": "from_the_future"})), Heard::Nothing);
+    assert_eq!(heard(usage), AgentStateChange::OnlyNumbers);
+    assert_eq!(heard(json!({"sessionUpdate": "from_the_future"})), AgentStateChange::Nothing);
     assert_eq!(
         (state.plan.len(), state.plan[0].status.as_str()),
         (1, "in_progress"),
@@ -91,14 +92,14 @@ fn options() -> Vec<SessionConfigOption> {
 
 #[test]
 fn modes_and_options_are_settings() {
-    let mut offered = Offered::new(Some(modes()), None);
+    let mut offered = OfferedSettings::new(Some(modes()), None);
     assert_eq!(offered.settings()[0].choices.len(), 2);
     assert!(matches!(offered.request("s", "mode", "code"), Some(SettingRequest::Mode(_))));
     offered.set_mode("code");
     assert_eq!(offered.settings()[0].current.as_deref(), Some("code"));
 
     // An agent that has both means one thing by them.
-    let both = Offered::new(Some(modes()), Some(options()));
+    let both = OfferedSettings::new(Some(modes()), Some(options()));
     let names: Vec<String> = both.settings().into_iter().map(|setting| setting.id).collect();
     assert_eq!(names, ["permissions", "model", "fast"]);
     assert_eq!(both.settings()[1].choices.len(), 2, "groups are flattened");

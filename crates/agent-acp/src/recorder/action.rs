@@ -3,18 +3,18 @@
 use std::time::Instant;
 
 use agent_client_protocol::v1::schema::{Error, RequestId, ToolCallUpdate};
-use ostler_acp::Outcome;
-use ostler_agent::Failed;
+use ostler_acp::AcpCallOutcome;
+use ostler_agent::FailedTurn;
 use ostler_runner::ToolOutcome;
 use ostler_types::{Accepted, ApprovalOption, Delta, MessageId, Part, ToolCall, ToolCallId, ToolKind};
 use serde_json::Value;
 
-use crate::effect::Effect;
+use crate::effect::AgentEffect;
 use crate::recorder::draft::TextKind;
 
 /// Something that happened while the agent works on a prompt.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum RecorderInput {
     /// The agent sent a piece of text, perhaps under its own name of the message.
     Text { kind: TextKind, text: String, message: Option<String> },
     /// The agent sent a part that is no text, stored already, of this size.
@@ -24,7 +24,7 @@ pub(crate) enum Input {
     /// The agent asks for permission to make a call.
     Permission { request: RequestId, call: Box<ToolCallUpdate>, options: Vec<ApprovalOption> },
     /// The agent requests an effect of this daemon.
-    Effect { request: RequestId, effect: Effect, policy: EffectPolicy },
+    Effect { request: RequestId, effect: AgentEffect, policy: EffectPolicy },
     /// A question about a call was answered.
     Answer { call: ToolCallId, accepted: Accepted },
     /// A call that this daemon made for the agent ended.
@@ -49,7 +49,7 @@ pub(crate) struct EffectPolicy {
 /// One thing to carry out. Actions are carried out in order, each before the next: a report is on disk before the
 /// agent gets the response that follows it.
 #[derive(Debug)]
-pub(crate) enum Action {
+pub(crate) enum RecorderAction {
     /// Show a delta.
     Show(Delta),
     /// Record a message of the agent.
@@ -59,7 +59,7 @@ pub(crate) enum Action {
     /// Record that a call takes effect.
     StartCall { call: ToolCall, kind: ToolKind },
     /// Record the result of a call that was announced at that time.
-    FinishCall { id: ToolCallId, ok: bool, outcome: Outcome, announced: Instant },
+    FinishCall { id: ToolCallId, ok: bool, outcome: AcpCallOutcome, announced: Instant },
     /// Record that all calls of the batch have results.
     CompleteBatch,
     /// Ask a person about a call, and pass the answer in as [`Input::Answer`].
@@ -68,9 +68,9 @@ pub(crate) enum Action {
     Respond { request: RequestId, response: Result<Value, Error> },
     /// Carry out an effect, show its output with the call, and respond to the request. Where the call is the
     /// daemon's own, its end is passed in as [`Input::OwnCallEnded`].
-    CarryOut { request: RequestId, effect: Effect, call: Option<ToolCallId>, is_own: bool },
+    CarryOut { request: RequestId, effect: AgentEffect, call: Option<ToolCallId>, is_own: bool },
     /// Fail the turn.
-    Fail(Failed),
+    Fail(FailedTurn),
 }
 
 /// Who asks a question.

@@ -10,13 +10,13 @@ use ostler_acp::{call_kind, from_call, has_ended};
 use ostler_types::{ApprovalOption, Message, MessageId, ToolCall, ToolCallId, ToolKind};
 use serde_json::Value;
 
-use crate::effect::Effect;
+use crate::effect::AgentEffect;
 
 /// How long an id of an agent may be that is recorded as it is.
 const MAX_ID_BYTES: usize = 200;
 
 /// A call, as it is recorded once. A call of the agent that is recorded again is another one.
-pub(crate) struct Call {
+pub(crate) struct RecordedCall {
     /// The agent's description, all updates merged. None for a call of our own and for one that has ended.
     pub(crate) described: Option<Box<AgentCall>>,
     /// The call as it is recorded.
@@ -24,7 +24,7 @@ pub(crate) struct Call {
     pub(crate) kind: ToolKind,
     pub(crate) state: CallState,
     /// The question about the call that has no answer yet. Until it has one, nothing of the call is recorded.
-    pub(crate) question: Option<Question>,
+    pub(crate) question: Option<CallQuestion>,
     /// Whether a person approved the call.
     pub(crate) is_granted: bool,
     /// Whether the agent updated the call after it had announced it as in progress. An agent that is yet to ask
@@ -55,17 +55,17 @@ pub(crate) enum CallState {
 
 /// A question, and who waits for the answer.
 #[derive(Debug, Clone)]
-pub(crate) enum Question {
+pub(crate) enum CallQuestion {
     /// The agent, which offers these answers.
     Permission { request: RequestId, options: Vec<ApprovalOption> },
     /// The agent, which requests this effect.
-    Effect { request: RequestId, effect: Effect },
+    Effect { request: RequestId, effect: AgentEffect },
 }
 
 /// All calls of a turn.
 #[derive(Default)]
-pub(crate) struct Calls {
-    all: HashMap<ToolCallId, Call>,
+pub(crate) struct TurnCalls {
+    all: HashMap<ToolCallId, RecordedCall>,
     used: HashSet<ToolCallId>,
     /// The newest record of each call of the agent, and how many there are.
     newest: HashMap<String, (ToolCallId, u32)>,
@@ -73,22 +73,22 @@ pub(crate) struct Calls {
     pub(crate) open: Vec<ToolCallId>,
 }
 
-impl Calls {
+impl TurnCalls {
     /// The calls of a turn that follows this conversation.
-    pub(crate) fn after<'a>(history: impl Iterator<Item = &'a Message>) -> Calls {
+    pub(crate) fn after<'a>(history: impl Iterator<Item = &'a Message>) -> TurnCalls {
         let used = history.flat_map(Message::tool_calls).map(|call| call.id.clone()).collect();
-        Calls { used, ..Calls::default() }
+        TurnCalls { used, ..TurnCalls::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    pub(crate) fn get(&self, id: &ToolCallId) -> &Call {
+    pub(crate) fn get(&self, id: &ToolCallId) -> &RecordedCall {
         self.all.get(id).expect("ids come from `add` and calls are never removed")
     }
 
-    pub(crate) fn get_mut(&mut self, id: &ToolCallId) -> &mut Call {
+    pub(crate) fn get_mut(&mut self, id: &ToolCallId) -> &mut RecordedCall {
         self.all.get_mut(id).expect("ids come from `add` and calls are never removed")
     }
 
@@ -117,13 +117,13 @@ impl Calls {
     pub(crate) fn add_own(
         &mut self,
         request: RequestId,
-        effect: Effect,
+        effect: AgentEffect,
         at: Instant,
         new_id: impl Fn() -> MessageId,
     ) -> ToolCallId {
         let (name, input, kind) = effect.tool_call();
         let call = ToolCall { id: self.unused(None, new_id), name: name.to_owned(), input };
-        self.insert(call, kind, None, Some(Question::Effect { request, effect }), at)
+        self.insert(call, kind, None, Some(CallQuestion::Effect { request, effect }), at)
     }
 
     fn insert(
@@ -131,13 +131,21 @@ impl Calls {
         call: ToolCall,
         kind: ToolKind,
         described: Option<Box<AgentCall>>,
-        question: Option<Question>,
+        question: Option<CallQuestion>,
         announced: Instant,
     ) -> ToolCallId {
         let id = call.id.clone();
         let (state, is_granted, was_updated_in_progress) = (CallState::Drafted, false, false);
-        let call =
-            Call { described, call, kind, state, question, is_granted, was_updated_in_progress, announced };
+        let call = RecordedCall {
+            described,
+            call,
+            kind,
+            state,
+            question,
+            is_granted,
+            was_updated_in_progress,
+            announced,
+        };
         self.all.insert(id.clone(), call);
         id
     }
@@ -181,7 +189,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl RecordedCall {
     /// Merges an update into the description.
     pub(crate) fn merge(&mut self, fields: ToolCallUpdateFields) {
         let was_in_progress = self.has_begun();

@@ -1,21 +1,21 @@
 //! The message that the agent is writing: pieces of text and reasoning as they come, and calls in their places.
 
-use ostler_agent::Failed;
-use ostler_types::{Delta, DeltaKind, Limits, MessageId, Part, ToolCallId};
+use ostler_agent::FailedTurn;
+use ostler_types::{Delta, DeltaKind, MessageId, Part, StateLimits, ToolCallId};
 
 use crate::failure::failed;
 
 /// A message that is not recorded yet.
 #[derive(Default)]
-pub(crate) struct Draft {
+pub(crate) struct AcpMessageDraft {
     id: Option<MessageId>,
     /// The agent's own name of the message, where it has one.
     pub(crate) agent_name: Option<String>,
-    places: Vec<Place>,
+    places: Vec<DraftItem>,
     bytes: usize,
 }
 
-enum Place {
+enum DraftItem {
     Part(Part),
     Call(ToolCallId),
 }
@@ -27,27 +27,27 @@ pub(crate) enum TextKind {
     Reasoning,
 }
 
-impl Draft {
+impl AcpMessageDraft {
     pub(crate) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
     /// Whether the message has room for so many more bytes of text.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.is_empty() || self.bytes + bytes <= Limits::MESSAGE_BYTES / 2
+        self.is_empty() || self.bytes + bytes <= StateLimits::MESSAGE_BYTES / 2
     }
 
     /// The failure of a turn whose message grows while a question keeps it from being recorded.
-    pub(crate) fn too_long(&self) -> Option<Failed> {
+    pub(crate) fn too_long(&self) -> Option<FailedTurn> {
         let message = "the agent said too much while a question of its was open, and was stopped".to_owned();
-        let is_too_long = self.bytes > 4 * Limits::MESSAGE_BYTES;
+        let is_too_long = self.bytes > 4 * StateLimits::MESSAGE_BYTES;
         is_too_long.then(|| failed("answer_too_long", message, Some("retry the turn".to_owned())))
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCallId> {
         self.places.iter().filter_map(|place| match place {
-            Place::Call(id) => Some(id),
-            Place::Part(_) => None,
+            DraftItem::Call(id) => Some(id),
+            DraftItem::Part(_) => None,
         })
     }
 
@@ -61,18 +61,18 @@ impl Draft {
         let message_id = *self.id.get_or_insert_with(new_id);
         let continues = matches!(
             (self.places.last(), kind),
-            (Some(Place::Part(Part::Text { .. })), TextKind::Answer)
-                | (Some(Place::Part(Part::Reasoning { .. })), TextKind::Reasoning)
+            (Some(DraftItem::Part(Part::Text { .. })), TextKind::Answer)
+                | (Some(DraftItem::Part(Part::Reasoning { .. })), TextKind::Reasoning)
         );
         if !continues {
-            self.places.push(Place::Part(match kind {
+            self.places.push(DraftItem::Part(match kind {
                 TextKind::Answer => Part::text(""),
                 TextKind::Reasoning => Part::Reasoning { text: String::new(), opaque: None },
             }));
         }
         let part = u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX);
         let mut offset = 0;
-        if let Some(Place::Part(Part::Text { text: said } | Part::Reasoning { text: said, .. })) =
+        if let Some(DraftItem::Part(Part::Text { text: said } | Part::Reasoning { text: said, .. })) =
             self.places.last_mut()
         {
             offset = said.len() as u64;
@@ -88,11 +88,11 @@ impl Draft {
 
     /// Adds a part that is no text.
     pub(crate) fn add_part(&mut self, part: Part) {
-        self.places.push(Place::Part(part));
+        self.places.push(DraftItem::Part(part));
     }
 
     pub(crate) fn add_call(&mut self, id: ToolCallId) {
-        self.places.push(Place::Call(id));
+        self.places.push(DraftItem::Call(id));
     }
 
     /// Ends the message: its id, its parts, and the calls among them.
@@ -103,8 +103,8 @@ impl Draft {
     ) -> (MessageId, Vec<Part>, Vec<ToolCallId>) {
         let mut calls = Vec::new();
         let parts = self.places.into_iter().map(|place| match place {
-            Place::Part(part) => part,
-            Place::Call(id) => {
+            DraftItem::Part(part) => part,
+            DraftItem::Call(id) => {
                 let part = call_part(&id);
                 calls.push(id);
                 part

@@ -7,12 +7,12 @@ use ostler_acp::{summary, to_permission_answer};
 use ostler_types::{Accepted, ApprovalOption, ToolCallId, ToolKind};
 use serde_json::Value;
 
-use super::action::{Action, Asker, EffectPolicy};
-use super::calls::{CallState, Question, call_of};
-use super::{CALL_BYTES, Recorder, outcome_of};
-use crate::effect::Effect;
+use super::action::{Asker, EffectPolicy, RecorderAction};
+use super::calls::{CallQuestion, CallState, call_of};
+use super::{AcpRecorder, CALL_BYTES, outcome_of};
+use crate::effect::AgentEffect;
 
-impl Recorder {
+impl AcpRecorder {
     /// Takes the agent's question whether it may make a call.
     pub(super) fn permission(
         &mut self,
@@ -30,7 +30,7 @@ impl Recorder {
             return;
         }
         let id = self.call_to_ask_about(update, at);
-        self.calls.get_mut(&id).question = Some(Question::Permission { request, options });
+        self.calls.get_mut(&id).question = Some(CallQuestion::Permission { request, options });
         self.advance();
         self.ask(id);
     }
@@ -72,7 +72,7 @@ impl Recorder {
     pub(super) fn request_effect(
         &mut self,
         request: RequestId,
-        effect: Effect,
+        effect: AgentEffect,
         policy: EffectPolicy,
         at: Instant,
     ) {
@@ -81,7 +81,7 @@ impl Recorder {
         let covering = if policy.is_risky { None } else { self.covering_call(&effect, policy.asks) };
         let is_allowed_read = !policy.asks && effect.tool_call().2 == ToolKind::Read;
         if covering.is_some() || is_allowed_read {
-            let action = Action::CarryOut { request, effect, call: covering, is_own: false };
+            let action = RecorderAction::CarryOut { request, effect, call: covering, is_own: false };
             return self.actions.push(action);
         }
         let id = self.calls.add_own(request, effect, at, &self.new_id);
@@ -91,7 +91,7 @@ impl Recorder {
 
     /// The open call that an effect is a part of: any that has started, where the policy does not ask; else one that
     /// a person approved and that names the very file or command.
-    fn covering_call(&self, effect: &Effect, asks: bool) -> Option<ToolCallId> {
+    fn covering_call(&self, effect: &AgentEffect, asks: bool) -> Option<ToolCallId> {
         let covers = |id: &&ToolCallId| {
             let call = self.calls.get(id);
             let names = |call| effect.is_named_by(call, &self.settings.workspace);
@@ -114,15 +114,15 @@ impl Recorder {
         call.refresh(&self.settings.agent);
         call.state = CallState::Asked;
         let options = match &call.question {
-            Some(Question::Permission { options, .. }) => Some(options.clone()),
-            Some(Question::Effect { .. }) | None => None,
+            Some(CallQuestion::Permission { options, .. }) => Some(options.clone()),
+            Some(CallQuestion::Effect { .. }) | None => None,
         };
         let asker = match (&call.described, options) {
             (Some(described), Some(options)) => Asker::Agent { summary: summary(described), options },
             _ => Asker::Daemon,
         };
         let (call, kind) = (call.call.clone(), call.kind);
-        self.actions.push(Action::Ask { call, kind, asker });
+        self.actions.push(RecorderAction::Ask { call, kind, asker });
     }
 
     /// Asks the next question that was postponed. One whose call has ended meanwhile has no answer.
@@ -132,7 +132,7 @@ impl Recorder {
             let call = self.calls.get_mut(&id);
             if call.has_ended().is_none() {
                 self.ask(id);
-            } else if let Some(Question::Permission { request, .. }) = call.question.take() {
+            } else if let Some(CallQuestion::Permission { request, .. }) = call.question.take() {
                 self.answer_permission(request, None);
                 self.advance();
             }
@@ -147,20 +147,20 @@ impl Recorder {
             _ => (true, None, None),
         };
         match self.calls.get_mut(id).question.take() {
-            Some(Question::Permission { request, options }) => {
+            Some(CallQuestion::Permission { request, options }) => {
                 // A plain answer without a counterpart among the agent's cannot be given to it.
                 let chosen = chosen.filter(|chosen| options.iter().any(|option| option.id == *chosen));
                 self.decide_call(id, is_yes && chosen.is_some(), reason);
                 self.answer_permission(request, chosen.as_deref());
             }
-            Some(Question::Effect { request, effect }) => {
+            Some(CallQuestion::Effect { request, effect }) => {
                 self.decide_call(id, is_yes, reason.clone());
                 if is_yes {
                     let call = Some(id.clone());
-                    self.actions.push(Action::CarryOut { request, effect, call, is_own: true });
+                    self.actions.push(RecorderAction::CarryOut { request, effect, call, is_own: true });
                 } else {
                     let error = Error::new(-32603, format!("The user denied this{}", because(reason)));
-                    self.actions.push(Action::Respond { request, response: Err(error) });
+                    self.actions.push(RecorderAction::Respond { request, response: Err(error) });
                 }
             }
             None => {}
@@ -181,7 +181,7 @@ impl Recorder {
     fn answer_permission(&mut self, request: RequestId, chosen: Option<&str>) {
         let answer = to_permission_answer(chosen);
         let response = serde_json::to_value(answer).map_err(|_| Error::internal_error());
-        self.actions.push(Action::Respond { request, response });
+        self.actions.push(RecorderAction::Respond { request, response });
     }
 }
 

@@ -14,9 +14,9 @@ use ostler_types::{Accepted, MessageId, Part, ToolCallId};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::action::{Action, EffectPolicy, Input};
-use super::{Recorder, RecorderSettings, TextKind};
-use crate::effect::Effect;
+use super::action::{EffectPolicy, RecorderAction, RecorderInput};
+use super::{AcpRecorder, RecorderSettings, TextKind};
+use crate::effect::AgentEffect;
 
 /// An agent that announces a call as in progress when it runs.
 const PLAIN: bool = false;
@@ -83,10 +83,10 @@ fn a_denied_call_that_was_carried_out_is_found_out() {
     assert!(!recorder.was_denied(), "it is not why the agent stopped");
 }
 
-fn recorder(announces_before_asking: bool) -> Recorder {
+fn recorder(announces_before_asking: bool) -> AcpRecorder {
     let (agent, workspace) = ("test".to_owned(), PathBuf::from("/work"));
     let settings = RecorderSettings { agent, workspace, turn_bytes: 64 << 20, announces_before_asking };
-    Recorder::new(settings, Box::new(counting_ids()), std::iter::empty())
+    AcpRecorder::new(settings, Box::new(counting_ids()), std::iter::empty())
 }
 
 fn counting_ids() -> impl Fn() -> MessageId + Send + Sync {
@@ -100,19 +100,19 @@ thread_local! {
 }
 
 /// The input of a line: a word for what happens, and what it happens to.
-fn read(line: &str) -> Input {
+fn read(line: &str) -> RecorderInput {
     let (word, name) = line.split_once(' ').unwrap_or((line, ""));
-    let call = |fields: Value| Input::Call(Box::new(update(name, fields)));
+    let call = |fields: Value| RecorderInput::Call(Box::new(update(name, fields)));
     let text = |kind, message: Option<&str>| {
         let message = message.map(str::to_owned);
-        Input::Text { kind, text: name.to_owned(), message }
+        RecorderInput::Text { kind, text: name.to_owned(), message }
     };
     let effect = |effect, asks, is_risky| {
         let (request, policy) = (RequestId::Str(name.to_owned()), EffectPolicy { asks, is_risky });
-        Input::Effect { request, effect, policy }
+        RecorderInput::Effect { request, effect, policy }
     };
-    let write = || Effect::Write { path: name.to_owned(), content: "x".to_owned() };
-    let answer = |accepted| Input::Answer { call: id_of(name), accepted };
+    let write = || AgentEffect::Write { path: name.to_owned(), content: "x".to_owned() };
+    let answer = |accepted| RecorderInput::Answer { call: id_of(name), accepted };
     let chosen = |option: &str, allowed| answer(Accepted::Chosen { option: option.to_owned(), allowed });
     match word {
         "say" => text(TextKind::Answer, None),
@@ -133,7 +133,7 @@ fn read(line: &str) -> Input {
             let offered = if word == "perm" { offered } else { json!([]) };
             let options = from_options(&serde_json::from_value::<Vec<_>>(offered).unwrap());
             let call = Box::new(update(name, json!({"rawInput": {"path": format!("{name}.txt")}})));
-            Input::Permission { request: RequestId::Str(name.to_owned()), call, options }
+            RecorderInput::Permission { request: RequestId::Str(name.to_owned()), call, options }
         }
         "yes" => chosen("yes", true),
         "no" => chosen("no", false),
@@ -142,11 +142,13 @@ fn read(line: &str) -> Input {
         "write" => effect(write(), false, false),
         "write-asked" => effect(write(), true, false),
         "write-risky" => effect(write(), false, true),
-        "read" => effect(Effect::Read { path: name.to_owned(), line: None, limit: None }, false, false),
-        "ended" => Input::OwnCallEnded { call: id_of(name), outcome: ToolOutcome::done("own", Value::Null) },
-        "notice" => Input::Notice(name.to_owned()),
-        "end" => Input::PromptEnded,
-        "break" => Input::PromptFailed,
+        "read" => effect(AgentEffect::Read { path: name.to_owned(), line: None, limit: None }, false, false),
+        "ended" => {
+            RecorderInput::OwnCallEnded { call: id_of(name), outcome: ToolOutcome::done("own", Value::Null) }
+        }
+        "notice" => RecorderInput::Notice(name.to_owned()),
+        "end" => RecorderInput::PromptEnded,
+        "break" => RecorderInput::PromptFailed,
         _ => panic!("no input is called {word}"),
     }
 }
@@ -174,17 +176,17 @@ fn name_of(id: &ToolCallId) -> String {
 }
 
 /// An action in words.
-fn show(action: &Action) -> String {
+fn show(action: &RecorderAction) -> String {
     match action {
-        Action::Show(delta) => format!("show {}", delta.text),
-        Action::RecordMessage { parts, stop_reason, .. } => {
+        RecorderAction::Show(delta) => format!("show {}", delta.text),
+        RecorderAction::RecordMessage { parts, stop_reason, .. } => {
             let parts: Vec<String> = parts.iter().map(part).collect();
             format!("message({}) {stop_reason}", parts.join(", "))
         }
-        Action::StartBatch { parallel: true } => "batch in parallel".to_owned(),
-        Action::StartBatch { parallel: false } => "batch".to_owned(),
-        Action::StartCall { call, .. } => format!("start {}", name_of(&call.id)),
-        Action::FinishCall { id, ok, outcome, .. } => {
+        RecorderAction::StartBatch { parallel: true } => "batch in parallel".to_owned(),
+        RecorderAction::StartBatch { parallel: false } => "batch".to_owned(),
+        RecorderAction::StartCall { call, .. } => format!("start {}", name_of(&call.id)),
+        RecorderAction::FinishCall { id, ok, outcome, .. } => {
             let how = match (ok, outcome.text.as_str()) {
                 (true, text) if text.starts_with("This call goes on") => "goes on",
                 (false, text) if text.starts_with("The user denied") => "denied",
@@ -194,20 +196,20 @@ fn show(action: &Action) -> String {
             };
             format!("finish {} {how}", name_of(id))
         }
-        Action::CompleteBatch => "end batch".to_owned(),
-        Action::Ask { call, .. } => format!("ask {}", name_of(&call.id)),
-        Action::Respond { request, response } => {
+        RecorderAction::CompleteBatch => "end batch".to_owned(),
+        RecorderAction::Ask { call, .. } => format!("ask {}", name_of(&call.id)),
+        RecorderAction::Respond { request, response } => {
             let answer = match response {
                 Ok(value) => value["outcome"]["optionId"].as_str().unwrap_or("nothing"),
                 Err(_) => "error",
             };
             format!("respond {} {answer}", name_of_request(request))
         }
-        Action::CarryOut { request, call, .. } => {
+        RecorderAction::CarryOut { request, call, .. } => {
             let call = call.as_ref().map_or_else(|| "no call".to_owned(), name_of);
             format!("carry out {} in {call}", name_of_request(request))
         }
-        Action::Fail(failed) => format!("fail {}", failed.reason),
+        RecorderAction::Fail(failed) => format!("fail {}", failed.reason),
     }
 }
 

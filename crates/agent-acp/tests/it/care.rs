@@ -4,23 +4,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ostler_checkpoint::Store;
+use ostler_checkpoint::CheckpointStore;
 use ostler_testing::clock::FixedClock;
 use ostler_types::{Event, MessageEvent, PatchReviewMode, Policy, Role, SessionId, ToolKind, Verdict};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::fixture::{World, agent_on, check, directory, host, program, runner, settings, within, world};
+use crate::fixture::{
+    AcpTestSession, agent_on, check, directory, host, program, runner, settings, within, world,
+};
 
 /// A world that keeps checkpoints, and where the check that keeps it needs.
-fn kept(change: impl FnOnce(&mut Policy)) -> (World, TempDir) {
+fn kept(change: impl FnOnce(&mut Policy)) -> (AcpTestSession, TempDir) {
     let (directory, store) = (directory(), tempfile::tempdir().unwrap());
-    let opened = Arc::new(Store::open(store.path()).unwrap());
+    let opened = Arc::new(CheckpointStore::open(store.path()).unwrap());
     let agent = agent_on(runner().with_checkpoints(opened), program(&directory, &[]), settings());
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     change(&mut policy);
-    (World { host: host(&directory, policy), agent, directory }, store)
+    (AcpTestSession { host: host(&directory, policy), agent, directory }, store)
 }
 
 #[tokio::test]

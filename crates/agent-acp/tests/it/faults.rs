@@ -35,7 +35,7 @@ async fn an_agent_that_hangs_is_replaced_when_its_turn_is_canceled() {
     let directory = directory();
     let host = host(&directory, Default::default());
     let quick = AgentSettings { cancel: Duration::from_millis(50), ..settings() };
-    let world = crate::fixture::World { agent: agent(&directory, &[], quick), host, directory };
+    let world = crate::fixture::AcpTestSession { agent: agent(&directory, &[], quick), host, directory };
     let running = world.begin("say:then hang");
     until(|| !world.notes("hang").is_empty()).await;
     world.host.cancel();
@@ -68,7 +68,7 @@ async fn a_flood_is_stopped_at_its_limit() {
     let directory = directory();
     let host = host(&directory, Default::default());
     let few = AgentSettings { turn_bytes: 3 << 20, ..settings() };
-    let world = crate::fixture::World { agent: agent(&directory, &[], few), host, directory };
+    let world = crate::fixture::AcpTestSession { agent: agent(&directory, &[], few), host, directory };
     let failed = world.ask("flood:64").await.unwrap_err();
     assert_eq!(failed.reason, "answer_too_long");
     let longest = world.host.conversation().iter().map(|message| message.size()).max().unwrap();

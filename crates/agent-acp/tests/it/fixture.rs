@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_agent::{Agent, Completed, Failed};
+use ostler_agent::{Agent, CompletedTurn, FailedTurn};
 use ostler_agent_acp::{AcpAgent, AgentProgram, AgentSettings, unconfined};
 use ostler_local_runner::LocalRunner;
 use ostler_testing::host::TurnHost;
@@ -21,25 +21,25 @@ use tokio::task::JoinHandle;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One session, ready to be asked something.
-pub(crate) struct World {
+pub(crate) struct AcpTestSession {
     pub(crate) host: TurnHost,
     pub(crate) agent: Arc<AcpAgent>,
     pub(crate) directory: TempDir,
 }
 
 /// A world in which nothing asks, with an agent of these options.
-pub(crate) fn world(options: &[&str]) -> World {
+pub(crate) fn world(options: &[&str]) -> AcpTestSession {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     world_with(policy, options)
 }
 
 /// A world with this policy.
-pub(crate) fn world_with(policy: Policy, options: &[&str]) -> World {
+pub(crate) fn world_with(policy: Policy, options: &[&str]) -> AcpTestSession {
     let directory = directory();
     let host = host(&directory, policy);
     let agent = agent(&directory, options, settings());
-    World { host, agent, directory }
+    AcpTestSession { host, agent, directory }
 }
 
 pub(crate) fn directory() -> TempDir {
@@ -98,9 +98,9 @@ pub(crate) fn agent_on(runner: LocalRunner, program: AgentProgram, settings: Age
     Arc::new(AcpAgent::new(program, settings, unconfined(environment), Arc::new(runner)))
 }
 
-impl World {
+impl AcpTestSession {
     /// Asks, runs the turn to its end, and checks what was recorded.
-    pub(crate) async fn ask(&self, text: &str) -> Result<Completed, Failed> {
+    pub(crate) async fn ask(&self, text: &str) -> Result<CompletedTurn, FailedTurn> {
         self.host.submit(text, Delivery::Queue);
         let ended = within(self.host.run(&*self.agent)).await;
         check(&self.host);
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Asks, and leaves the turn running.
-    pub(crate) fn begin(&self, text: &str) -> JoinHandle<Result<Completed, Failed>> {
+    pub(crate) fn begin(&self, text: &str) -> JoinHandle<Result<CompletedTurn, FailedTurn>> {
         self.host.submit(text, Delivery::Queue);
         let (host, agent) = (self.host.clone(), Arc::clone(&self.agent));
         tokio::spawn(async move { within(host.run(&*agent)).await })
@@ -209,7 +209,11 @@ pub(crate) fn is_alive(process: &str) -> bool {
 }
 
 /// Runs one more turn of another session with the same agent.
-pub(crate) async fn ask_in(host: &TurnHost, agent: &dyn Agent, text: &str) -> Result<Completed, Failed> {
+pub(crate) async fn ask_in(
+    host: &TurnHost,
+    agent: &dyn Agent,
+    text: &str,
+) -> Result<CompletedTurn, FailedTurn> {
     host.submit(text, Delivery::Queue);
     let ended = within(host.run(agent)).await;
     check(host);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent_acp::{AgentSettings, ProcessState};
-use ostler_checkpoint::Store;
+use ostler_checkpoint::CheckpointStore;
 use ostler_testing::host::TurnHost;
 use ostler_types::{Event, Moment, Verdict, WorkspaceEvent};
 
 use crate::fixture::{
-    World, agent, agent_on, ask_in, check, directory, host, is_alive, program, runner, settings, until,
-    within, world, world_with,
+    AcpTestSession, agent, agent_on, ask_in, check, directory, host, is_alive, program, runner, settings,
+    until, within, world, world_with,
 };
 
 #[tokio::test]
@@ -34,8 +34,11 @@ async fn each_workspace_has_a_process_of_its_own_up_to_a_limit() {
     let directory = directory();
     std::fs::create_dir(directory.path().join("other")).unwrap();
     let one = AgentSettings { processes: 1, ..settings() };
-    let world =
-        World { host: host(&directory, Default::default()), agent: agent(&directory, &[], one), directory };
+    let world = AcpTestSession {
+        host: host(&directory, Default::default()),
+        agent: agent(&directory, &[], one),
+        directory,
+    };
     let other = TurnHost::new(world.directory.path().join("other").to_str().unwrap(), Default::default());
     world.ask("say:one").await.unwrap();
     ask_in(&other, &*world.agent, "say:two").await.unwrap();
@@ -53,8 +56,11 @@ async fn each_workspace_has_a_process_of_its_own_up_to_a_limit() {
 async fn a_process_that_nobody_uses_is_stopped_and_comes_back() {
     let directory = directory();
     let short = AgentSettings { idle: Duration::from_millis(1), ..settings() };
-    let world =
-        World { host: host(&directory, Default::default()), agent: agent(&directory, &[], short), directory };
+    let world = AcpTestSession {
+        host: host(&directory, Default::default()),
+        agent: agent(&directory, &[], short),
+        directory,
+    };
     world.ask("say:one").await.unwrap();
     let process = world.notes("start")[0].clone();
     until(|| !is_alive(&process)).await;
@@ -97,14 +103,14 @@ async fn an_agent_can_be_asked_what_it_is() {
 async fn a_turn_can_be_undone_because_the_workspace_is_captured() {
     let directory = directory();
     let kept = tempfile::tempdir().unwrap();
-    let store = Arc::new(Store::open(kept.path()).unwrap());
+    let store = Arc::new(CheckpointStore::open(kept.path()).unwrap());
     let agent = agent_on(runner().with_checkpoints(store), program(&directory, &[]), settings());
     let mut policy = ostler_types::Policy::default();
     policy.approval.require_for_kinds.clear();
-    let world = World { host: host(&directory, policy), agent, directory };
+    let world = AcpTestSession { host: host(&directory, policy), agent, directory };
     let ended = world.ask("write:a.txt=x say:ok").await.unwrap();
     assert!(ended.verification.unwrap().contains("not verified"));
-    let moments = |world: &World| -> Vec<Moment> {
+    let moments = |world: &AcpTestSession| -> Vec<Moment> {
         let moment = |event| match event {
             Event::Workspace(WorkspaceEvent::CheckpointCreated { moment, .. }) => Some(moment),
             _ => None,

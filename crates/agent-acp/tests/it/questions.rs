@@ -3,7 +3,7 @@
 use ostler_types::{ApprovalEvent, CallEvent, Event, OptionKind, Policy, ToolKind, Verdict};
 
 use crate::fixture::{
-    World, agent_of, check, directory, host, program, settings, until, within, world, world_with,
+    AcpTestSession, agent_of, check, directory, host, program, settings, until, within, world, world_with,
 };
 
 #[tokio::test]
@@ -69,12 +69,12 @@ async fn a_question_of_a_call_within_a_call_does_not_wait_for_the_outer_one() {
 }
 
 /// A world whose agent announces calls as in progress and asks about them afterwards.
-fn announcing_world() -> World {
+fn announcing_world() -> AcpTestSession {
     let directory = directory();
     let mut program = program(&directory, &[]);
     program.announces_before_asking = true;
     let (host, agent) = (host(&directory, Policy::default()), agent_of(program, settings()));
-    World { host, agent, directory }
+    AcpTestSession { host, agent, directory }
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn an_agent_that_stops_while_it_asks_fails_its_turn() {
     assert_eq!(world.host.state().pending_approvals().count(), 0);
 }
 
-impl World {
+impl AcpTestSession {
     fn answering(mut self, verdict: Verdict) -> Self {
         let reason = (verdict == Verdict::Deny).then(|| "not today".to_owned());
         self.host = self.host.answering(move |_| Some((verdict, reason.clone())));

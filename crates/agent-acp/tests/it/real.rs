@@ -6,7 +6,7 @@ use std::process::Command;
 use ostler_agent_acp::AgentProgram;
 use ostler_types::{Policy, ToolKind, Verdict};
 
-use crate::fixture::{World, agent_of, check, directory, host, settings, within};
+use crate::fixture::{AcpTestSession, agent_of, check, directory, host, settings, within};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -21,9 +21,9 @@ fn installed_sdk() -> PathBuf {
     place.join("sdk")
 }
 
-fn world_of(program: AgentProgram, policy: Policy) -> World {
+fn world_of(program: AgentProgram, policy: Policy) -> AcpTestSession {
     let directory = directory();
-    World { host: host(&directory, policy), agent: agent_of(program, settings()), directory }
+    AcpTestSession { host: host(&directory, policy), agent: agent_of(program, settings()), directory }
 }
 
 fn sdk_of_node() -> AgentProgram {

@@ -3,15 +3,15 @@
 use ostler_types::{CallEvent, Event, Policy, ToolKind, Verdict};
 use serde_json::Value;
 
-use crate::fixture::{World, check, within, world, world_with};
+use crate::fixture::{AcpTestSession, check, within, world, world_with};
 
-fn noted(world: &World, word: &str) -> Value {
+fn noted(world: &AcpTestSession, word: &str) -> Value {
     let notes = world.notes(word);
     serde_json::from_str(notes.last().unwrap_or_else(|| panic!("nothing was noted of {word}"))).unwrap()
 }
 
 /// The calls of our own tools, by their names.
-fn own_calls(world: &World) -> Vec<String> {
+fn own_calls(world: &AcpTestSession) -> Vec<String> {
     let started = |event| match event {
         Event::Call(CallEvent::Started { tool_call, .. }) => Some(tool_call.name),
         _ => None,

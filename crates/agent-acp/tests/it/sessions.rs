@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use ostler_testing::host::TurnHost;
-use ostler_types::{Change, NewSession, Role};
+use ostler_types::{NewSession, Role, SessionChange};
 
-use crate::fixture::{World, agent, agent_of, ask_in, directory, program, settings, world};
+use crate::fixture::{AcpTestSession, agent, agent_of, ask_in, directory, program, settings, world};
 
 /// The same session after a restart of the daemon.
-fn restarted(world: World, options: &[&str]) -> World {
-    let World { host, directory, .. } = world;
-    World { agent: agent(&directory, options, settings()), host, directory }
+fn restarted(world: AcpTestSession, options: &[&str]) -> AcpTestSession {
+    let AcpTestSession { host, directory, .. } = world;
+    AcpTestSession { agent: agent(&directory, options, settings()), host, directory }
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn an_agent_is_set_to_ask_where_it_offers_that_and_nothing_else_is_said() 
             agent_settings: chosen,
             ..new
         });
-        let world = World { agent: agent_of(program, settings()), host, directory };
+        let world = AcpTestSession { agent: agent_of(program, settings()), host, directory };
         world.ask("say:x").await.unwrap();
         world.ask("say:y").await.unwrap();
         assert_eq!(world.notes("mode"), expected);
@@ -82,9 +82,9 @@ async fn an_agent_is_set_to_ask_where_it_offers_that_and_nothing_else_is_said() 
 #[tokio::test]
 async fn settings_are_applied_and_a_refused_one_fails_the_turn() {
     let world = world(&["modes"]);
-    let choose = |mode: &str| Change {
+    let choose = |mode: &str| SessionChange {
         agent_settings: BTreeMap::from([("mode".to_owned(), mode.to_owned())]),
-        ..Change::default()
+        ..SessionChange::default()
     };
     world.host.update(choose("code"));
     world.ask("say:one").await.unwrap();

@@ -1,8 +1,8 @@
 //! One answer of the model: text, reasoning, cost, and the ways in which an answer breaks.
 
 use ostler_models::{ModelError, ModelEvent};
-use ostler_testing::model::{Cue, call, text};
-use ostler_types::{DeltaKind, Event, Limits, MessageEvent, Part, Role, Usage};
+use ostler_testing::model::{ScriptedStep, call, text};
+use ostler_types::{DeltaKind, Event, MessageEvent, Part, Role, StateLimits, Usage};
 use serde_json::json;
 
 use crate::fixture::{completed, said, stop, world};
@@ -10,7 +10,8 @@ use crate::fixture::{completed, said, stop, world};
 #[tokio::test]
 async fn a_text_is_streamed_and_recorded_whole() {
     let usage = Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() };
-    let world = world([vec![said("Grüß "), said("Gott"), Cue::Event(ModelEvent::Usage(usage)), stop()]]);
+    let world =
+        world([vec![said("Grüß "), said("Gott"), ScriptedStep::Event(ModelEvent::Usage(usage)), stop()]]);
     assert_eq!(world.ask("hello").await, Ok(completed("end_turn", None)));
 
     let Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, usage: cost }) =
@@ -30,7 +31,7 @@ async fn a_text_is_streamed_and_recorded_whole() {
 
 #[tokio::test]
 async fn deltas_name_the_part_that_the_message_has_in_the_end() {
-    let thought = |text: &str| Cue::Event(ModelEvent::Reasoning(text.to_owned()));
+    let thought = |text: &str| ScriptedStep::Event(ModelEvent::Reasoning(text.to_owned()));
     // Providers send empty pieces, and those make no part.
     let world =
         world([vec![said(""), thought("hm"), thought("m"), said(""), said("yes"), thought(""), stop()]]);
@@ -57,9 +58,9 @@ async fn deltas_name_the_part_that_the_message_has_in_the_end() {
 
 #[tokio::test]
 async fn what_the_provider_wants_back_stays_with_its_reasoning() {
-    let thought = |text: &str| Cue::Event(ModelEvent::Reasoning(text.to_owned()));
+    let thought = |text: &str| ScriptedStep::Event(ModelEvent::Reasoning(text.to_owned()));
     let opaque = |n: u32| json!({"provider": "anthropic", "block": {"n": n}});
-    let cue = |n| Cue::Event(ModelEvent::ReasoningOpaque(opaque(n)));
+    let cue = |n| ScriptedStep::Event(ModelEvent::ReasoningOpaque(opaque(n)));
     let answer =
         vec![thought("hm"), cue(1), thought("so"), cue(2), cue(3), said("yes"), thought("?"), cue(4), stop()];
     let world = world([answer, text("done")]);
@@ -101,7 +102,7 @@ async fn the_next_turn_is_shown_the_one_before() {
 #[tokio::test]
 async fn an_error_before_the_first_token_fails_the_turn_with_its_cause() {
     let error = ModelError::new("overloaded", "the provider is overloaded").hint("try later");
-    let world = world([vec![Cue::Error(error)]]);
+    let world = world([vec![ScriptedStep::Error(error)]]);
     let failed = world.ask("hello").await.unwrap_err();
     assert_eq!((failed.reason.as_str(), failed.error.code.as_str()), ("overloaded", "overloaded"));
     assert_eq!(failed.error.message, "the provider is overloaded");
@@ -111,8 +112,10 @@ async fn an_error_before_the_first_token_fails_the_turn_with_its_cause() {
 
 #[tokio::test]
 async fn an_error_after_the_first_token_keeps_the_text() {
-    let world =
-        world([vec![said("half of"), Cue::Error(ModelError::new("reset", "connection reset"))], text("all")]);
+    let world = world([
+        vec![said("half of"), ScriptedStep::Error(ModelError::new("reset", "connection reset"))],
+        text("all"),
+    ]);
     let failed = world.ask("hello").await.unwrap_err();
     assert_eq!(failed.reason, "reset");
     assert_eq!(world.host.deltas()[0].text, "half of");
@@ -138,7 +141,7 @@ async fn a_cut_stream_is_a_failure() {
 #[tokio::test]
 async fn a_cut_stream_runs_no_half_call() {
     let started = ModelEvent::CallStarted { index: 0, id: Some("c1".to_owned()), name: "echo".to_owned() };
-    let world = world([vec![Cue::Event(started)]]);
+    let world = world([vec![ScriptedStep::Event(started)]]);
     assert_eq!(world.ask("hello").await.unwrap_err().reason, "cut_stream");
     assert!(world.bench.seen().is_empty());
     assert_eq!(world.count("tool_call_started"), 0);
@@ -147,32 +150,32 @@ async fn a_cut_stream_runs_no_half_call() {
 #[tokio::test]
 async fn an_answer_without_end_is_ended() {
     let piece = "x".repeat(64 * 1024);
-    let mut answer: Vec<Cue> = (0..64).map(|_| said(&piece)).collect();
+    let mut answer: Vec<ScriptedStep> = (0..64).map(|_| said(&piece)).collect();
     answer.push(stop());
     let world = world([answer]);
     let failed = world.ask("talk").await.unwrap_err();
     assert_eq!(failed.reason, "answer_too_long");
     world.model.ended(1).await;
     let shown: usize = world.host.deltas().iter().map(|delta| delta.text.len()).sum();
-    assert!(shown <= Limits::MESSAGE_BYTES, "{shown}");
+    assert!(shown <= StateLimits::MESSAGE_BYTES, "{shown}");
 }
 
 #[tokio::test]
 async fn as_many_calls_as_are_allowed_run_and_no_more() {
-    let calls = |count: usize| -> Vec<Cue> {
+    let calls = |count: usize| -> Vec<ScriptedStep> {
         let name = "echo".to_owned();
         let events = (0..count).flat_map(|index| {
             let started =
                 ModelEvent::CallStarted { index, id: Some(format!("c{index}")), name: name.clone() };
             [started, ModelEvent::CallInput { index, fragment: "{}".to_owned() }]
         });
-        events.map(Cue::Event).chain([stop()]).collect()
+        events.map(ScriptedStep::Event).chain([stop()]).collect()
     };
-    let fits = world([calls(Limits::CALLS), text("done")]);
+    let fits = world([calls(StateLimits::CALLS), text("done")]);
     fits.ask("go").await.unwrap();
-    assert_eq!(fits.results().len(), Limits::CALLS);
+    assert_eq!(fits.results().len(), StateLimits::CALLS);
 
-    let over = world([calls(Limits::CALLS + 1)]);
+    let over = world([calls(StateLimits::CALLS + 1)]);
     let failed = over.ask("go").await.unwrap_err();
     assert_eq!(failed.reason, "too_many_calls");
     assert!(over.bench.seen().is_empty());
@@ -181,7 +184,7 @@ async fn as_many_calls_as_are_allowed_run_and_no_more() {
 #[tokio::test]
 async fn an_unknown_model_fails_the_turn() {
     let world = world([]);
-    let models = std::sync::Arc::new(ostler_models::Models::new(Vec::new()));
+    let models = std::sync::Arc::new(ostler_models::ModelRegistry::new(Vec::new()));
     let agent = ostler_agent_native::NativeAgent::new(models, crate::tools::runner(&world.bench), 10);
     world.host.submit("hello", ostler_types::Delivery::Queue);
     let failed = world.host.run(&agent).await.unwrap_err();

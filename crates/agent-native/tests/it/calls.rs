@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ostler_agent_native::NativeAgent;
 use ostler_local_runner::LocalRunner;
 use ostler_models::{Model, ModelEvent};
-use ostler_testing::model::{Cue, call, calls, text};
+use ostler_testing::model::{ScriptedStep, call, calls, text};
 use ostler_tools::Tools;
 use ostler_types::{ApprovalEvent, CallEvent, DeltaKind, Event, Policy, Verdict, results};
 use serde_json::{Value, json};
@@ -57,7 +57,8 @@ async fn input_that_is_no_object_is_a_result() {
         let started =
             ModelEvent::CallStarted { index: 0, id: Some("c1".to_owned()), name: "echo".to_owned() };
         let input = ModelEvent::CallInput { index: 0, fragment: fragment.to_owned() };
-        let world = world([vec![Cue::Event(started), Cue::Event(input), stop()], text("sorry")]);
+        let world =
+            world([vec![ScriptedStep::Event(started), ScriptedStep::Event(input), stop()], text("sorry")]);
         world.ask("go").await.unwrap();
         let said = world.result_texts().remove(0);
         assert!(said.contains("not a JSON object; nothing was run"), "{fragment}: {said}");
@@ -79,7 +80,7 @@ async fn input_comes_in_fragments_and_may_be_missing() {
         piece(1, "\"b\"}"),
         piece(9, "to nobody"),
     ];
-    let world = world([events.map(Cue::Event).into_iter().chain([stop()]).collect(), text("done")]);
+    let world = world([events.map(ScriptedStep::Event).into_iter().chain([stop()]).collect(), text("done")]);
     world.ask("go").await.unwrap();
     let inputs: Vec<Value> = world.bench.seen().into_iter().map(|(_, input)| input).collect();
     assert_eq!(inputs, [json!({}), json!({"text": "b"}), json!({})]);
@@ -125,7 +126,11 @@ async fn a_command_that_reads_outside_of_the_workspace_is_asked_about() {
 #[tokio::test]
 async fn ids_that_are_missing_empty_or_used_are_replaced() {
     let started = |index, id: Option<&str>| {
-        Cue::Event(ModelEvent::CallStarted { index, id: id.map(str::to_owned), name: "echo".to_owned() })
+        ScriptedStep::Event(ModelEvent::CallStarted {
+            index,
+            id: id.map(str::to_owned),
+            name: "echo".to_owned(),
+        })
     };
     let first = vec![
         started(0, Some("same")),

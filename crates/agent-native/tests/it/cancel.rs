@@ -1,6 +1,6 @@
 //! Canceling: the stream ends, the tool's future is dropped, the text is kept, calls are repaired.
 
-use ostler_testing::model::{Cue, calls, text};
+use ostler_testing::model::{ScriptedStep, calls, text};
 use ostler_types::{Event, MessageEvent, Policy, results};
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::fixture::{said, world, world_with};
 
 #[tokio::test]
 async fn in_mid_stream_the_request_ends_and_the_text_is_kept() {
-    let world = world([vec![said("as far as"), Cue::Hang], text("again")]);
+    let world = world([vec![said("as far as"), ScriptedStep::Hang], text("again")]);
     let turn = world.begin("go");
     world.host.until(|host| host.deltas().len() == 1).await;
     world.host.cancel();

@@ -5,10 +5,10 @@ use std::fs;
 use std::sync::Arc;
 
 use ostler_agent_native::NativeAgent;
-use ostler_checkpoint::Store;
+use ostler_checkpoint::CheckpointStore;
 use ostler_local_runner::LocalRunner;
 use ostler_models::Model;
-use ostler_testing::model::{Cue, call, text};
+use ostler_testing::model::{ScriptedStep, call, text};
 use ostler_types::{
     Event, Moment, PatchReviewMode, Policy, RejectedFile, ReviewAnswer, ReviewComment, Verdict,
     WorkspaceEvent,
@@ -16,15 +16,19 @@ use ostler_types::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::fixture::{World, agent, completed, world_with};
+use crate::fixture::{NativeAgentFixture, agent, completed, world_with};
 use crate::tools::runner;
 
-pub(crate) struct Kept {
-    pub(crate) world: World,
+pub(crate) struct AgentCheckpointFixture {
+    pub(crate) world: NativeAgentFixture,
     pub(crate) store: TempDir,
 }
 
-pub(crate) fn kept(mode: PatchReviewMode, commands: &[&str], answers: Vec<Vec<Cue>>) -> Kept {
+pub(crate) fn kept(
+    mode: PatchReviewMode,
+    commands: &[&str],
+    answers: Vec<Vec<ScriptedStep>>,
+) -> AgentCheckpointFixture {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     policy.patch_review.mode = mode;
@@ -32,13 +36,17 @@ pub(crate) fn kept(mode: PatchReviewMode, commands: &[&str], answers: Vec<Vec<Cu
     let mut world = world_with(policy, answers);
     let store = tempfile::tempdir().unwrap();
     give_store(&mut world, &store, 10);
-    Kept { world, store }
+    AgentCheckpointFixture { world, store }
 }
 
-pub(crate) fn give_store(world: &mut World, dir: &TempDir, max_steps: u32) -> Arc<Store> {
+pub(crate) fn give_store(
+    world: &mut NativeAgentFixture,
+    dir: &TempDir,
+    max_steps: u32,
+) -> Arc<CheckpointStore> {
     // The process that held the store is gone.
     world.agent = agent(&world.model, &world.bench, max_steps);
-    let store = Arc::new(Store::open(dir.path()).unwrap());
+    let store = Arc::new(CheckpointStore::open(dir.path()).unwrap());
     let runner = LocalRunner::clone(&runner(&world.bench)).with_checkpoints(Arc::clone(&store));
     let model: Arc<dyn Model> = world.model.clone();
     let agent = NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), max_steps);
@@ -46,11 +54,11 @@ pub(crate) fn give_store(world: &mut World, dir: &TempDir, max_steps: u32) -> Ar
     store
 }
 
-pub(crate) fn write(id: &str, path: &str, content: &str) -> Vec<Cue> {
+pub(crate) fn write(id: &str, path: &str, content: &str) -> Vec<ScriptedStep> {
     call(id, "touch", &json!({"path": path, "text": content}))
 }
 
-pub(crate) fn moments(world: &World) -> Vec<Moment> {
+pub(crate) fn moments(world: &NativeAgentFixture) -> Vec<Moment> {
     let moment = |event| match event {
         Event::Workspace(WorkspaceEvent::CheckpointCreated { moment, .. }) => Some(moment),
         _ => None,
@@ -61,7 +69,7 @@ pub(crate) fn moments(world: &World) -> Vec<Moment> {
 #[tokio::test]
 async fn the_workspace_is_captured_before_the_first_change_and_after_the_last() {
     let answers = vec![write("c1", "a", "1"), write("c2", "b", "2"), text("done"), text("nothing")];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Off, &[], answers);
+    let AgentCheckpointFixture { world, store: _store } = kept(PatchReviewMode::Off, &[], answers);
     world.ask("go").await.unwrap();
     assert_eq!(moments(&world), [Moment::Before, Moment::After]);
     let names = world.host.names();
@@ -77,7 +85,7 @@ async fn the_workspace_is_captured_before_the_first_change_and_after_the_last() 
 #[tokio::test]
 async fn a_command_that_changed_nothing_needs_no_check() {
     let answers = vec![call("c1", "exec", &json!({})), text("done")];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Off, &["false"], answers);
+    let AgentCheckpointFixture { world, store: _store } = kept(PatchReviewMode::Off, &["false"], answers);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", None)));
     assert_eq!(world.count("verification_started"), 0);
     assert_eq!(world.verification(), None);
@@ -86,7 +94,8 @@ async fn a_command_that_changed_nothing_needs_no_check() {
 #[tokio::test]
 async fn what_was_checked_and_held_is_not_checked_again() {
     let answers = vec![write("c1", "a", "1"), text("done")];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Auto, &["test -f a"], answers);
+    let AgentCheckpointFixture { world, store: _store } =
+        kept(PatchReviewMode::Auto, &["test -f a"], answers);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(true))));
     assert_eq!(world.count("verification_started"), 1);
     let Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, waits, .. }) =
@@ -100,7 +109,7 @@ async fn what_was_checked_and_held_is_not_checked_again() {
 
 #[tokio::test]
 async fn an_accepted_review_ends_the_turn() {
-    let Kept { world, store: _store } =
+    let AgentCheckpointFixture { world, store: _store } =
         kept(PatchReviewMode::Request, &[], vec![write("c1", "a", "1\n"), text("done")]);
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
@@ -116,7 +125,7 @@ async fn an_accepted_review_ends_the_turn() {
 #[tokio::test]
 async fn a_rejected_change_is_put_back_and_the_model_hears_why() {
     let answers = vec![write("c1", "a", "new\n"), write("c2", "b", "b\n"), text("done"), text("sorry")];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
     fs::write(world.workspace.path().join("a"), "old\n").unwrap();
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
@@ -148,7 +157,7 @@ async fn a_rejected_change_is_put_back_and_the_model_hears_why() {
 #[tokio::test]
 async fn a_review_that_is_refused_puts_everything_back() {
     let answers = vec![write("c1", "a", "new\n"), text("done"), text("sorry")];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
     let id = world.host.state().pending_approvals().next().unwrap().tool_call_id.0.clone();
@@ -163,7 +172,7 @@ async fn a_review_that_is_refused_puts_everything_back() {
 #[tokio::test]
 async fn a_review_waits_through_a_restart_and_a_cancel_ends_it() {
     let answers = vec![write("c1", "a", "1"), text("done")];
-    let Kept { mut world, store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { mut world, store } = kept(PatchReviewMode::Request, &[], answers);
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
     turn.abort();
@@ -178,7 +187,7 @@ async fn a_review_waits_through_a_restart_and_a_cancel_ends_it() {
     assert_eq!(world.count("patch_review_requested"), 1, "the same question is not asked twice");
     world.check();
 
-    let Kept { world, store: _store } =
+    let AgentCheckpointFixture { world, store: _store } =
         kept(PatchReviewMode::Request, &[], vec![write("c1", "a", "1"), text("done")]);
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;

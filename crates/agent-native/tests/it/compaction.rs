@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelError, ModelEvent};
-use ostler_testing::model::{Cue, ScriptedModel, calls, text};
+use ostler_testing::model::{ScriptedModel, ScriptedStep, calls, text};
 use ostler_types::{
-    AgentEvent, Change, Compaction, CompactionTrigger, Event, ModelInfo, Role, StepEvent, Usage, results,
+    AgentEvent, Compaction, CompactionTrigger, Event, ModelInfo, Role, SessionChange, StepEvent, Usage,
+    results,
 };
 use serde_json::json;
 
-use crate::fixture::{World, completed, said, world};
+use crate::fixture::{NativeAgentFixture, completed, said, world};
 use crate::tools::runner;
 
 /// A world whose model has a window of so many tokens.
-fn with_window(window: Option<u64>, answers: Vec<Vec<Cue>>) -> World {
+fn with_window(window: Option<u64>, answers: Vec<Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut world = world(answers);
     let model: Arc<dyn Model> = world.model.clone();
     let agent = NativeAgent::with_model(move |_| Ok(model.clone()), runner(&world.bench), 10);
@@ -23,11 +24,14 @@ fn with_window(window: Option<u64>, answers: Vec<Vec<Cue>>) -> World {
     world
 }
 
-fn overflow() -> Vec<Cue> {
-    vec![Cue::Error(ModelError::new("context_overflow", "the conversation is too long for the model"))]
+fn overflow() -> Vec<ScriptedStep> {
+    vec![ScriptedStep::Error(ModelError::new(
+        "context_overflow",
+        "the conversation is too long for the model",
+    ))]
 }
 
-fn compactions(world: &World) -> Vec<Compaction> {
+fn compactions(world: &NativeAgentFixture) -> Vec<Compaction> {
     let compacted = |event| match event {
         Event::Agent(AgentEvent::ContextCompacted { compaction }) => Some(compaction),
         _ => None,
@@ -35,19 +39,19 @@ fn compactions(world: &World) -> Vec<Compaction> {
     world.host.events().into_iter().filter_map(compacted).collect()
 }
 
-fn shown(world: &World, request: usize) -> Vec<(Role, String)> {
+fn shown(world: &NativeAgentFixture, request: usize) -> Vec<(Role, String)> {
     world.model.requests()[request].messages.iter().map(|m| (m.role, m.text())).collect()
 }
 
 /// Some talk of about a thousand tokens an answer.
-fn talk(number: usize) -> Vec<Cue> {
+fn talk(number: usize) -> Vec<ScriptedStep> {
     text(&format!("answer {number} {}", "word ".repeat(900)))
 }
 
 #[tokio::test]
 async fn a_conversation_that_would_fill_the_window_is_summarised_before_the_step() {
     let usage = Usage { input_tokens: 3_000, output_tokens: 40, ..Usage::default() };
-    let notes = [Cue::Event(ModelEvent::Usage(usage)), said("## Goal\nto count")];
+    let notes = [ScriptedStep::Event(ModelEvent::Usage(usage)), said("## Goal\nto count")];
     let notes = notes.into_iter().chain(text(" sheep")).collect();
     let world =
         with_window(Some(6_000), vec![talk(0), talk(1), talk(2), notes, text("fourth"), text("fifth")]);
@@ -148,7 +152,7 @@ async fn a_message_that_is_too_long_by_itself_is_refused_without_a_summary() {
 async fn a_model_that_writes_no_notes_does_not_leave_the_session_stuck() {
     let broken = vec![
         said("half"),
-        Cue::Error(ModelError::new("overloaded", "too busy with sk-abcdefghij0123456789abcd")),
+        ScriptedStep::Error(ModelError::new("overloaded", "too busy with sk-abcdefghij0123456789abcd")),
     ];
     for (notes, told) in
         [(broken, "(too busy with"), (text("  "), "(it wrote nothing)"), (vec![said("cut")], "ended before")]
@@ -169,10 +173,11 @@ async fn a_model_that_writes_no_notes_does_not_leave_the_session_stuck() {
 
 #[tokio::test]
 async fn a_model_that_may_take_its_place_writes_the_notes_when_it_cannot() {
-    let broken = vec![said("half"), Cue::Error(ModelError::new("overloaded", "too busy"))];
+    let broken = vec![said("half"), ScriptedStep::Error(ModelError::new("overloaded", "too busy"))];
     let mut world = with_window(None, vec![talk(0), talk(1), talk(2), broken, text("done")]);
     let usage = Usage { input_tokens: 70, output_tokens: 7, ..Usage::default() };
-    let notes = [Cue::Event(ModelEvent::Usage(usage))].into_iter().chain(text("notes of another")).collect();
+    let notes =
+        [ScriptedStep::Event(ModelEvent::Usage(usage))].into_iter().chain(text("notes of another")).collect();
     let (first, other): (Arc<dyn Model>, _) = (world.model.clone(), ScriptedModel::new([notes]));
     let second: Arc<dyn Model> = other.clone();
     let resolve = move |name: &str| match name {
@@ -185,7 +190,7 @@ async fn a_model_that_may_take_its_place_writes_the_notes_when_it_cannot() {
     let info = move |name: &str| ModelInfo { context_window: Some(window(name)), ..ModelInfo::unknown(name) };
     world.agent = Arc::new(agent.with_model_info(info));
     let names = Some(vec!["other:missing".to_owned(), "other:one".to_owned()]);
-    world.host.update(Change { fallback_models: names, ..Change::default() });
+    world.host.update(SessionChange { fallback_models: names, ..SessionChange::default() });
     for wish in ["count sheep", "in twos", "quickly", "to ten"] {
         world.ask(wish).await.unwrap();
     }
@@ -236,7 +241,7 @@ async fn a_short_conversation_has_nothing_to_be_made_shorter() {
 #[tokio::test]
 async fn canceling_a_summary_leaves_the_conversation_as_it_was() {
     let usage = Usage { input_tokens: 900, output_tokens: 1, ..Usage::default() };
-    let slow = vec![Cue::Event(ModelEvent::Usage(usage)), said("no"), Cue::Hang];
+    let slow = vec![ScriptedStep::Event(ModelEvent::Usage(usage)), said("no"), ScriptedStep::Hang];
     let world = with_window(None, vec![talk(0), talk(1), slow, text("on")]);
     world.ask("one").await.unwrap();
     world.ask("two").await.unwrap();
@@ -271,7 +276,7 @@ async fn what_the_provider_counts_is_what_counts() {
     let counted = |tokens: u64, number: usize| {
         let usage = Usage { input_tokens: tokens, output_tokens: 10, ..Usage::default() };
         let mut answer = calls(&[(format!("c{number}").as_str(), "echo", json!({"text": "x ".repeat(500)}))]);
-        answer.insert(0, Cue::Event(ModelEvent::Usage(usage)));
+        answer.insert(0, ScriptedStep::Event(ModelEvent::Usage(usage)));
         answer
     };
     let answers = vec![counted(1_000, 0), counted(3_000, 1), counted(9_000, 2), text("notes"), text("done")];

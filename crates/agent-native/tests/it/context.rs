@@ -3,24 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_agent_native::{ContextSettings, NativeAgent};
+use ostler_agent_native::{NativeAgent, TurnContextSettings};
 use ostler_local_runner::LocalRunner;
 use ostler_models::Model;
-use ostler_testing::model::{Cue, calls, text};
-use ostler_types::{Delivery, Message, Part, Report, Role};
+use ostler_testing::model::{ScriptedStep, calls, text};
+use ostler_types::{Delivery, Message, Part, Role, TurnReport};
 use serde_json::json;
 
-use crate::fixture::{World, stop, world};
+use crate::fixture::{NativeAgentFixture, stop, world};
 use crate::tools::runner;
 
-fn with_context(settings: ContextSettings, answers: Vec<Vec<Cue>>) -> World {
+fn with_context(settings: TurnContextSettings, answers: Vec<Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut world = world(answers);
     use_context(&mut world, settings, Vec::new());
     world
 }
 
-fn use_context(world: &mut World, settings: ContextSettings, skill_directories: Vec<PathBuf>) {
-    let gathered = ostler_local_runner::ContextSettings { skill_directories, ..Default::default() };
+fn use_context(
+    world: &mut NativeAgentFixture,
+    settings: TurnContextSettings,
+    skill_directories: Vec<PathBuf>,
+) {
+    let gathered = ostler_local_runner::ContextGatherSettings { skill_directories, ..Default::default() };
     let runner = LocalRunner::clone(&runner(&world.bench)).with_context(gathered);
     let model: Arc<dyn Model> = world.model.clone();
     let agent = NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), 10);
@@ -35,7 +39,7 @@ fn skill(directory: &Path, name: &str) {
 }
 
 /// What nobody said and the model was told, in a request.
-fn told(world: &World, request: usize) -> Vec<String> {
+fn told(world: &NativeAgentFixture, request: usize) -> Vec<String> {
     let messages = &world.model.requests()[request].messages;
     messages.iter().filter(|message| message.role == Role::System).map(|message| message.text()).collect()
 }
@@ -43,7 +47,7 @@ fn told(world: &World, request: usize) -> Vec<String> {
 #[tokio::test]
 async fn the_first_turn_is_told_and_later_ones_only_what_is_new() {
     let answers = (0..5).map(|number| text(&format!("answer {number} {}", "word ".repeat(400)))).collect();
-    let world = with_context(ContextSettings::default(), answers);
+    let world = with_context(TurnContextSettings::default(), answers);
     let agents = world.workspace.path().join("AGENTS.md");
     std::fs::write(&agents, "Speak softly.\n").unwrap();
     world.ask("hello").await.unwrap();
@@ -70,9 +74,9 @@ async fn the_first_turn_is_told_and_later_ones_only_what_is_new() {
 
 #[tokio::test]
 async fn without_settings_and_without_anything_to_tell_nothing_is_told() {
-    let mut worlds = [world([text("hi")]), with_context(ContextSettings::default(), vec![text("hi")])];
+    let mut worlds = [world([text("hi")]), with_context(TurnContextSettings::default(), vec![text("hi")])];
     std::fs::write(worlds[0].workspace.path().join("AGENTS.md"), "Speak softly.\n").unwrap();
-    let off = ContextSettings { bundle: false, ..ContextSettings::default() };
+    let off = TurnContextSettings { bundle: false, ..TurnContextSettings::default() };
     let silent = with_context(off, vec![text("hi")]);
     std::fs::write(silent.workspace.path().join("AGENTS.md"), "Speak softly.\n").unwrap();
     for world in worlds.iter_mut().chain([&mut { silent }]) {
@@ -93,7 +97,7 @@ async fn skills_are_listed_and_read_when_they_are_used() {
     ];
     let answers = [calls(&batch), text("done"), calls(&[("c5", "skill", json!({"name": "row"}))]), text("x")];
     let mut world = world(answers);
-    use_context(&mut world, ContextSettings::default(), vec![own.path().to_owned()]);
+    use_context(&mut world, TurnContextSettings::default(), vec![own.path().to_owned()]);
     skill(&world.workspace.path().join(".ostler/skills"), "row");
     world.ask("sail away").await.unwrap();
     let mut texts = world.result_texts();
@@ -116,7 +120,7 @@ async fn skills_are_listed_and_read_when_they_are_used() {
 #[tokio::test]
 async fn without_skills_there_is_no_such_tool() {
     let world = with_context(
-        ContextSettings::default(),
+        TurnContextSettings::default(),
         vec![calls(&[("c1", "skill", json!({"name": "x"}))]), text("x")],
     );
     world.ask("go").await.unwrap();
@@ -139,7 +143,7 @@ async fn a_conversation_that_breaks_the_rules_is_not_sent() {
     let world = world([text("never")]);
     world.host.submit("hello", Delivery::Queue);
     let twin = Message::clone(&world.host.conversation()[0]);
-    world.host.report(Report::Told { message: twin }).unwrap();
+    world.host.report(TurnReport::Told { message: twin }).unwrap();
     let failed = world.host.run(&*world.agent).await.unwrap_err();
     assert_eq!((failed.reason.as_str(), failed.error.code.as_str()), ("context_invalid", "context_invalid"));
     assert!(failed.error.message.contains("its id was used before"), "{}", failed.error.message);

@@ -3,50 +3,53 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ostler_agent::{Completed, Failed};
+use ostler_agent::{CompletedTurn, FailedTurn};
 use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelEvent, ModelRequest};
 use ostler_testing::host::TurnHost;
-use ostler_testing::model::{Cue, ScriptedModel};
+use ostler_testing::model::{ScriptedModel, ScriptedStep};
 use ostler_types::{CallEvent, Delivery, Event, Part, Policy, Role, ToolCallId, ToolResult, TurnEvent};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use crate::tools::{Bench, runner};
+use crate::tools::{FakeTools, runner};
 
 /// One session, ready to be asked something.
-pub(crate) struct World {
+pub(crate) struct NativeAgentFixture {
     pub(crate) host: TurnHost,
     pub(crate) model: Arc<ScriptedModel>,
-    pub(crate) bench: Arc<Bench>,
+    pub(crate) bench: Arc<FakeTools>,
     pub(crate) agent: Arc<NativeAgent>,
     pub(crate) workspace: TempDir,
 }
 
 /// A world in which no call asks, and the model answers with these.
-pub(crate) fn world(answers: impl IntoIterator<Item = Vec<Cue>>) -> World {
+pub(crate) fn world(answers: impl IntoIterator<Item = Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     world_with(policy, answers)
 }
 
 /// A world with this policy.
-pub(crate) fn world_with(policy: Policy, answers: impl IntoIterator<Item = Vec<Cue>>) -> World {
+pub(crate) fn world_with(
+    policy: Policy,
+    answers: impl IntoIterator<Item = Vec<ScriptedStep>>,
+) -> NativeAgentFixture {
     let workspace = tempfile::tempdir().unwrap();
     let host = TurnHost::new(workspace.path().to_str().unwrap(), policy);
-    let (model, bench) = (ScriptedModel::new(answers), Arc::new(Bench::default()));
+    let (model, bench) = (ScriptedModel::new(answers), Arc::new(FakeTools::default()));
     let agent = agent(&model, &bench, 10);
-    World { host, model, bench, agent, workspace }
+    NativeAgentFixture { host, model, bench, agent, workspace }
 }
 
-pub(crate) fn agent(model: &Arc<ScriptedModel>, bench: &Arc<Bench>, max_steps: u32) -> Arc<NativeAgent> {
+pub(crate) fn agent(model: &Arc<ScriptedModel>, bench: &Arc<FakeTools>, max_steps: u32) -> Arc<NativeAgent> {
     let model: Arc<dyn Model> = model.clone();
     Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), runner(bench), max_steps))
 }
 
-impl World {
+impl NativeAgentFixture {
     /// Asks, runs the turn to its end, and checks what the model was shown.
-    pub(crate) async fn ask(&self, text: &str) -> Result<Completed, Failed> {
+    pub(crate) async fn ask(&self, text: &str) -> Result<CompletedTurn, FailedTurn> {
         self.host.submit(text, Delivery::Queue);
         let ended = self.host.run(&*self.agent).await;
         self.check();
@@ -54,13 +57,13 @@ impl World {
     }
 
     /// Asks, and leaves the turn running.
-    pub(crate) fn begin(&self, text: &str) -> JoinHandle<Result<Completed, Failed>> {
+    pub(crate) fn begin(&self, text: &str) -> JoinHandle<Result<CompletedTurn, FailedTurn>> {
         self.host.submit(text, Delivery::Queue);
         self.resume()
     }
 
     /// Runs the open turn from where it stands.
-    pub(crate) fn resume(&self) -> JoinHandle<Result<Completed, Failed>> {
+    pub(crate) fn resume(&self) -> JoinHandle<Result<CompletedTurn, FailedTurn>> {
         let (host, agent) = (self.host.clone(), self.agent.clone());
         tokio::spawn(async move { plain(host.run(&*agent).await) })
     }
@@ -144,19 +147,19 @@ pub(crate) fn assert_paired(request: &ModelRequest) {
     assert!(open.is_empty(), "calls without results: {open:?}");
 }
 
-pub(crate) fn said(text: &str) -> Cue {
-    Cue::Event(ModelEvent::Text(text.to_owned()))
+pub(crate) fn said(text: &str) -> ScriptedStep {
+    ScriptedStep::Event(ModelEvent::Text(text.to_owned()))
 }
 
-pub(crate) fn stop() -> Cue {
-    Cue::Event(ModelEvent::Stop("end_turn".to_owned()))
+pub(crate) fn stop() -> ScriptedStep {
+    ScriptedStep::Event(ModelEvent::Stop("end_turn".to_owned()))
 }
 
 /// How a turn ended, without what it says of its check: most tests are about something else.
-fn plain(ended: Result<Completed, Failed>) -> Result<Completed, Failed> {
-    ended.map(|completed| Completed { verification: None, ..completed })
+fn plain(ended: Result<CompletedTurn, FailedTurn>) -> Result<CompletedTurn, FailedTurn> {
+    ended.map(|completed| CompletedTurn { verification: None, ..completed })
 }
 
-pub(crate) fn completed(stop_reason: &str, verified: Option<bool>) -> Completed {
-    Completed { stop_reason: stop_reason.to_owned(), verified, verification: None }
+pub(crate) fn completed(stop_reason: &str, verified: Option<bool>) -> CompletedTurn {
+    CompletedTurn { stop_reason: stop_reason.to_owned(), verified, verification: None }
 }

@@ -17,7 +17,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof};
 use proptest::{collection, proptest};
 
 use crate::fixture::assert_paired;
-use crate::tools::{Bench, runner};
+use crate::tools::{FakeTools, runner};
 
 /// Small enough that a few messages fill it, beside what the tools take.
 const WINDOW: u64 = 3_600;
@@ -28,7 +28,7 @@ const PATIENCE: usize = 400;
 
 /// How the model behaves when it is asked.
 #[derive(Debug, Clone)]
-enum Answer {
+enum ModelBehaviour {
     Text(usize),
     Calls(Vec<&'static str>),
     Nothing,
@@ -50,30 +50,30 @@ enum Mishap {
 
 /// One thing that somebody does.
 #[derive(Debug, Clone)]
-enum Action {
+enum UserAction {
     Ask(Mishap),
     Compact(Mishap),
     Retry(Mishap),
 }
 
 #[derive(Debug, Clone)]
-struct Run {
-    answers: Vec<Answer>,
-    actions: Vec<Action>,
+struct RandomRun {
+    answers: Vec<ModelBehaviour>,
+    actions: Vec<UserAction>,
     approves: bool,
 }
 
-fn run() -> impl Strategy<Value = Run> {
+fn run() -> impl Strategy<Value = RandomRun> {
     let tool =
         prop_oneof![Just("echo"), Just("long"), Just("exec"), Just("fail"), Just("task"), Just("nonsense")];
     let answer = prop_oneof![
-        4 => (0usize..2_500).prop_map(Answer::Text),
-        4 => collection::vec(tool, 1..4).prop_map(Answer::Calls),
-        1 => Just(Answer::Nothing),
-        1 => Just(Answer::Fails),
-        1 => Just(Answer::Breaks),
-        1 => Just(Answer::Overflows),
-        1 => Just(Answer::Hangs),
+        4 => (0usize..2_500).prop_map(ModelBehaviour::Text),
+        4 => collection::vec(tool, 1..4).prop_map(ModelBehaviour::Calls),
+        1 => Just(ModelBehaviour::Nothing),
+        1 => Just(ModelBehaviour::Fails),
+        1 => Just(ModelBehaviour::Breaks),
+        1 => Just(ModelBehaviour::Overflows),
+        1 => Just(ModelBehaviour::Hangs),
     ];
     let mishap = prop_oneof![
         3 => Just(Mishap::None),
@@ -83,12 +83,12 @@ fn run() -> impl Strategy<Value = Run> {
         1 => (0usize..20, 0usize..40).prop_map(|(steer, crash)| Mishap::SteerAndCrash(steer, crash)),
     ];
     let action = prop_oneof![
-        5 => mishap.clone().prop_map(Action::Ask),
-        1 => mishap.clone().prop_map(Action::Compact),
-        2 => mishap.prop_map(Action::Retry),
+        5 => mishap.clone().prop_map(UserAction::Ask),
+        1 => mishap.clone().prop_map(UserAction::Compact),
+        2 => mishap.prop_map(UserAction::Retry),
     ];
     let parts = (collection::vec(answer, 1..24), collection::vec(action, 1..14), proptest::bool::ANY);
-    parts.prop_map(|(answers, actions, approves)| Run { answers, actions, approves })
+    parts.prop_map(|(answers, actions, approves)| RandomRun { answers, actions, approves })
 }
 
 proptest! {
@@ -101,8 +101,8 @@ proptest! {
     }
 }
 
-async fn play(run: Run) {
-    let mut world = Play::new(&run);
+async fn play(run: RandomRun) {
+    let mut world = PlayedSession::new(&run);
     for action in run.actions {
         world.act(action).await;
     }
@@ -111,7 +111,7 @@ async fn play(run: Run) {
 }
 
 /// A session to which things happen.
-struct Play {
+struct PlayedSession {
     host: TurnHost,
     agent: NativeAgent,
     wishes: usize,
@@ -121,35 +121,41 @@ struct Play {
     approves: bool,
 }
 
-impl Play {
-    fn new(run: &Run) -> Play {
+impl PlayedSession {
+    fn new(run: &RandomRun) -> PlayedSession {
         let host = TurnHost::new("/nowhere", Policy::default())
             .with_children(|_| Some(answered("the other session is done")));
-        let model: Arc<dyn Model> = Arc::new(Moody {
+        let model: Arc<dyn Model> = Arc::new(UnreliableModel {
             host: host.clone(),
             answers: Mutex::new(run.answers.clone().into()),
             asked: Mutex::default(),
         });
         let agent =
-            NativeAgent::with_model(move |_| Ok(model.clone()), runner(&Arc::new(Bench::default())), 6);
+            NativeAgent::with_model(move |_| Ok(model.clone()), runner(&Arc::new(FakeTools::default())), 6);
         let info = |name: &str| ModelInfo { context_window: Some(WINDOW), ..ModelInfo::unknown(name) };
-        Play { host, agent: agent.with_model_info(info), wishes: 0, crashed: false, approves: run.approves }
+        PlayedSession {
+            host,
+            agent: agent.with_model_info(info),
+            wishes: 0,
+            crashed: false,
+            approves: run.approves,
+        }
     }
 
-    async fn act(&mut self, action: Action) {
+    async fn act(&mut self, action: UserAction) {
         if self.host.state().turn.is_some() {
             self.settle().await;
         }
         let mishap = match action {
-            Action::Ask(mishap) => {
+            UserAction::Ask(mishap) => {
                 self.wish(Delivery::Queue);
                 mishap
             }
-            Action::Compact(mishap) => {
+            UserAction::Compact(mishap) => {
                 self.host.compact();
                 mishap
             }
-            Action::Retry(mishap) => {
+            UserAction::Retry(mishap) => {
                 if self.host.state().session.last_turn_id.is_none() || self.host.retry().is_err() {
                     return;
                 }
@@ -255,13 +261,13 @@ fn counted(shown: &str) -> usize {
 }
 
 /// A model that does as it likes, and refuses what breaks the rules.
-struct Moody {
+struct UnreliableModel {
     host: TurnHost,
-    answers: Mutex<VecDeque<Answer>>,
+    answers: Mutex<VecDeque<ModelBehaviour>>,
     asked: Mutex<usize>,
 }
 
-impl Model for Moody {
+impl Model for UnreliableModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         validate(&request.messages)
             .unwrap_or_else(|violation| panic!("{violation}: {:#?}", request.messages));
@@ -280,7 +286,7 @@ impl Model for Moody {
         assert!(!is_answered, "the model is not asked to answer itself: {last:?}");
         let mut asked = self.asked.lock().unwrap();
         *asked += 1;
-        let answer = self.answers.lock().unwrap().pop_front().unwrap_or(Answer::Text(10));
+        let answer = self.answers.lock().unwrap().pop_front().unwrap_or(ModelBehaviour::Text(10));
         let (events, hangs) = events(answer, *asked);
         // Each event is a point at which the turn can be stopped.
         let slow = stream::iter(events).then(|event| async {
@@ -297,17 +303,17 @@ fn is_blank(message: &Message) -> bool {
 }
 
 /// What the model says, and whether it falls silent then without having ended.
-fn events(answer: Answer, number: usize) -> (Vec<Result<ModelEvent, ModelError>>, bool) {
+fn events(answer: ModelBehaviour, number: usize) -> (Vec<Result<ModelEvent, ModelError>>, bool) {
     let said = |text: String| Ok(ModelEvent::Text(text));
     let stop = || Ok(ModelEvent::Stop("end_turn".to_owned()));
     let usage =
         ostler_types::Usage { input_tokens: 1_800, output_tokens: 5, ..ostler_types::Usage::default() };
     let failed = |code| Err(ModelError::new(code, "no"));
     match answer {
-        Answer::Text(length) => {
+        ModelBehaviour::Text(length) => {
             (vec![said("blah ".repeat(length / 5)), Ok(ModelEvent::Usage(usage)), stop()], false)
         }
-        Answer::Calls(names) => {
+        ModelBehaviour::Calls(names) => {
             let call = |(index, name): (usize, &str)| {
                 let id = Some(format!("c{number}_{index}"));
                 let fragment =
@@ -321,10 +327,10 @@ fn events(answer: Answer, number: usize) -> (Vec<Result<ModelEvent, ModelError>>
             };
             (names.into_iter().enumerate().flat_map(call).chain([stop()]).collect(), false)
         }
-        Answer::Nothing => (vec![stop()], false),
-        Answer::Fails => (vec![failed("overloaded")], false),
-        Answer::Breaks => (vec![said("half a ".to_owned()), failed("overloaded")], false),
-        Answer::Overflows => (vec![failed("context_overflow")], false),
-        Answer::Hangs => (vec![said("well ".to_owned()), Ok(ModelEvent::Usage(usage))], true),
+        ModelBehaviour::Nothing => (vec![stop()], false),
+        ModelBehaviour::Fails => (vec![failed("overloaded")], false),
+        ModelBehaviour::Breaks => (vec![said("half a ".to_owned()), failed("overloaded")], false),
+        ModelBehaviour::Overflows => (vec![failed("context_overflow")], false),
+        ModelBehaviour::Hangs => (vec![said("well ".to_owned()), Ok(ModelEvent::Usage(usage))], true),
     }
 }

@@ -5,23 +5,23 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
-use ostler_agent_native::{ContextSettings, NativeAgent};
-use ostler_context::{Bundle, SectionKind};
+use ostler_agent_native::{NativeAgent, TurnContextSettings};
+use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_local_runner::LocalRunner;
 use ostler_models::Model;
 use ostler_runner::{
     Checkpoints, FindSkills, GatherContext, GatheredContext, LateContext, PrepareContext, Runner,
     ThirdPartyAgents, Toolbox, WorkspaceContext, Workspaces, Worktrees,
 };
-use ostler_testing::model::{Cue, calls, text};
+use ostler_testing::model::{ScriptedStep, calls, text};
 use ostler_types::{Role, SessionId};
 use serde_json::json;
 
-use crate::fixture::{World, world};
+use crate::fixture::{NativeAgentFixture, world};
 use crate::tools::runner;
 
 /// A runner whose workspaces have a repository that git takes its time to look at.
-struct SlowGit {
+struct SlowGitRunner {
     inner: LocalRunner,
     /// What was asked, in order.
     asked: Mutex<Vec<String>>,
@@ -29,7 +29,7 @@ struct SlowGit {
     not_ready: Mutex<usize>,
 }
 
-impl SlowGit {
+impl SlowGitRunner {
     fn note(&self, what: impl Into<String>) {
         self.asked.lock().unwrap().push(what.into());
     }
@@ -40,14 +40,14 @@ impl SlowGit {
 }
 
 fn bundle(awaits_git: bool, text: &str) -> Option<String> {
-    let mut bundle = Bundle::default();
+    let mut bundle = ContextMessage::default();
     bundle.shown.repository = true;
     bundle.shown.awaits_git = Some(awaits_git);
-    bundle.push(SectionKind::Repository, "State of the git repository", text.to_owned());
+    bundle.push(GatheredSectionKind::Repository, "State of the git repository", text.to_owned());
     bundle.text()
 }
 
-impl WorkspaceContext for SlowGit {
+impl WorkspaceContext for SlowGitRunner {
     fn gather(&self, request: GatherContext) -> BoxFuture<'_, GatheredContext> {
         self.note(format!("gather {:?}", request.shown.awaits_git));
         let text = if request.shown.repository { None } else { bundle(true, "On branch main.") };
@@ -76,7 +76,7 @@ impl WorkspaceContext for SlowGit {
     }
 }
 
-impl Runner for SlowGit {
+impl Runner for SlowGitRunner {
     fn workspaces(&self) -> &dyn Workspaces {
         self.inner.workspaces()
     }
@@ -106,19 +106,22 @@ impl Runner for SlowGit {
     }
 }
 
-fn with_slow_git(answers: Vec<Vec<Cue>>, not_ready: usize) -> (World, Arc<SlowGit>) {
+fn with_slow_git(
+    answers: Vec<Vec<ScriptedStep>>,
+    not_ready: usize,
+) -> (NativeAgentFixture, Arc<SlowGitRunner>) {
     let mut world = world(answers);
     let inner = LocalRunner::clone(&runner(&world.bench));
     let (asked, not_ready) = (Mutex::default(), Mutex::new(not_ready));
-    let slow = Arc::new(SlowGit { inner, asked, not_ready });
+    let slow = Arc::new(SlowGitRunner { inner, asked, not_ready });
     let model: Arc<dyn Model> = world.model.clone();
     let agent = NativeAgent::with_model(move |_| Ok(model.clone()), slow.clone(), 10);
-    world.agent = Arc::new(agent.with_context(ContextSettings::default()));
+    world.agent = Arc::new(agent.with_context(TurnContextSettings::default()));
     (world, slow)
 }
 
 /// The last lines of what nobody said and the model was told, in a request.
-fn told(world: &World, request: usize) -> Vec<String> {
+fn told(world: &NativeAgentFixture, request: usize) -> Vec<String> {
     let messages = &world.model.requests()[request].messages;
     let told = messages.iter().filter(|message| message.role == Role::System);
     told.map(|message| message.text().lines().last().unwrap_or_default().to_owned()).collect()
@@ -153,7 +156,7 @@ async fn a_new_session_is_prepared_unless_nothing_is_told_of_workspaces() {
     let session = world.host.state().session.id;
     world.agent.prepare(session, "/w");
     assert_eq!(slow.asked(), ["prepare /w"]);
-    let off = ContextSettings { bundle: false, ..ContextSettings::default() };
+    let off = TurnContextSettings { bundle: false, ..TurnContextSettings::default() };
     let model: Arc<dyn Model> = world.model;
     let silent = NativeAgent::with_model(move |_| Ok(model.clone()), slow.clone(), 10).with_context(off);
     silent.prepare(session, "/w");

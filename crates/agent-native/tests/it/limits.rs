@@ -1,12 +1,12 @@
 //! At most so many steps.
 
-use ostler_testing::model::{Cue, call, text};
+use ostler_testing::model::{ScriptedStep, call, text};
 use ostler_types::{Event, MessageEvent, Role, TurnEvent, results};
 use serde_json::json;
 
 use crate::fixture::{agent, completed, world, world_with};
 
-fn loops(count: usize, tool: &str) -> Vec<Vec<Cue>> {
+fn loops(count: usize, tool: &str) -> Vec<Vec<ScriptedStep>> {
     (0..count).map(|n| call(&format!("c{n}"), tool, &json!({"text": "x", "path": "made"}))).collect()
 }
 

@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use ostler_agent_native::NativeAgent;
 use ostler_models::{Model, ModelError, ModelEvent};
-use ostler_testing::model::{Cue, ScriptedModel, call, text};
+use ostler_testing::model::{ScriptedModel, ScriptedStep, call, text};
 use ostler_types::{
-    Change, Effort, Event, Message, Part, ResolvedBy, StepEvent, ToolCall, ToolCallId, Usage,
+    Effort, Event, Message, Part, ResolvedBy, SessionChange, StepEvent, ToolCall, ToolCallId, Usage,
 };
 use serde_json::json;
 
-use crate::fixture::{World, completed, said, stop, world};
+use crate::fixture::{NativeAgentFixture, completed, said, stop, world};
 use crate::tools::runner;
 
 /// A session whose own model is `scripted:model`, with others to take its place.
-fn with_fallbacks(first: Vec<Vec<Cue>>, others: Vec<(&str, Vec<Vec<Cue>>)>) -> World {
+fn with_fallbacks(
+    first: Vec<Vec<ScriptedStep>>,
+    others: Vec<(&str, Vec<Vec<ScriptedStep>>)>,
+) -> NativeAgentFixture {
     let mut world = world(first);
     let names: Vec<String> = others.iter().map(|(name, _)| (*name).to_owned()).collect();
     let mut models: HashMap<String, Arc<dyn Model>> = HashMap::new();
@@ -28,12 +31,12 @@ fn with_fallbacks(first: Vec<Vec<Cue>>, others: Vec<(&str, Vec<Vec<Cue>>)>) -> W
         models.get(name).cloned().ok_or_else(|| ModelError::new("unknown_model", format!("no {name}")))
     };
     world.agent = Arc::new(NativeAgent::with_model(resolve, runner(&world.bench), 10));
-    world.host.update(Change { fallback_models: Some(names), ..Change::default() });
+    world.host.update(SessionChange { fallback_models: Some(names), ..SessionChange::default() });
     world
 }
 
-fn broken(code: &'static str) -> Vec<Cue> {
-    vec![Cue::Error(ModelError::new(code, format!("it is {code}")))]
+fn broken(code: &'static str) -> Vec<ScriptedStep> {
+    vec![ScriptedStep::Error(ModelError::new(code, format!("it is {code}")))]
 }
 
 fn who(event: &Event) -> Option<String> {
@@ -44,7 +47,7 @@ fn who(event: &Event) -> Option<String> {
 async fn a_model_that_cannot_begin_hands_over_and_says_so() {
     let answer = vec![
         said("here"),
-        Cue::Event(ModelEvent::Usage(Usage { input_tokens: 5, ..Usage::default() })),
+        ScriptedStep::Event(ModelEvent::Usage(Usage { input_tokens: 5, ..Usage::default() })),
         stop(),
     ];
     let world = with_fallbacks(vec![broken("overloaded")], vec![("other:one", vec![answer])]);
@@ -72,7 +75,7 @@ async fn the_rest_of_the_turn_stays_with_the_one_that_answered_and_the_next_begi
 
 #[tokio::test]
 async fn after_the_first_word_nobody_takes_over() {
-    let cut = vec![said("I begin"), Cue::Error(ModelError::new("cut_stream", "gone"))];
+    let cut = vec![said("I begin"), ScriptedStep::Error(ModelError::new("cut_stream", "gone"))];
     let world = with_fallbacks(vec![cut], vec![("other:one", vec![text("never")])]);
     assert_eq!(world.ask("go").await.unwrap_err().error.code, "cut_stream");
     assert_eq!(world.count("model_resolved"), 0);
@@ -92,9 +95,9 @@ async fn when_all_fail_all_are_named() {
         vec![("missing:one", vec![]), ("other:two", vec![broken("unauthorized")])],
     );
     // A name that nobody knows fails over like any other.
-    world.host.update(Change {
+    world.host.update(SessionChange {
         fallback_models: Some(vec!["nobody:x".to_owned(), "other:two".to_owned()]),
-        ..Change::default()
+        ..SessionChange::default()
     });
     let failed = world.ask("go").await.unwrap_err();
     assert_eq!(failed.error.code, "unauthorized");
@@ -108,7 +111,7 @@ async fn when_all_fail_all_are_named() {
 async fn a_wait_is_recorded_for_clients_to_show() {
     let error = ModelError::new("rate_limited", "slow down").hint("wait");
     let wait = Duration::from_millis(1500);
-    let waiting = Cue::Event(ModelEvent::Waiting { attempt: 1, attempts: 4, wait, error });
+    let waiting = ScriptedStep::Event(ModelEvent::Waiting { attempt: 1, attempts: 4, wait, error });
     let world = world([vec![waiting, said("ok"), stop()]]);
     world.ask("go").await.unwrap();
     let Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }) =
@@ -123,8 +126,8 @@ async fn a_wait_is_recorded_for_clients_to_show() {
 #[tokio::test]
 async fn what_a_failed_answer_took_is_counted_once() {
     let usage = Usage { input_tokens: 9, output_tokens: 1, ..Usage::default() };
-    let spent = Cue::Event(ModelEvent::Usage(usage));
-    let cut = vec![said("I begin"), spent, Cue::Error(ModelError::new("cut_stream", "gone"))];
+    let spent = ScriptedStep::Event(ModelEvent::Usage(usage));
+    let cut = vec![said("I begin"), spent, ScriptedStep::Error(ModelError::new("cut_stream", "gone"))];
     let world = world([cut]);
     world.ask("go").await.unwrap_err();
     assert_eq!(world.count("usage_recorded"), 1);
@@ -135,7 +138,7 @@ async fn what_a_failed_answer_took_is_counted_once() {
 #[tokio::test]
 async fn effort_key_and_files_reach_the_model() {
     let world = world([text("I see")]);
-    world.host.update(Change { effort: Some(Some(Effort::High)), ..Change::default() });
+    world.host.update(SessionChange { effort: Some(Some(Effort::High)), ..SessionChange::default() });
     world.host.put_file("attachments/a.png", b"\x89PNG");
     let image = Part::Image { reference: "attachments/a.png".to_owned(), mime_type: "image/png".to_owned() };
     let gone = Part::File { reference: "attachments/gone".to_owned(), mime_type: "text/plain".to_owned() };
@@ -149,13 +152,18 @@ async fn effort_key_and_files_reach_the_model() {
 
 #[tokio::test]
 async fn calls_keep_their_place_among_the_other_parts() {
-    let thought = |text: &str| Cue::Event(ModelEvent::Reasoning(text.to_owned()));
-    let sealed = |n: u32| Cue::Event(ModelEvent::ReasoningOpaque(json!({"n": n})));
+    let thought = |text: &str| ScriptedStep::Event(ModelEvent::Reasoning(text.to_owned()));
+    let sealed = |n: u32| ScriptedStep::Event(ModelEvent::ReasoningOpaque(json!({"n": n})));
     let begin = |index, id: &str| {
-        Cue::Event(ModelEvent::CallStarted { index, id: Some(id.to_owned()), name: "echo".to_owned() })
+        ScriptedStep::Event(ModelEvent::CallStarted {
+            index,
+            id: Some(id.to_owned()),
+            name: "echo".to_owned(),
+        })
     };
-    let input =
-        |index, fragment: &str| Cue::Event(ModelEvent::CallInput { index, fragment: fragment.to_owned() });
+    let input = |index, fragment: &str| {
+        ScriptedStep::Event(ModelEvent::CallInput { index, fragment: fragment.to_owned() })
+    };
     let answer = vec![
         thought("first"),
         sealed(1),

@@ -3,7 +3,7 @@
 use ostler_testing::host::{TurnHost, answered, child_failed};
 use ostler_types::{Plan, Policy, Role, Subtask};
 
-use crate::fixture::{World, completed, world};
+use crate::fixture::{NativeAgentFixture, completed, world};
 
 fn subtask(id: &str, depends_on: &[&str]) -> Subtask {
     Subtask {
@@ -22,7 +22,7 @@ fn plan(concurrency: Option<u32>, subtasks: Vec<Subtask>) -> Plan {
     Plan { subtasks, concurrency }
 }
 
-fn planned(plan: Plan) -> World {
+fn planned(plan: Plan) -> NativeAgentFixture {
     let world = world([]);
     world.host.run_plan(plan);
     world

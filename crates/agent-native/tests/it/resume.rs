@@ -1,7 +1,7 @@
 //! Picking up a turn that waited, after the process that ran it has gone.
 
 use ostler_testing::model::{calls, text};
-use ostler_types::{Policy, Report, ToolCallId, ToolResult, Verdict, results};
+use ostler_types::{Policy, ToolCallId, ToolResult, TurnReport, Verdict, results};
 use serde_json::json;
 
 use crate::fixture::world_with;
@@ -64,7 +64,7 @@ async fn a_batch_that_was_halting_halts_on() {
     world.host.answer("c1", Verdict::Deny, None).unwrap();
     let failed = ToolResult::failed(ToolCallId("c1".to_owned()), "no");
     let message_id = format!("msg_{}", "7".repeat(32)).parse().unwrap();
-    world.host.report(Report::CallFinished { result: failed, duration_ms: 0, message_id }).unwrap();
+    world.host.report(TurnReport::CallFinished { result: failed, duration_ms: 0, message_id }).unwrap();
 
     world.resume().await.unwrap().unwrap();
     assert_eq!(world.result_texts()[1..], ["c2", "c3"].map(|id| format!("{id}: {}", results::HALTED)));

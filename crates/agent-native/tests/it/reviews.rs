@@ -3,19 +3,19 @@
 use std::fs;
 use std::sync::Arc;
 
-use ostler_testing::model::{Cue, call, text};
+use ostler_testing::model::{ScriptedStep, call, text};
 use ostler_types::{Event, Moment, PatchReviewMode, RejectedFile, ReviewAnswer, Verdict, WorkspaceEvent};
 use serde_json::json;
 
-use crate::checkpoints::{Kept, give_store, kept, moments, write};
-use crate::fixture::World;
+use crate::checkpoints::{AgentCheckpointFixture, give_store, kept, moments, write};
+use crate::fixture::NativeAgentFixture;
 
 /// The review that waits.
-fn pending(world: &World) -> String {
+fn pending(world: &NativeAgentFixture) -> String {
     world.host.state().pending_approvals().next().unwrap().tool_call_id.0.clone()
 }
 
-fn read(world: &World, path: &str) -> String {
+fn read(world: &NativeAgentFixture, path: &str) -> String {
     fs::read_to_string(world.workspace.path().join(path)).unwrap()
 }
 
@@ -23,7 +23,7 @@ fn read(world: &World, path: &str) -> String {
 async fn what_the_user_wrote_while_a_review_waited_is_not_put_back() {
     let answers =
         vec![write("c1", "a", "by the turn"), write("c2", "b", "by the turn"), text("done"), text("oh")];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
     fs::write(world.workspace.path().join("a"), "old").unwrap();
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
@@ -57,7 +57,7 @@ async fn what_changes_after_a_part_was_accepted_is_asked_about() {
         write("c3", "b", "3"),
         text("better"),
     ];
-    let Kept { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { world, store: _store } = kept(PatchReviewMode::Request, &[], answers);
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
     let reject = vec![RejectedFile { path: "b".to_owned(), hunks: None }];
@@ -73,7 +73,7 @@ async fn what_changes_after_a_part_was_accepted_is_asked_about() {
 #[tokio::test]
 async fn a_turn_at_its_last_step_is_reviewed_too() {
     let answers = vec![write("c1", "a", "1"), write("c2", "b", "2")];
-    let Kept { mut world, store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { mut world, store } = kept(PatchReviewMode::Request, &[], answers);
     give_store(&mut world, &store, 2);
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
@@ -87,7 +87,7 @@ async fn a_turn_at_its_last_step_is_reviewed_too() {
 
 #[tokio::test]
 async fn what_is_written_after_the_change_was_shown_is_shown_too() {
-    let Kept { world, store: _store } =
+    let AgentCheckpointFixture { world, store: _store } =
         kept(PatchReviewMode::Request, &[], vec![write("c1", "a", "1"), text("done")]);
     let turn = world.begin("go");
     for review in 1..=4 {
@@ -110,7 +110,7 @@ async fn what_is_written_after_the_change_was_shown_is_shown_too() {
 #[tokio::test]
 async fn a_change_that_cannot_be_shown_is_asked_about_and_the_end_says_so() {
     let answers = vec![write("c1", "a", "1"), text("done"), text("sorry")];
-    let Kept { world, store } = kept(PatchReviewMode::Request, &[], answers);
+    let AgentCheckpointFixture { world, store } = kept(PatchReviewMode::Request, &[], answers);
     fs::remove_dir_all(store.path().join("tmp")).unwrap();
     let turn = world.begin("go");
     world.host.recorded("patch_review_requested", 1).await;
@@ -133,7 +133,7 @@ async fn a_change_that_cannot_be_shown_is_asked_about_and_the_end_says_so() {
 #[tokio::test]
 async fn a_turn_that_is_stopped_or_fails_says_how_it_left_the_workspace() {
     let gate = call("c2", "gate", &json!({"gate": "g"}));
-    let Kept { world, store: _store } =
+    let AgentCheckpointFixture { world, store: _store } =
         kept(PatchReviewMode::Off, &[], vec![write("c1", "a", "1"), gate, text("next")]);
     let turn = world.begin("go");
     world.bench.waiting(1).await;
@@ -145,8 +145,9 @@ async fn a_turn_that_is_stopped_or_fails_says_how_it_left_the_workspace() {
     world.ask("go on").await.unwrap();
     world.check();
 
-    let broken: Vec<Cue> = Vec::new();
-    let Kept { world, store: _store } = kept(PatchReviewMode::Off, &[], vec![write("c1", "a", "1"), broken]);
+    let broken: Vec<ScriptedStep> = Vec::new();
+    let AgentCheckpointFixture { world, store: _store } =
+        kept(PatchReviewMode::Off, &[], vec![write("c1", "a", "1"), broken]);
     world.ask("go").await.unwrap_err();
     assert_eq!(moments(&world), [Moment::Before, Moment::After]);
 }
@@ -154,7 +155,8 @@ async fn a_turn_that_is_stopped_or_fails_says_how_it_left_the_workspace() {
 #[tokio::test]
 async fn a_call_of_somebody_elses_tool_is_captured_whatever_it_calls_itself() {
     let read = call("c1", "mcp__far__read", &json!({"path": "a", "text": "written all the same"}));
-    let Kept { world, store: _store } = kept(PatchReviewMode::Auto, &[], vec![read, text("done")]);
+    let AgentCheckpointFixture { world, store: _store } =
+        kept(PatchReviewMode::Auto, &[], vec![read, text("done")]);
     world.ask("go").await.unwrap();
     assert_eq!(moments(&world), [Moment::Before, Moment::After]);
     assert_eq!(world.count("patch_review_requested"), 1);
@@ -163,7 +165,7 @@ async fn a_call_of_somebody_elses_tool_is_captured_whatever_it_calls_itself() {
 #[tokio::test]
 async fn a_turn_waits_with_its_first_change_while_something_is_undone() {
     let gate = call("c2", "gate", &json!({"gate": "g"}));
-    let Kept { mut world, store } =
+    let AgentCheckpointFixture { mut world, store } =
         kept(PatchReviewMode::Off, &[], vec![write("c1", "a", "1"), gate, text("done")]);
     let kept = give_store(&mut world, &store, 10);
     let undoing = kept.undoing(world.workspace.path()).await;

@@ -2,17 +2,17 @@
 
 use ostler_models::{ModelError, ModelEvent};
 use ostler_testing::host::{TurnHost, answered};
-use ostler_testing::model::{Cue, calls, text};
+use ostler_testing::model::{ScriptedStep, calls, text};
 use ostler_types::{Budget, ChildOutcome, Event, NewSession, Policy, Role, StepEvent, Usage, results};
 use serde_json::json;
 
-use crate::fixture::{World, completed, said, world};
+use crate::fixture::{NativeAgentFixture, completed, said, world};
 
-fn took(input_tokens: u64, output_tokens: u64) -> Cue {
-    Cue::Event(ModelEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }))
+fn took(input_tokens: u64, output_tokens: u64) -> ScriptedStep {
+    ScriptedStep::Event(ModelEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }))
 }
 
-fn with_budget(budget: Budget, answers: Vec<Vec<Cue>>) -> World {
+fn with_budget(budget: Budget, answers: Vec<Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut world = world(answers);
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
@@ -21,7 +21,7 @@ fn with_budget(budget: Budget, answers: Vec<Vec<Cue>>) -> World {
     world
 }
 
-fn recorded(world: &World) -> Vec<(u64, u64, bool)> {
+fn recorded(world: &NativeAgentFixture) -> Vec<(u64, u64, bool)> {
     let usage = |event| match event {
         Event::Step(StepEvent::UsageRecorded { usage, message_id, .. }) => {
             Some((usage.input_tokens, usage.output_tokens, message_id.is_some()))
@@ -33,8 +33,10 @@ fn recorded(world: &World) -> Vec<(u64, u64, bool)> {
 
 #[tokio::test]
 async fn a_stopped_answer_is_paid_for_with_what_it_had_said_of_itself_last() {
-    let world =
-        world([vec![took(100, 1), said("as far as"), took(100, 7), said(" this"), Cue::Hang], text("again")]);
+    let world = world([
+        vec![took(100, 1), said("as far as"), took(100, 7), said(" this"), ScriptedStep::Hang],
+        text("again"),
+    ]);
     let turn = world.begin("go");
     world.host.until(|host| host.deltas().len() == 2).await;
     world.host.cancel();
@@ -51,7 +53,8 @@ async fn nothing_is_counted_twice() {
     let gate = json!({"gate": "never", "text": "x"});
     let mut asks = calls(&[("c1", "gate", gate)]);
     asks.insert(0, took(10, 2));
-    let world = world([asks, vec![took(5, 5), said("x"), Cue::Error(ModelError::new("overloaded", "no"))]]);
+    let world =
+        world([asks, vec![took(5, 5), said("x"), ScriptedStep::Error(ModelError::new("overloaded", "no"))]]);
     let turn = world.begin("go");
     world.bench.waiting(1).await;
     world.host.cancel();
@@ -90,7 +93,7 @@ async fn a_budget_of_tokens_ends_the_turn_and_every_later_one() {
 
 #[tokio::test]
 async fn a_model_that_spoke_last_is_asked_to_go_on_and_the_log_says_so() {
-    let world = world([vec![said("as far as"), Cue::Hang], text("here"), text("bye")]);
+    let world = world([vec![said("as far as"), ScriptedStep::Hang], text("here"), text("bye")]);
     let turn = world.begin("go");
     world.host.until(|host| host.deltas().len() == 1).await;
     world.host.cancel();

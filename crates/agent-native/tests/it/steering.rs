@@ -1,6 +1,6 @@
 //! Messages that come while a turn runs and are to steer it.
 
-use ostler_testing::model::{Cue, call, text};
+use ostler_testing::model::{ScriptedStep, call, text};
 use ostler_types::{Delivery, Role};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ async fn they_are_shown_before_the_next_step_in_order() {
 
 #[tokio::test]
 async fn one_that_comes_during_the_last_step_is_answered_in_the_same_turn() {
-    let world = world([vec![said("nearly"), Cue::Wait("end".to_owned()), stop()], text("done")]);
+    let world = world([vec![said("nearly"), ScriptedStep::Wait("end".to_owned()), stop()], text("done")]);
     let turn = world.begin("go");
     world.host.until(|host| host.deltas().len() == 1).await;
     world.host.submit("wait", Delivery::Steer);

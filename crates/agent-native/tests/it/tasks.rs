@@ -9,14 +9,14 @@ use ostler_types::{
 };
 use serde_json::json;
 
-use crate::checkpoints::{Kept, kept, moments};
-use crate::fixture::{World, completed, world, world_with};
+use crate::checkpoints::{AgentCheckpointFixture, kept, moments};
+use crate::fixture::{NativeAgentFixture, completed, world, world_with};
 
 /// A world whose session has other settings, in which no call asks.
 fn world_of(
     set: impl FnOnce(NewSession) -> NewSession,
-    answers: Vec<Vec<ostler_testing::model::Cue>>,
-) -> World {
+    answers: Vec<Vec<ostler_testing::model::ScriptedStep>>,
+) -> NativeAgentFixture {
     let mut world = world(answers);
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
@@ -264,7 +264,7 @@ async fn its_budget_is_at_most_what_is_left_of_this_sessions() {
         ("c2", "task", json!({"description": "d", "prompt": "p", "max_steps": 2, "max_tokens": 300})),
         ("c3", "task", json!({"description": "d", "prompt": "p"})),
     ]);
-    first.insert(0, ostler_testing::model::Cue::Event(ostler_models::ModelEvent::Usage(usage)));
+    first.insert(0, ostler_testing::model::ScriptedStep::Event(ostler_models::ModelEvent::Usage(usage)));
     let mut world = world_of(set, vec![first, text("done")]);
     world.host = world.host.with_children(|_| Some(answered("ok")));
     world.ask("go").await.unwrap();
@@ -282,7 +282,8 @@ async fn what_it_changes_in_the_workspace_can_be_undone_and_is_checked() {
     for (worktree, changes) in [(false, true), (false, false), (true, false)] {
         let input = json!({"description": "d", "prompt": "p", "worktree": worktree});
         let answers = vec![calls(&[("c1", "task", input)]), text("done")];
-        let Kept { mut world, store: _store } = kept(PatchReviewMode::Off, &["test -f made"], answers);
+        let AgentCheckpointFixture { mut world, store: _store } =
+            kept(PatchReviewMode::Off, &["test -f made"], answers);
         let made = world.workspace.path().join("made");
         world.host = world.host.with_children(move |_| {
             if changes {

@@ -15,14 +15,14 @@ use tokio::sync::{Semaphore, watch};
 
 /// What the tools were asked, and the gates that they wait at.
 #[derive(Default)]
-pub(crate) struct Bench {
+pub(crate) struct FakeTools {
     seen: Mutex<Vec<(String, Value)>>,
     gates: Mutex<HashMap<String, Arc<Semaphore>>>,
     waiting: watch::Sender<usize>,
     dropped: watch::Sender<usize>,
 }
 
-impl Bench {
+impl FakeTools {
     /// The calls that reached a tool: its name and the input that it saw.
     pub(crate) fn seen(&self) -> Vec<(String, Value)> {
         self.seen.lock().unwrap().clone()
@@ -50,12 +50,12 @@ impl Bench {
 }
 
 /// A runner that has all of them, on one bench, and no data of its own.
-pub(crate) fn runner(bench: &Arc<Bench>) -> Arc<LocalRunner> {
+pub(crate) fn runner(bench: &Arc<FakeTools>) -> Arc<LocalRunner> {
     Arc::new(LocalRunner::new(PathBuf::from("/nonexistent")).with_tools(tools(bench)))
 }
 
-fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
-    let tool = |name, kind| -> Arc<dyn Tool> { Arc::new(Fake { name, kind, bench: bench.clone() }) };
+fn tools(bench: &Arc<FakeTools>) -> Arc<Tools> {
+    let tool = |name, kind| -> Arc<dyn Tool> { Arc::new(FakeTool { name, kind, bench: bench.clone() }) };
     Arc::new(Tools::of(vec![
         tool("echo", ToolKind::Read),
         tool("fail", ToolKind::Read),
@@ -71,13 +71,13 @@ fn tools(bench: &Arc<Bench>) -> Arc<Tools> {
     ]))
 }
 
-struct Fake {
+struct FakeTool {
     name: &'static str,
     kind: ToolKind,
-    bench: Arc<Bench>,
+    bench: Arc<FakeTools>,
 }
 
-impl Tool for Fake {
+impl Tool for FakeTool {
     fn spec(&self) -> ToolSpec {
         let input_schema = json!({"type": "object"});
         ToolSpec { name: self.name.to_owned(), description: "for tests".to_owned(), input_schema }
@@ -98,7 +98,7 @@ impl Tool for Fake {
     }
 }
 
-impl Fake {
+impl FakeTool {
     async fn act(&self, input: Value, context: ToolContext) -> ToolOutcome {
         let text = input["text"].as_str().unwrap_or_default().to_owned();
         match self.name {
@@ -130,7 +130,7 @@ impl Fake {
     }
 
     async fn wait(&self, gate: &str, text: String) -> ToolOutcome {
-        let mut waits = Waits { dropped: self.bench.dropped.clone(), ended: false };
+        let mut waits = DropNotifier { dropped: self.bench.dropped.clone(), ended: false };
         let gate = self.bench.gate(gate);
         self.bench.waiting.send_modify(|waiting| *waiting += 1);
         gate.acquire().await.unwrap().forget();
@@ -140,12 +140,12 @@ impl Fake {
 }
 
 /// Notices when a call is dropped before its end.
-struct Waits {
+struct DropNotifier {
     dropped: watch::Sender<usize>,
     ended: bool,
 }
 
-impl Drop for Waits {
+impl Drop for DropNotifier {
     fn drop(&mut self) {
         if !self.ended {
             self.dropped.send_modify(|dropped| *dropped += 1);

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ostler_testing::model::{Cue, call, text};
+use ostler_testing::model::{ScriptedStep, call, text};
 use ostler_turn_care::Baselines;
 use ostler_types::{Event, Policy, Role, ToolKind, TurnEvent, WorkspaceEvent};
 use serde_json::json;
 
-use crate::fixture::{World, completed, world_with};
+use crate::fixture::{NativeAgentFixture, completed, world_with};
 
-fn checked(commands: &[&str], max_rounds: u32, answers: Vec<Vec<Cue>>) -> World {
+fn checked(commands: &[&str], max_rounds: u32, answers: Vec<Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     policy.verify.commands = commands.iter().map(|&command| command.to_owned()).collect();
@@ -17,7 +17,7 @@ fn checked(commands: &[&str], max_rounds: u32, answers: Vec<Vec<Cue>>) -> World 
     world_with(policy, answers)
 }
 
-fn write(id: &str, path: &str) -> Vec<Cue> {
+fn write(id: &str, path: &str) -> Vec<ScriptedStep> {
     call(id, "touch", &json!({"path": path, "text": ""}))
 }
 
@@ -182,7 +182,7 @@ async fn a_policy_can_ask_for_a_clean_tree() {
 }
 
 /// A trusted workspace in which programs are only run after somebody agreed, and files are written unasked.
-fn trusted(files: &[(&str, &str)], answers: Vec<Vec<Cue>>) -> World {
+fn trusted(files: &[(&str, &str)], answers: Vec<Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds = vec![ToolKind::Exec];
     policy.verify.max_rounds = 0;
@@ -194,7 +194,7 @@ fn trusted(files: &[(&str, &str)], answers: Vec<Vec<Cue>>) -> World {
     world
 }
 
-fn put(id: &str, path: &str, text: &str) -> Vec<Cue> {
+fn put(id: &str, path: &str, text: &str) -> Vec<ScriptedStep> {
     call(id, "touch", &json!({"path": path, "text": text}))
 }
 

@@ -6,14 +6,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::{CaptureOptions, Checkpoint, Error, RestoreOptions, Store};
+use crate::{CaptureOptions, Checkpoint, CheckpointStore, Error, RestoreOptions};
 
 /// What happens in the middle of a restore, after so many changes.
-type Event = (usize, Box<dyn FnOnce() -> Result<(), Error>>);
+type CrashEvent = (usize, Box<dyn FnOnce() -> Result<(), Error>>);
 
 thread_local! {
     /// What is still to happen on this thread.
-    static EVENT: RefCell<Option<Event>> = const { RefCell::new(None) };
+    static EVENT: RefCell<Option<CrashEvent>> = const { RefCell::new(None) };
 }
 
 /// Lets happen what a test has asked for. Called before each change that a restore makes.
@@ -29,10 +29,10 @@ pub(super) fn point() -> Result<(), Error> {
 }
 
 /// A workspace before and after a turn that did all that a turn can do.
-struct Turn {
+struct CrashTurn {
     _folder: tempfile::TempDir,
     workspace: PathBuf,
-    store: Store,
+    store: CheckpointStore,
     before: Checkpoint,
     after: Checkpoint,
     tree: BTreeMap<PathBuf, (u32, Vec<u8>)>,
@@ -44,7 +44,7 @@ fn memory() -> PathBuf {
     if memory.is_dir() { memory } else { std::env::temp_dir() }
 }
 
-fn turn() -> Turn {
+fn turn() -> CrashTurn {
     let folder = tempfile::tempdir_in(memory()).unwrap();
     let workspace = folder.path().join("w");
     let at = |path: &str| workspace.join(path);
@@ -60,7 +60,7 @@ fn turn() -> Turn {
     symlink("edited", at("link")).unwrap();
     chmod("closed", 0o555);
     let tree = snapshot(&workspace);
-    let store = Store::open(&folder.path().join("s")).unwrap();
+    let store = CheckpointStore::open(&folder.path().join("s")).unwrap();
     let before = store.capture(&workspace, &CaptureOptions::default()).unwrap();
 
     chmod("closed", 0o755);
@@ -83,7 +83,7 @@ fn turn() -> Turn {
     chmod("added/deep", 0o555);
     chmod("closed", 0o555);
     let after = store.capture(&workspace, &CaptureOptions::default()).unwrap();
-    Turn { workspace, store, before, after, tree, _folder: folder }
+    CrashTurn { workspace, store, before, after, tree, _folder: folder }
 }
 
 fn snapshot(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
@@ -108,7 +108,7 @@ fn snapshot(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 }
 
 /// Restores with some changes allowed; says whether that was enough.
-fn restore(turn: &Turn, since: bool, allowed: Option<usize>) -> Option<crate::Restored> {
+fn restore(turn: &CrashTurn, since: bool, allowed: Option<usize>) -> Option<crate::RestoreReport> {
     let cut = || -> Result<(), Error> { Err(Error::Hunks("cut short by a test".to_owned())) };
     EVENT.set(allowed.map(|allowed| (allowed, Box::new(cut) as Box<dyn FnOnce() -> Result<(), Error>>)));
     let since = since.then_some(&turn.after);
@@ -122,7 +122,11 @@ fn restore(turn: &Turn, since: bool, allowed: Option<usize>) -> Option<crate::Re
 }
 
 /// Restores while something else happens after so many changes; says whether it did happen.
-fn restore_while(turn: &Turn, changes: usize, happen: impl FnOnce() + 'static) -> (crate::Restored, bool) {
+fn restore_while(
+    turn: &CrashTurn,
+    changes: usize,
+    happen: impl FnOnce() + 'static,
+) -> (crate::RestoreReport, bool) {
     let happen = move || {
         happen();
         Ok(())
@@ -260,8 +264,8 @@ fn an_undo_of_several_turns_cut_short_anywhere_is_completed_by_the_same_call() {
         let options = CaptureOptions { since: Some(first.after.id), ..CaptureOptions::default() };
         let last = first.store.capture(&first.workspace, &options).unwrap();
         let spans = [
-            super::Span { before: &first.after, after: Some(&last) },
-            super::Span { before: &first.before, after: Some(&first.after) },
+            super::TurnCheckpoints { before: &first.after, after: Some(&last) },
+            super::TurnCheckpoints { before: &first.before, after: Some(&first.after) },
         ];
         let cut = || -> Result<(), Error> { Err(Error::Hunks("cut short by a test".to_owned())) };
         EVENT.set(Some((cuts, Box::new(cut))));

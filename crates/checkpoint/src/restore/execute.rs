@@ -12,7 +12,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::{Links, ReadError, read_beneath, rename_new};
+use ostler_workspace_fs::{LinkPolicy, ReadError, read_beneath, rename_new};
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fsync, mkdirat, openat, renameat, statat,
     symlinkat, syncfs, unlinkat,
@@ -20,13 +20,13 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::manifest::Node;
-use crate::store::Store;
-use crate::workspace_tree::{Stamp, WorkspaceTree};
+use crate::manifest::ManifestNode;
+use crate::store::CheckpointStore;
+use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
 #[cfg(test)]
 use super::crash::point as crash_point;
-use super::{Journal, Step};
+use super::{RestoreJournal, RestoreStep};
 
 /// How many files are written before they are synced and renamed together.
 const PORTION: usize = 64;
@@ -34,17 +34,17 @@ const PORTION: usize = 64;
 const MAX_SINGLE_SYNCS: usize = 8;
 
 /// A run through the steps of a journal.
-pub(crate) struct Run<'a> {
-    store: &'a Store,
+pub(crate) struct RestoreRun<'a> {
+    store: &'a CheckpointStore,
     tree: &'a WorkspaceTree,
-    journal: &'a Journal,
+    journal: &'a RestoreJournal,
     /// What could not be done, and why.
-    failed: BTreeMap<PathBuf, Failure>,
+    failed: BTreeMap<PathBuf, StepFailure>,
 }
 
 /// Why a step was not done although the run went on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Failure {
+pub(crate) enum StepFailure {
     /// The path is not what it was, or cannot be changed.
     Conflict(&'static str),
     /// It has this protected name in it.
@@ -52,29 +52,33 @@ pub(crate) enum Failure {
 }
 
 /// What stops a step.
-enum Stopped {
+enum StepStopped {
     /// The path is left as it is, and the run goes on.
-    Here(Failure),
+    Here(StepFailure),
     /// Nothing can go on.
     Broken(Error),
 }
 
 /// A file or link that is written and has not its name yet.
-struct Staged<'a> {
-    step: &'a Step,
+struct StagedNode<'a> {
+    step: &'a RestoreStep,
     parent: OwnedFd,
     name: &'a OsStr,
     temporary: String,
     file: Option<File>,
 }
 
-impl<'a> Run<'a> {
-    pub(crate) fn new(store: &'a Store, tree: &'a WorkspaceTree, journal: &'a Journal) -> Run<'a> {
-        Run { store, tree, journal, failed: BTreeMap::new() }
+impl<'a> RestoreRun<'a> {
+    pub(crate) fn new(
+        store: &'a CheckpointStore,
+        tree: &'a WorkspaceTree,
+        journal: &'a RestoreJournal,
+    ) -> RestoreRun<'a> {
+        RestoreRun { store, tree, journal, failed: BTreeMap::new() }
     }
 
     /// Does all steps; says which could not be done.
-    pub(crate) fn run(mut self) -> Result<BTreeMap<PathBuf, Failure>, Error> {
+    pub(crate) fn run(mut self) -> Result<BTreeMap<PathBuf, StepFailure>, Error> {
         for (path, mode) in &self.journal.opened {
             crash_point()?;
             // Where this fails, the steps in it say so.
@@ -91,7 +95,8 @@ impl<'a> Run<'a> {
                 self.note(step, done)?;
             }
         }
-        let files: Vec<(usize, &Step)> = steps.iter().enumerate().filter(|(_, step)| writes(step)).collect();
+        let files: Vec<(usize, &RestoreStep)> =
+            steps.iter().enumerate().filter(|(_, step)| writes(step)).collect();
         for portion in files.chunks(PORTION) {
             self.put(portion)?;
         }
@@ -100,18 +105,18 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps what was not done for the report.
-    fn note(&mut self, step: &Step, done: Result<(), Stopped>) -> Result<(), Error> {
+    fn note(&mut self, step: &RestoreStep, done: Result<(), StepStopped>) -> Result<(), Error> {
         match done {
             Ok(()) => Ok(()),
-            Err(Stopped::Here(failure)) => {
+            Err(StepStopped::Here(failure)) => {
                 self.failed.insert(step.path.clone(), failure);
                 Ok(())
             }
-            Err(Stopped::Broken(error)) => Err(error),
+            Err(StepStopped::Broken(error)) => Err(error),
         }
     }
 
-    fn stop(&self, path: &Path, errno: Errno) -> Stopped {
+    fn stop(&self, path: &Path, errno: Errno) -> StepStopped {
         match errno {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN => {
                 conflict("was moved or removed while it was being restored")
@@ -123,41 +128,41 @@ impl<'a> Run<'a> {
             Errno::ACCESS | Errno::PERM => conflict("may not be changed: permission denied"),
             Errno::ROFS => conflict("may not be changed: it is on a read-only file system"),
             Errno::BUSY | Errno::TXTBSY => conflict("is in use"),
-            other => Stopped::Broken(cut_short(&self.tree.path().join(path), other)),
+            other => StepStopped::Broken(cut_short(&self.tree.path().join(path), other)),
         }
     }
 
     /// Opens the directory in which a step changes something, and says under which name. All changes begin here,
     /// so that nothing protected is changed, whatever was planned.
-    fn place<'s>(&self, step: &'s Step) -> Result<(OwnedFd, &'s OsStr), Stopped> {
+    fn place<'s>(&self, step: &'s RestoreStep) -> Result<(OwnedFd, &'s OsStr), StepStopped> {
         self.refuse_protected(step)?;
         self.tree.parent(&step.path).map_err(|errno| self.stop(&step.path, errno))
     }
 
-    fn refuse_protected(&self, step: &Step) -> Result<(), Stopped> {
+    fn refuse_protected(&self, step: &RestoreStep) -> Result<(), StepStopped> {
         let name = self.tree.protected_name(&step.path, step.target.is_none());
-        name.map_or(Ok(()), |name| Err(Stopped::Here(Failure::Protected(name))))
+        name.map_or(Ok(()), |name| Err(StepStopped::Here(StepFailure::Protected(name))))
     }
 
-    fn remove(&self, step: &Step) -> Result<(), Stopped> {
+    fn remove(&self, step: &RestoreStep) -> Result<(), StepStopped> {
         let stop = |errno| self.stop(&step.path, errno);
         let (parent, name) = self.place(step)?;
         self.check(step, &parent, name)?;
         let is_directory = step.before.as_ref().is_some_and(|(node, _)| node.is_directory());
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        crash_point().map_err(Stopped::Broken)?;
+        crash_point().map_err(StepStopped::Broken)?;
         unlinkat(&parent, name, flags).map_err(stop)
     }
 
-    fn make_directory(&self, step: &Step) -> Result<(), Stopped> {
+    fn make_directory(&self, step: &RestoreStep) -> Result<(), StepStopped> {
         let stop = |errno| self.stop(&step.path, errno);
         let (parent, name) = self.place(step)?;
-        crash_point().map_err(Stopped::Broken)?;
+        crash_point().map_err(StepStopped::Broken)?;
         mkdirat(&parent, name, Mode::from_raw_mode(0o700)).map_err(stop)
     }
 
     /// Writes a portion of the files: all of them beside their places, then durable, then in place.
-    fn put(&mut self, portion: &[(usize, &'a Step)]) -> Result<(), Error> {
+    fn put(&mut self, portion: &[(usize, &'a RestoreStep)]) -> Result<(), Error> {
         let mut all = Vec::new();
         for (number, step) in portion {
             if self.failed.contains_key(&step.path) {
@@ -188,52 +193,57 @@ impl<'a> Run<'a> {
     }
 
     /// Where only the mode differs, sets it; says whether that was all there was to do.
-    fn set_file_mode(&self, step: &Step) -> Result<bool, Stopped> {
-        let (Some((Node::File { size, digest, .. }, stamp)), Some(target)) = (&step.before, &step.target)
+    fn set_file_mode(&self, step: &RestoreStep) -> Result<bool, StepStopped> {
+        let (Some((ManifestNode::File { size, digest, .. }, stamp)), Some(target)) =
+            (&step.before, &step.target)
         else {
             return Ok(false);
         };
-        let Node::File { mode, size: target_size, digest: target_digest } = target else { return Ok(false) };
+        let ManifestNode::File { mode, size: target_size, digest: target_digest } = target else {
+            return Ok(false);
+        };
         if (size, digest) != (target_size, target_digest) {
             return Ok(false);
         }
         let stop = |errno| self.stop(&step.path, errno);
         let (parent, name) = self.place(step)?;
-        let (file, stat) = match read_beneath(&parent, Path::new(name), Links::None) {
+        let (file, stat) = match read_beneath(&parent, Path::new(name), LinkPolicy::None) {
             Ok(opened) => opened,
             // What may not be read is replaced by what may.
             Err(ReadError::Errno(Errno::ACCESS | Errno::PERM)) => return Ok(false),
             Err(ReadError::Errno(errno)) => return Err(stop(errno)),
             Err(ReadError::NotAFile(_)) => return Err(MEANWHILE),
         };
-        if !is_same(&Stamp::of(&stat), stamp) {
+        if !is_same(&FileStamp::of(&stat), stamp) {
             return Err(MEANWHILE);
         }
-        crash_point().map_err(Stopped::Broken)?;
+        crash_point().map_err(StepStopped::Broken)?;
         fchmod(&file, Mode::from_raw_mode(*mode)).map_err(stop)?;
         Ok(true)
     }
 
     /// Writes a file or link beside its place.
-    fn stage(&self, number: usize, step: &'a Step) -> Result<Staged<'a>, Stopped> {
+    fn stage(&self, number: usize, step: &'a RestoreStep) -> Result<StagedNode<'a>, StepStopped> {
         let stop = |errno| self.stop(&step.path, errno);
         let (parent, name) = self.place(step)?;
         let temporary = self.journal.temporary_name(number);
-        crash_point().map_err(Stopped::Broken)?;
+        crash_point().map_err(StepStopped::Broken)?;
         let file = match &step.target {
-            Some(Node::Link { target }) => {
+            Some(ManifestNode::Link { target }) => {
                 symlinkat(target.as_slice(), &parent, &temporary).map_err(stop)?;
                 None
             }
-            Some(Node::File { mode, digest, .. }) => {
-                let bytes = self.store.blob(self.journal.order.first(), digest).map_err(Stopped::Broken)?;
+            Some(ManifestNode::File { mode, digest, .. }) => {
+                let bytes =
+                    self.store.blob(self.journal.order.first(), digest).map_err(StepStopped::Broken)?;
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = openat(&parent, &temporary, flags, Mode::from_raw_mode(0o600)).map_err(stop)?;
                 let mut file = File::from(file);
-                crash_point().map_err(Stopped::Broken)?;
-                file.write_all(&bytes)
-                    .map_err(|error| Stopped::Broken(cut_short(&self.tree.path().join(&step.path), error)))?;
+                crash_point().map_err(StepStopped::Broken)?;
+                file.write_all(&bytes).map_err(|error| {
+                    StepStopped::Broken(cut_short(&self.tree.path().join(&step.path), error))
+                })?;
                 if let Ok(stat) = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
                     // Only root may give files away; for others they stay their own.
                     let _ = fchown(&file, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
@@ -241,19 +251,19 @@ impl<'a> Run<'a> {
                 fchmod(&file, Mode::from_raw_mode(*mode)).map_err(stop)?;
                 Some(file)
             }
-            Some(Node::Directory { .. } | Node::LeftOut { .. }) | None => {
+            Some(ManifestNode::Directory { .. } | ManifestNode::LeftOut { .. }) | None => {
                 return Err(conflict("has no content that could be written"));
             }
         };
-        Ok(Staged { step, parent, name, temporary, file })
+        Ok(StagedNode { step, parent, name, temporary, file })
     }
 
     /// Gives what was written its name.
-    fn publish(&self, staged: &Staged<'_>) -> Result<(), Stopped> {
-        let Staged { step, parent, name, temporary, .. } = staged;
+    fn publish(&self, staged: &StagedNode<'_>) -> Result<(), StepStopped> {
+        let StagedNode { step, parent, name, temporary, .. } = staged;
         let stop = |errno| self.stop(&step.path, errno);
         self.refuse_protected(step)?;
-        crash_point().map_err(Stopped::Broken)?;
+        crash_point().map_err(StepStopped::Broken)?;
         if step.before.is_some() && !step.removes() {
             self.check(step, parent, name)?;
             return renameat(parent, temporary, parent, *name).map_err(stop);
@@ -262,7 +272,7 @@ impl<'a> Run<'a> {
     }
 
     /// Whether a path is still what the plan saw.
-    fn check(&self, step: &Step, parent: &OwnedFd, name: &OsStr) -> Result<(), Stopped> {
+    fn check(&self, step: &RestoreStep, parent: &OwnedFd, name: &OsStr) -> Result<(), StepStopped> {
         let stat =
             statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.stop(&step.path, errno))?;
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
@@ -274,7 +284,7 @@ impl<'a> Run<'a> {
                     Err(MEANWHILE)
                 }
             }
-            Some((_, stamp)) if !is_directory && is_same(&Stamp::of(&stat), stamp) => Ok(()),
+            Some((_, stamp)) if !is_directory && is_same(&FileStamp::of(&stat), stamp) => Ok(()),
             Some(_) | None => Err(MEANWHILE),
         }
     }
@@ -285,24 +295,27 @@ impl<'a> Run<'a> {
             self.journal.opened.iter().map(|(path, mode)| (path.as_path(), *mode)).collect();
         for step in &self.journal.steps {
             match &step.target {
-                Some(Node::Directory { mode }) => {
+                Some(ManifestNode::Directory { mode }) => {
                     modes.insert(&step.path, *mode);
                 }
-                Some(Node::File { .. } | Node::Link { .. } | Node::LeftOut { .. }) | None => {}
+                Some(
+                    ManifestNode::File { .. } | ManifestNode::Link { .. } | ManifestNode::LeftOut { .. },
+                )
+                | None => {}
             }
         }
         for (path, mode) in modes.into_iter().rev() {
             // A directory that this run opened is closed again in any case.
             let is_opened = self.journal.opened.iter().any(|(opened, _)| opened == path);
             if let Some(name) = self.tree.protected_name(path, false).filter(|_| !is_opened) {
-                self.failed.entry(path.to_owned()).or_insert(Failure::Protected(name));
+                self.failed.entry(path.to_owned()).or_insert(StepFailure::Protected(name));
                 continue;
             }
             crash_point()?;
             match set_directory_mode(self.tree, path, mode) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) => {
-                    if let Stopped::Here(failure) = self.stop(path, errno) {
+                    if let StepStopped::Here(failure) = self.stop(path, errno) {
                         self.failed.entry(path.to_owned()).or_insert(failure);
                     } else {
                         return Err(cut_short(&self.tree.path().join(path), errno));
@@ -314,14 +327,14 @@ impl<'a> Run<'a> {
     }
 }
 
-const MEANWHILE: Stopped = conflict("was changed by somebody else while it was being restored");
+const MEANWHILE: StepStopped = conflict("was changed by somebody else while it was being restored");
 
-const fn conflict(why: &'static str) -> Stopped {
-    Stopped::Here(Failure::Conflict(why))
+const fn conflict(why: &'static str) -> StepStopped {
+    StepStopped::Here(StepFailure::Conflict(why))
 }
 
 /// Removes what a run wrote and did not give its name. Where that fails, the next run says so.
-pub(crate) fn remove_temporaries(tree: &WorkspaceTree, begun: &Journal) {
+pub(crate) fn remove_temporaries(tree: &WorkspaceTree, begun: &RestoreJournal) {
     for (number, step) in begun.steps.iter().enumerate().filter(|(_, step)| writes(step)) {
         if let Ok((parent, _)) = tree.parent(&step.path) {
             let _ = unlinkat(&parent, begun.temporary_name(number), AtFlags::empty());
@@ -330,7 +343,7 @@ pub(crate) fn remove_temporaries(tree: &WorkspaceTree, begun: &Journal) {
 }
 
 /// Closes the directories that a run opened, where they are open still.
-pub(crate) fn close_directories(tree: &WorkspaceTree, begun: &Journal) {
+pub(crate) fn close_directories(tree: &WorkspaceTree, begun: &RestoreJournal) {
     for (path, mode) in begun.opened.iter().rev() {
         if let Ok(directory) = tree.directory(path)
             && rustix::fs::fstat(&directory).is_ok_and(|stat| stat.st_mode & 0o7777 == mode | 0o700)
@@ -345,12 +358,12 @@ pub(crate) fn cut_short(path: &Path, error: impl Into<std::io::Error>) -> Error 
     Error::io("The restore was cut short; the same again completes it. It failed at", path, error)
 }
 
-fn makes_directory(step: &Step) -> bool {
+fn makes_directory(step: &RestoreStep) -> bool {
     let is_directory = step.before.as_ref().is_some_and(|(node, _)| node.is_directory());
-    step.target.as_ref().is_some_and(Node::is_directory) && !is_directory
+    step.target.as_ref().is_some_and(ManifestNode::is_directory) && !is_directory
 }
 
-fn writes(step: &Step) -> bool {
+fn writes(step: &RestoreStep) -> bool {
     step.target.as_ref().is_some_and(|target| !target.is_directory())
 }
 
@@ -360,7 +373,7 @@ fn set_directory_mode(tree: &WorkspaceTree, path: &Path, mode: u32) -> Result<()
 
 /// Whether a file is the same one. Its time of change is not looked at: removing another name of it
 /// changes that, too.
-fn is_same(now: &Stamp, then: &Stamp) -> bool {
+fn is_same(now: &FileStamp, then: &FileStamp) -> bool {
     (now.device, now.inode, now.size, now.modified) == (then.device, then.inode, then.size, then.modified)
 }
 

@@ -5,38 +5,38 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::codec::{Reader, Writer, sum};
-use crate::digest::CheckpointId;
+use crate::codec::{FieldReader, FieldWriter, sum};
+use crate::digest::CheckpointDigest;
 use crate::error::Error;
-use crate::files::{Files, read_if_there, remove_if_there, sync_directory_of};
-use crate::manifest::Node;
+use crate::files::{StoreFiles, read_if_there, remove_if_there, sync_directory_of};
+use crate::manifest::ManifestNode;
 
-use super::{Order, Passage, Since, Step};
+use super::{RestoreOrder, RestoreStep, RestoreTransition, StateAfterTurn};
 
 const HEADER: &[u8] = b"ostler restore 2\n";
 const NAME: &str = "restore";
 
 /// What a run is to do.
 #[derive(Debug, Clone)]
-pub(crate) struct Journal {
-    pub(crate) order: Order,
+pub(crate) struct RestoreJournal {
+    pub(crate) order: RestoreOrder,
     /// Sorted by the bytes of their paths.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<RestoreStep>,
     /// Directories that cannot be written to as they are, and the mode that they have.
     pub(crate) opened: Vec<(PathBuf, u32)>,
 }
 
-impl Journal {
+impl RestoreJournal {
     /// The journal of a workspace. One that is torn was never acted on: it is durable before anything
     /// is changed.
-    pub(crate) fn read(files: &Files, workspace: &Path) -> Result<Option<Journal>, Error> {
+    pub(crate) fn read(files: &StoreFiles, workspace: &Path) -> Result<Option<RestoreJournal>, Error> {
         let path = files.workspace(workspace).join(NAME);
         let bytes = read_if_there(&path).map_err(|error| Error::io("Cannot read", &path, error))?;
         Ok(bytes.and_then(|bytes| decode(&bytes)))
     }
 
     /// Writes it down durably.
-    pub(crate) fn write(&self, files: &Files, workspace: &Path) -> Result<(), Error> {
+    pub(crate) fn write(&self, files: &StoreFiles, workspace: &Path) -> Result<(), Error> {
         let path = files.workspace(workspace).join(NAME);
         files
             .replace(&path, &self.encode(), true)
@@ -44,7 +44,7 @@ impl Journal {
     }
 
     /// Forgets it: the run is complete.
-    pub(crate) fn remove(files: &Files, workspace: &Path) -> Result<(), Error> {
+    pub(crate) fn remove(files: &StoreFiles, workspace: &Path) -> Result<(), Error> {
         let path = files.workspace(workspace).join(NAME);
         let removed = remove_if_there(&path)
             .and_then(|was_there| if was_there { sync_directory_of(&path) } else { Ok(()) });
@@ -52,7 +52,7 @@ impl Journal {
     }
 
     /// All journals of a store.
-    pub(crate) fn all(files: &Files) -> std::io::Result<Vec<Journal>> {
+    pub(crate) fn all(files: &StoreFiles) -> std::io::Result<Vec<RestoreJournal>> {
         let mut all = Vec::new();
         for directory in std::fs::read_dir(files.workspaces())? {
             let bytes = read_if_there(&directory?.path().join(NAME))?;
@@ -62,24 +62,24 @@ impl Journal {
     }
 
     /// The checkpoints that journals of a store still need.
-    pub(crate) fn needed(files: &Files) -> std::io::Result<Vec<CheckpointId>> {
-        let passages = Journal::all(files)?.into_iter().flat_map(|journal| journal.order.passages);
+    pub(crate) fn needed(files: &StoreFiles) -> std::io::Result<Vec<CheckpointDigest>> {
+        let passages = RestoreJournal::all(files)?.into_iter().flat_map(|journal| journal.order.passages);
         Ok(passages.flat_map(|passage| [Some(passage.to), passage.since.checkpoint()]).flatten().collect())
     }
 
     /// What the run was to do at a path.
-    pub(crate) fn step(&self, path: &Path) -> Option<&Step> {
+    pub(crate) fn step(&self, path: &Path) -> Option<&RestoreStep> {
         let wanted = path.as_os_str().as_bytes();
         let found = self.steps.binary_search_by(|step| step.path.as_os_str().as_bytes().cmp(wanted));
         found.ok().map(|place| &self.steps[place])
     }
 
     /// Whether a path may be found in this state because the run was cut short.
-    pub(crate) fn explains(&self, path: &Path, now: Option<&Node>) -> bool {
+    pub(crate) fn explains(&self, path: &Path, now: Option<&ManifestNode>) -> bool {
         let Some(step) = self.step(path) else { return false };
         let before = step.before.as_ref().map(|(node, _)| node);
-        let was_directory =
-            before.is_some_and(Node::is_directory) || step.target.as_ref().is_some_and(Node::is_directory);
+        let was_directory = before.is_some_and(ManifestNode::is_directory)
+            || step.target.as_ref().is_some_and(ManifestNode::is_directory);
         match now {
             None => true,
             Some(now) => Some(now) == before || (now.is_directory() && was_directory),
@@ -97,17 +97,17 @@ impl Journal {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut body = Writer::default();
+        let mut body = FieldWriter::default();
         body.count(self.order.passages.len());
-        for Passage { to, since } in &self.order.passages {
+        for RestoreTransition { to, since } in &self.order.passages {
             body.digest(&to.0);
             match since {
-                Since::Now => body.byte(0),
-                Since::Checkpoint(id) => {
+                StateAfterTurn::Now => body.byte(0),
+                StateAfterTurn::Checkpoint(id) => {
                     body.byte(1);
                     body.digest(&id.0);
                 }
-                Since::Unknown => body.byte(2),
+                StateAfterTurn::Unknown => body.byte(2),
             }
         }
         body.byte(u8::from(self.order.only.is_some()));
@@ -128,28 +128,28 @@ impl Journal {
             body.path(path);
             body.u32(*mode);
         }
-        let mut whole = Writer(HEADER.to_vec());
+        let mut whole = FieldWriter(HEADER.to_vec());
         whole.u64(sum(&body.0));
         whole.0.extend_from_slice(&body.0);
         whole.0
     }
 }
 
-fn decode(bytes: &[u8]) -> Option<Journal> {
-    let mut reader = Reader(bytes.strip_prefix(HEADER)?);
+fn decode(bytes: &[u8]) -> Option<RestoreJournal> {
+    let mut reader = FieldReader(bytes.strip_prefix(HEADER)?);
     if reader.u64()? != sum(reader.0) {
         return None;
     }
     let mut passages = Vec::new();
     for _ in 0..reader.u32()? {
-        let to = CheckpointId(reader.digest()?);
+        let to = CheckpointDigest(reader.digest()?);
         let since = match reader.byte()? {
-            0 => Since::Now,
-            1 => Since::Checkpoint(CheckpointId(reader.digest()?)),
-            2 => Since::Unknown,
+            0 => StateAfterTurn::Now,
+            1 => StateAfterTurn::Checkpoint(CheckpointDigest(reader.digest()?)),
+            2 => StateAfterTurn::Unknown,
             _ => return None,
         };
-        passages.push(Passage { to, since });
+        passages.push(RestoreTransition { to, since });
     }
     if passages.is_empty() {
         return None;
@@ -160,16 +160,20 @@ fn decode(bytes: &[u8]) -> Option<Journal> {
     let mut steps = Vec::new();
     for _ in 0..reader.u32()? {
         let path = reader.path()?.to_owned();
-        let mut node = || -> Option<Option<Node>> {
-            Some(if reader.byte()? == 1 { Some(Node::read(&mut reader)?) } else { None })
+        let mut node = || -> Option<Option<ManifestNode>> {
+            Some(if reader.byte()? == 1 { Some(ManifestNode::read(&mut reader)?) } else { None })
         };
         let (before, target) = (node()?, node()?);
         // The stamp is of the run that was cut short; the next one looks again.
-        let before = before.map(|node| (node, crate::workspace_tree::Stamp::default()));
-        steps.push(Step { path, before, target });
+        let before = before.map(|node| (node, crate::workspace_tree::FileStamp::default()));
+        steps.push(RestoreStep { path, before, target });
     }
     let opened = (0..reader.u32()?)
         .map(|_| Some((reader.path()?.to_owned(), reader.u32()?)))
         .collect::<Option<Vec<_>>>()?;
-    Some(Journal { order: Order { passages, only: has_only.then_some(only), force }, steps, opened })
+    Some(RestoreJournal {
+        order: RestoreOrder { passages, only: has_only.then_some(only), force },
+        steps,
+        opened,
+    })
 }

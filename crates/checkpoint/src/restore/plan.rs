@@ -11,15 +11,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::fstat;
 
-use crate::changes::{Change, Ignored, changes};
+use crate::changes::{IgnoredPaths, ManifestChange, changes};
 use crate::diff::workspace_now;
 use crate::error::Error;
-use crate::manifest::{Manifest, Node};
-use crate::store::Store;
+use crate::manifest::{Manifest, ManifestNode};
+use crate::store::CheckpointStore;
 use crate::walk::names;
-use crate::workspace_tree::{Stamp, WorkspaceTree};
+use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
-use super::{Conflict, Journal, Order, Passage, ProtectedPath, Restored, Since, Step};
+use super::{
+    RestoreConflict, RestoreJournal, RestoreOrder, RestoreReport, RestoreStep, RestoreTransition,
+    SkippedProtectedPath, StateAfterTurn,
+};
 
 const CREATED: &str = "was created since";
 const DELETED: &str = "was deleted since";
@@ -31,55 +34,55 @@ const NOT_EMPTY: &str = "still holds files that are no part of what is restored"
 
 /// What a run does, in the order of the paths, and what it reports.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct RestorePlan {
+    pub(crate) steps: Vec<RestoreStep>,
     pub(crate) opened: Vec<(PathBuf, u32)>,
-    pub(crate) report: Restored,
+    pub(crate) report: RestoreReport,
 }
 
 /// What a plan goes by.
-pub(crate) struct Planner<'a> {
-    store: &'a Store,
+pub(crate) struct RestorePlanner<'a> {
+    store: &'a CheckpointStore,
     tree: &'a WorkspaceTree,
-    order: &'a Order,
-    begun: Option<&'a Journal>,
+    order: &'a RestoreOrder,
+    begun: Option<&'a RestoreJournal>,
     /// Larger files are left out.
     max_file_bytes: u64,
     /// The directories above what is to be made, as they were.
-    directories: HashMap<PathBuf, Node>,
-    steps: BTreeMap<Vec<u8>, Step>,
-    report: Restored,
+    directories: HashMap<PathBuf, ManifestNode>,
+    steps: BTreeMap<Vec<u8>, RestoreStep>,
+    report: RestoreReport,
 }
 
 /// What one turn did at a path.
 #[derive(Debug)]
-struct Done {
+struct TurnEffect {
     /// What was there before.
-    target: Option<Node>,
+    target: Option<ManifestNode>,
     /// How the turn left it, as far as that is known.
-    since: Option<Option<Node>>,
+    since: Option<Option<ManifestNode>>,
 }
 
 /// What the turns did at a path, the newest first.
 #[derive(Debug)]
 struct Candidate {
     path: PathBuf,
-    done: Vec<Done>,
+    done: Vec<TurnEffect>,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> RestorePlanner<'a> {
     pub(crate) fn new(
-        store: &'a Store,
+        store: &'a CheckpointStore,
         tree: &'a WorkspaceTree,
-        order: &'a Order,
-        begun: Option<&'a Journal>,
-    ) -> Planner<'a> {
-        let (directories, steps, report) = (HashMap::new(), BTreeMap::new(), Restored::default());
-        Planner { store, tree, order, begun, max_file_bytes: 0, directories, steps, report }
+        order: &'a RestoreOrder,
+        begun: Option<&'a RestoreJournal>,
+    ) -> RestorePlanner<'a> {
+        let (directories, steps, report) = (HashMap::new(), BTreeMap::new(), RestoreReport::default());
+        RestorePlanner { store, tree, order, begun, max_file_bytes: 0, directories, steps, report }
     }
 
     /// Makes the plan.
-    pub(crate) fn plan(mut self) -> Result<Plan, Error> {
+    pub(crate) fn plan(mut self) -> Result<RestorePlan, Error> {
         for candidate in self.candidates()?.into_values() {
             self.consider(candidate)?;
         }
@@ -95,31 +98,31 @@ impl<'a> Planner<'a> {
             list.push(step.path.clone());
         }
         self.report.sort();
-        let steps: Vec<Step> = self.steps.into_values().collect();
+        let steps: Vec<RestoreStep> = self.steps.into_values().collect();
         let opened = closed_directories(self.tree, &steps);
-        Ok(Plan { steps, opened, report: self.report })
+        Ok(RestorePlan { steps, opened, report: self.report })
     }
 
     /// The paths that the turns changed, among those that were asked for.
     fn candidates(&mut self) -> Result<BTreeMap<Vec<u8>, Candidate>, Error> {
         let mut candidates: BTreeMap<Vec<u8>, Candidate> = BTreeMap::new();
         let mut newer: Option<Manifest> = None;
-        for Passage { to, since } in &self.order.passages {
+        for RestoreTransition { to, since } in &self.order.passages {
             let to = self.store.manifest(*to)?;
             self.max_file_bytes = self.max_file_bytes.max(to.max_file_bytes);
-            let is_known = *since != Since::Unknown;
+            let is_known = *since != StateAfterTurn::Unknown;
             let after = match since {
-                Since::Checkpoint(since) => self.store.manifest(*since)?,
-                Since::Now => workspace_now(self.store, self.tree, &to)?,
+                StateAfterTurn::Checkpoint(since) => self.store.manifest(*since)?,
+                StateAfterTurn::Now => workspace_now(self.store, self.tree, &to)?,
                 // Whatever became different until the next turn may be this one's doing.
-                Since::Unknown => match newer.take() {
+                StateAfterTurn::Unknown => match newer.take() {
                     Some(newer) => newer,
                     None => workspace_now(self.store, self.tree, &to)?,
                 },
             };
-            for Change { path, before: target, after } in self.changes(&to, &after) {
+            for ManifestChange { path, before: target, after } in self.changes(&to, &after) {
                 self.remember_directories(&to, &path, target.as_ref());
-                let done = Done { target, since: is_known.then_some(after) };
+                let done = TurnEffect { target, since: is_known.then_some(after) };
                 candidates
                     .entry(key(&path))
                     .or_insert_with(|| Candidate { path, done: Vec::new() })
@@ -131,8 +134,8 @@ impl<'a> Planner<'a> {
         Ok(candidates)
     }
 
-    fn changes(&self, to: &Manifest, after: &Manifest) -> Vec<Change> {
-        let mut ignored = Ignored::new(to, &self.store.blobs, self.tree.path(), Some(self.tree));
+    fn changes(&self, to: &Manifest, after: &Manifest) -> Vec<ManifestChange> {
+        let mut ignored = IgnoredPaths::new(to, &self.store.blobs, self.tree.path(), Some(self.tree));
         let mut changes = changes(to, after, &mut ignored);
         if let Some(only) = &self.order.only {
             changes.retain(|change| only.iter().any(|asked| change.path.starts_with(asked)));
@@ -144,7 +147,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Keeps how the directories above a path were, should they have to be made again.
-    fn remember_directories(&mut self, to: &Manifest, path: &Path, target: Option<&Node>) {
+    fn remember_directories(&mut self, to: &Manifest, path: &Path, target: Option<&ManifestNode>) {
         if target.is_none() {
             return;
         }
@@ -165,7 +168,7 @@ impl<'a> Planner<'a> {
             .is_some_and(|(begun, name)| name.as_bytes().starts_with(begun.temporary_prefix().as_bytes()))
     }
 
-    fn look(&self, path: &Path) -> Result<Option<(Node, Stamp)>, Error> {
+    fn look(&self, path: &Path) -> Result<Option<(ManifestNode, FileStamp)>, Error> {
         self.tree.look(path, self.max_file_bytes)
     }
 
@@ -179,7 +182,7 @@ impl<'a> Planner<'a> {
             self.tree.protected_name(&path, done.last().is_some_and(|oldest| oldest.target.is_none()))
         {
             if done.last().is_some_and(|oldest| oldest.target.as_ref() != now) {
-                self.report.protected.push(ProtectedPath { path, name });
+                self.report.protected.push(SkippedProtectedPath { path, name });
             }
             return Ok(());
         }
@@ -188,13 +191,13 @@ impl<'a> Planner<'a> {
         if let Some(step) = begun.filter(|step| done.iter().any(|done| done.target == step.target)) {
             let target = step.target.clone();
             if target.as_ref() != now {
-                self.steps.insert(key(&path), Step { path, before, target });
+                self.steps.insert(key(&path), RestoreStep { path, before, target });
             }
             return Ok(());
         }
         let mut current = now.cloned();
         let (mut moved, from) = (false, already_undone(&current, &done));
-        for Done { target, since } in &done[from..] {
+        for TurnEffect { target, since } in &done[from..] {
             if current == *target {
                 continue;
             }
@@ -209,13 +212,13 @@ impl<'a> Planner<'a> {
             (current, moved) = (target.clone(), true);
         }
         if current.as_ref() != now {
-            self.steps.insert(key(&path), Step { path, before, target: current });
+            self.steps.insert(key(&path), RestoreStep { path, before, target: current });
         }
         Ok(())
     }
 
     fn conflict(&mut self, path: &Path, why: &str) {
-        self.report.conflicts.push(Conflict { path: path.to_owned(), why: why.to_owned() });
+        self.report.conflicts.push(RestoreConflict { path: path.to_owned(), why: why.to_owned() });
     }
 
     /// Adds the directories that are missing above what is to be made. A directory comes before what
@@ -247,7 +250,7 @@ impl<'a> Planner<'a> {
     /// Whether a directory is there, or will be. Those above it are.
     fn have_directory(&mut self, directory: &Path) -> Result<bool, Error> {
         if let Some(step) = self.steps.get(&key(directory)) {
-            return Ok(step.target.as_ref().is_some_and(Node::is_directory));
+            return Ok(step.target.as_ref().is_some_and(ManifestNode::is_directory));
         }
         let before = self.look(directory)?;
         let target = self.directories.get(directory).cloned();
@@ -259,7 +262,7 @@ impl<'a> Planner<'a> {
         if target.is_none() {
             return Ok(false);
         }
-        self.steps.insert(key(directory), Step { path: directory.to_owned(), before, target });
+        self.steps.insert(key(directory), RestoreStep { path: directory.to_owned(), before, target });
         Ok(true)
     }
 
@@ -302,7 +305,7 @@ impl<'a> Planner<'a> {
 
 /// How many of the turns at a path are taken back already: a path that is as none of them left it, but
 /// as one of them found it, has been brought back before.
-fn already_undone(current: &Option<Node>, done: &[Done]) -> usize {
+fn already_undone(current: &Option<ManifestNode>, done: &[TurnEffect]) -> usize {
     if done.first().is_some_and(|newest| newest.since.as_ref() == Some(current)) {
         return 0;
     }
@@ -310,7 +313,7 @@ fn already_undone(current: &Option<Node>, done: &[Done]) -> usize {
 }
 
 /// Why a path is not brought back, or no further.
-fn why(moved: bool, current: Option<&Node>, since: Option<&Option<Node>>) -> &'static str {
+fn why(moved: bool, current: Option<&ManifestNode>, since: Option<&Option<ManifestNode>>) -> &'static str {
     match (moved, since, current) {
         (_, None, _) => UNKNOWN,
         (true, Some(_), _) => BETWEEN,
@@ -321,7 +324,7 @@ fn why(moved: bool, current: Option<&Node>, since: Option<&Option<Node>>) -> &'s
 }
 
 /// The directories in which steps are done and in which their owner may not write.
-pub(crate) fn closed_directories(tree: &WorkspaceTree, steps: &[Step]) -> Vec<(PathBuf, u32)> {
+pub(crate) fn closed_directories(tree: &WorkspaceTree, steps: &[RestoreStep]) -> Vec<(PathBuf, u32)> {
     let mut seen = HashSet::new();
     let mut closed = Vec::new();
     for parent in steps.iter().filter_map(|step| step.path.parent()) {

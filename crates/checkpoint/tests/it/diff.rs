@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use ostler_checkpoint::{Against, ChangeKind, Error};
+use ostler_checkpoint::{CheckpointChangeKind, DiffTarget, Error};
 
-use crate::tree::{Fixture, conflicts};
+use crate::tree::{CheckpointFixture, conflicts};
 
 #[test]
 fn each_kind_of_change_is_told() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("edited", "one\ntwo\n");
     fixture.write("gone", "x\n");
     fixture.write("old/name", "the same content\n");
@@ -34,21 +34,21 @@ fn each_kind_of_change_is_told() {
     fs::create_dir(fixture.at("empty")).unwrap();
     let after = fixture.capture();
 
-    let diff = fixture.store.diff(&before, Against::Checkpoint(&after)).unwrap();
+    let diff = fixture.store.diff(&before, DiffTarget::Checkpoint(&after)).unwrap();
     let told: Vec<_> =
         diff.iter().map(|change| (change.path.to_str().unwrap(), change.kind.clone())).collect();
     assert_eq!(
         told,
         [
-            ("bits", ChangeKind::ModeChanged),
-            ("edited", ChangeKind::Modified),
-            ("empty", ChangeKind::Added),
-            ("gone", ChangeKind::Deleted),
-            ("image", ChangeKind::Modified),
-            ("kind", ChangeKind::TypeChanged),
-            ("latin", ChangeKind::Modified),
-            ("link", ChangeKind::Modified),
-            ("new/name", ChangeKind::Renamed { from: PathBuf::from("old/name") }),
+            ("bits", CheckpointChangeKind::ModeChanged),
+            ("edited", CheckpointChangeKind::Modified),
+            ("empty", CheckpointChangeKind::Added),
+            ("gone", CheckpointChangeKind::Deleted),
+            ("image", CheckpointChangeKind::Modified),
+            ("kind", CheckpointChangeKind::TypeChanged),
+            ("latin", CheckpointChangeKind::Modified),
+            ("link", CheckpointChangeKind::Modified),
+            ("new/name", CheckpointChangeKind::Renamed { from: PathBuf::from("old/name") }),
         ]
     );
     let edited = &diff[1];
@@ -64,13 +64,13 @@ fn each_kind_of_change_is_told() {
 
 #[test]
 fn all_diffs_together_are_bounded() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let before = fixture.capture();
     let text: String = (0..60_000).map(|line| format!("line {line}\n")).collect();
     for number in 0..30 {
         fixture.write(&format!("f{number:02}"), format!("{number}\n{text}"));
     }
-    let diff = fixture.store.diff(&before, Against::Workspace(&fixture.workspace)).unwrap();
+    let diff = fixture.store.diff(&before, DiffTarget::Workspace(&fixture.workspace)).unwrap();
     let shown: usize = diff.iter().filter_map(|change| change.diff.as_ref()).map(String::len).sum();
     assert!(shown > 1024 * 1024 && shown <= 4 * 1024 * 1024, "{shown}");
     assert!(diff.iter().all(|change| change.truncated && change.added == 60_001));
@@ -82,7 +82,7 @@ fn numbers(change: &dyn Fn(usize) -> String) -> String {
 
 #[test]
 fn single_hunks_are_undone() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let line = |number: usize| format!("{number}\n");
     let changed = |at: &'static [usize]| {
         numbers(&move |number| if at.contains(&number) { format!("new {number}\n") } else { line(number) })

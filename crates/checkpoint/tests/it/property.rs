@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use ostler_checkpoint::Against;
+use ostler_checkpoint::DiffTarget;
 
-use crate::tree::{Fixture, Random};
+use crate::tree::{CheckpointFixture, RandomTree};
 
-fn random_tree(seed: u64, fixture: &Fixture) {
-    let mut random = Random::new(seed);
+fn random_tree(seed: u64, fixture: &CheckpointFixture) {
+    let mut random = RandomTree::new(seed);
     let steps = 5 + random.below(40);
     random.grow(&fixture.workspace, steps);
     let before_tree = fixture.snapshot();
@@ -22,8 +22,8 @@ fn random_tree(seed: u64, fixture: &Fixture) {
     let after = fixture.capture_since(&before);
     assert_eq!(before == after, before_tree == after_tree, "seed {seed}: an id tells states apart");
 
-    let diff = fixture.store.diff(&before, Against::Checkpoint(&after)).unwrap();
-    let now = fixture.store.diff(&before, Against::Workspace(&fixture.workspace)).unwrap();
+    let diff = fixture.store.diff(&before, DiffTarget::Checkpoint(&after)).unwrap();
+    let now = fixture.store.diff(&before, DiffTarget::Workspace(&fixture.workspace)).unwrap();
     assert_eq!(diff, now, "seed {seed}: the workspace is what was captured of it");
 
     let preview = fixture.preview(&before, Some(&after));
@@ -44,31 +44,31 @@ fn random_tree(seed: u64, fixture: &Fixture) {
 #[test]
 fn any_tree_comes_back_outside_git() {
     for seed in 0..30 {
-        random_tree(seed, &Fixture::new());
+        random_tree(seed, &CheckpointFixture::new());
     }
 }
 
 #[test]
 fn any_tree_comes_back_on_the_disk_of_temporary_files() {
     for seed in 3_000..3_004 {
-        random_tree(seed, &Fixture::beneath(&std::env::temp_dir()));
+        random_tree(seed, &CheckpointFixture::beneath(&std::env::temp_dir()));
     }
 }
 
 #[test]
 fn any_tree_comes_back_in_git() {
     for seed in 1_000..1_030 {
-        random_tree(seed, &Fixture::in_git("# nothing is ignored\n"));
+        random_tree(seed, &CheckpointFixture::in_git("# nothing is ignored\n"));
     }
 }
 
 #[test]
 fn any_tree_comes_back_around_what_git_ignores() {
     for seed in 2_000..2_020 {
-        let fixture = Fixture::in_git("*.o\n/ignored/\n");
+        let fixture = CheckpointFixture::in_git("*.o\n/ignored/\n");
         fixture.write("keep.o", "object");
         fixture.write("ignored/deep/file", "precious");
-        let mut random = Random::new(seed);
+        let mut random = RandomTree::new(seed);
         random.grow(&fixture.workspace, 20);
         let before_tree = fixture.snapshot();
         let before = fixture.capture();
@@ -102,7 +102,7 @@ fn any_tree_comes_back_around_what_git_ignores() {
 #[test]
 fn a_large_tree_is_captured_and_restored() {
     let files = 20_000;
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     for number in 0..files {
         fixture
             .write(&format!("d{}/e{}/f{number}.txt", number % 40, number % 7), format!("content {number}\n"));
@@ -118,7 +118,7 @@ fn a_large_tree_is_captured_and_restored() {
     assert_eq!(before.files, files as u64);
     fs::remove_dir_all(fixture.at("d3")).unwrap();
     fixture.write("d4/e1/new", "new");
-    let mut random = Random::new(files as u64);
+    let mut random = RandomTree::new(files as u64);
     for _ in 0..8 {
         random.edit(&fixture.workspace);
     }

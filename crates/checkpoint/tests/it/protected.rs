@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use ostler_checkpoint::{CaptureOptions, Checkpoint, RestoreOptions, Restored, Span, Store};
+use ostler_checkpoint::{
+    CaptureOptions, Checkpoint, CheckpointStore, RestoreOptions, RestoreReport, TurnCheckpoints,
+};
 
-use crate::tree::{Fixture, conflicts};
+use crate::tree::{CheckpointFixture, conflicts};
 
 const NAMES: &[&str] = &[".mcp.json", ".envrc", ".claude"];
 
@@ -23,17 +25,17 @@ fn protected_name(workspace: &Path, path: &Path, _: bool) -> Option<&'static str
 }
 
 /// A workspace whose store knows of protected names.
-struct World {
-    fixture: Fixture,
-    store: Store,
+struct ProtectedWorkspace {
+    fixture: CheckpointFixture,
+    store: CheckpointStore,
 }
 
-impl World {
-    fn new(files: &[&str]) -> World {
-        let fixture = Fixture::new();
+impl ProtectedWorkspace {
+    fn new(files: &[&str]) -> ProtectedWorkspace {
+        let fixture = CheckpointFixture::new();
         files.iter().for_each(|path| fixture.write(path, "A\nB\n"));
-        let store = Store::open(&fixture.outside().join("other")).unwrap();
-        World { fixture, store: store.with_protected_names(std::sync::Arc::new(protected_name)) }
+        let store = CheckpointStore::open(&fixture.outside().join("other")).unwrap();
+        ProtectedWorkspace { fixture, store: store.with_protected_names(std::sync::Arc::new(protected_name)) }
     }
 
     fn capture(&self) -> Checkpoint {
@@ -42,13 +44,13 @@ impl World {
 
     /// A turn, and what each way of taking it back makes of the workspace: all report the same, a preview too, and
     /// neither touches what is protected.
-    fn undo(&self, change: impl Fn(&Fixture)) -> Restored {
+    fn undo(&self, change: impl Fn(&CheckpointFixture)) -> RestoreReport {
         let before = self.capture();
         change(&self.fixture);
         let after = self.capture();
         let left = self.protected();
         let options = |preview, force| RestoreOptions { only: None, preview, force };
-        let span = [Span { before: &before, after: Some(&after) }];
+        let span = [TurnCheckpoints { before: &before, after: Some(&after) }];
         let workspace = &self.fixture.workspace;
         let preview = self.store.undo(workspace, &span, &options(true, false)).unwrap();
         let done = self.store.undo(workspace, &span, &options(false, false)).unwrap();
@@ -70,13 +72,13 @@ impl World {
     }
 }
 
-fn protected(restored: &Restored) -> Vec<(&str, &str)> {
+fn protected(restored: &RestoreReport) -> Vec<(&str, &str)> {
     restored.protected.iter().map(|it| (it.path.to_str().unwrap(), it.name)).collect()
 }
 
 #[test]
 fn what_is_protected_stays_as_it_is_whoever_changed_it() {
-    let world = World::new(&[".mcp.json", "sub/.ENVRC", "a"]);
+    let world = ProtectedWorkspace::new(&[".mcp.json", "sub/.ENVRC", "a"]);
     let done = world.undo(|fixture| {
         fixture.write(".mcp.json", "by the user during the turn");
         fs::remove_file(fixture.at("sub/.ENVRC")).unwrap();
@@ -97,7 +99,7 @@ fn what_is_protected_stays_as_it_is_whoever_changed_it() {
 
 #[test]
 fn a_directory_that_was_renamed_goes_back_without_what_is_protected_in_it() {
-    let world = World::new(&["one/.envrc", "one/file"]);
+    let world = ProtectedWorkspace::new(&["one/.envrc", "one/file"]);
     let done = world.undo(|fixture| fs::rename(fixture.at("one"), fixture.at("two")).unwrap());
     assert_eq!(protected(&done), [("one/.envrc", ".envrc"), ("two/.envrc", ".envrc")]);
     assert_eq!(conflicts(&done), ["two"]);
@@ -106,7 +108,7 @@ fn a_directory_that_was_renamed_goes_back_without_what_is_protected_in_it() {
 
 #[test]
 fn a_file_that_became_a_directory_stays_one_while_something_protected_is_in_it() {
-    let world = World::new(&["conf", "tree/.envrc", "tree/file", "settings/x"]);
+    let world = ProtectedWorkspace::new(&["conf", "tree/.envrc", "tree/file", "settings/x"]);
     let done = world.undo(|fixture| {
         fs::remove_file(fixture.at("conf")).unwrap();
         fixture.write("conf/.envrc", "export X=1");
@@ -123,7 +125,7 @@ fn a_file_that_became_a_directory_stays_one_while_something_protected_is_in_it()
 
 #[test]
 fn a_protected_name_and_what_it_leads_to_stay_whatever_kind_they_are() {
-    let world = World::new(&[".claude/a", ".envrc", "conf/settings.json"]);
+    let world = ProtectedWorkspace::new(&[".claude/a", ".envrc", "conf/settings.json"]);
     let done = world.undo(|fixture| {
         fs::remove_dir_all(fixture.at(".claude")).unwrap();
         symlink("conf", fixture.at(".claude")).unwrap();
@@ -139,7 +141,7 @@ fn a_protected_name_and_what_it_leads_to_stay_whatever_kind_they_are() {
 
 #[test]
 fn hunks_of_what_is_protected_are_not_undone() {
-    let world = World::new(&["sub/.envrc", "sub/file"]);
+    let world = ProtectedWorkspace::new(&["sub/.envrc", "sub/file"]);
     let before = world.capture();
     let workspace = &world.fixture.workspace;
     for (path, since) in [("sub/.envrc", true), ("sub/.envrc", false), ("sub/file", true)] {

@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
-use ostler_checkpoint::{CaptureOptions, Error, Reason, RestoreOptions};
+use ostler_checkpoint::{CaptureOptions, Error, LeftOutReason, RestoreOptions};
 
-use crate::tree::{Fixture, conflicts, snapshot};
+use crate::tree::{CheckpointFixture, conflicts, snapshot};
 
 #[test]
 fn what_the_user_changed_after_the_turn_is_a_conflict_unless_forced() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     for path in ["edited", "deleted", "kept", "both"] {
         fixture.write(path, "old");
     }
@@ -47,7 +47,7 @@ fn what_the_user_changed_after_the_turn_is_a_conflict_unless_forced() {
 
 #[test]
 fn only_the_paths_that_were_named_are_restored() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("a/one", "1");
     fixture.write("ab", "2");
     let before = fixture.capture();
@@ -62,7 +62,7 @@ fn only_the_paths_that_were_named_are_restored() {
 
 #[test]
 fn a_link_swapped_in_for_a_directory_leads_nowhere() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("d/file", "old");
     fixture.write("d/gone", "old");
     let before = fixture.capture();
@@ -95,7 +95,7 @@ fn a_link_swapped_in_for_a_directory_leads_nowhere() {
 
 #[test]
 fn what_git_ignores_stays_even_if_a_turn_edits_the_rules() {
-    let fixture = Fixture::in_git("/secret\n/vendor/\n");
+    let fixture = CheckpointFixture::in_git("/secret\n/vendor/\n");
     fixture.write("secret", "precious");
     fixture.write("vendor/lib", "precious");
     fixture.write("notes", "old");
@@ -115,7 +115,7 @@ fn what_git_ignores_stays_even_if_a_turn_edits_the_rules() {
 
 #[test]
 fn a_repository_above_and_one_below_are_seen() {
-    let fixture = Fixture::in_git("*.o\n");
+    let fixture = CheckpointFixture::in_git("*.o\n");
     fixture.write("inner/.git/HEAD", "ref");
     fixture.write("inner/.gitignore", "*.tmp\n");
     fixture.write("inner/a.o", "no rule of the outer one holds here");
@@ -134,7 +134,7 @@ fn a_repository_above_and_one_below_are_seen() {
 
 #[test]
 fn large_and_special_files_are_listed_and_left_alone() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let large = vec![7; 32 * 1024 * 1024 + 1];
     fixture.write("large", &large);
     fixture.write("just", &large[1..]);
@@ -143,7 +143,10 @@ fn large_and_special_files_are_listed_and_left_alone() {
     assert_eq!((before.files, before.left_out), (1, 2));
     let left_out: Vec<_> =
         fixture.store.left_out(&before).unwrap().into_iter().map(|left| (left.path, left.reason)).collect();
-    assert_eq!(left_out, [("large".into(), Reason::TooLarge), ("socket".into(), Reason::Special)]);
+    assert_eq!(
+        left_out,
+        [("large".into(), LeftOutReason::TooLarge), ("socket".into(), LeftOutReason::Special)]
+    );
 
     fixture.write("large", "small now");
     fixture.write("just", "changed");
@@ -160,7 +163,7 @@ fn large_and_special_files_are_listed_and_left_alone() {
 
 #[test]
 fn a_file_of_another_owner_and_a_closed_directory_are_no_obstacle_to_an_ordinary_user() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("closed/file", "old");
     fixture.write("closed/deep/gone", "old");
     fixture.write("unreadable", "old");
@@ -187,7 +190,7 @@ fn a_file_of_another_owner_and_a_closed_directory_are_no_obstacle_to_an_ordinary
 
 #[test]
 fn what_was_in_a_directory_that_could_not_be_read_is_left_alone() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("hidden/precious", "precious");
     fixture.write("file", "old");
     fixture.chmod("hidden", 0o000);
@@ -206,7 +209,7 @@ fn what_was_in_a_directory_that_could_not_be_read_is_left_alone() {
 
 /// Runs something with the rights of an ordinary user, to whom the fixture is given, where tests run
 /// as root.
-fn as_ordinary_user<T: Send>(fixture: &Fixture, work: impl FnOnce() -> T + Send) -> T {
+fn as_ordinary_user<T: Send>(fixture: &CheckpointFixture, work: impl FnOnce() -> T + Send) -> T {
     if !rustix::process::geteuid().is_root() {
         return work();
     }
@@ -230,7 +233,7 @@ fn as_ordinary_user<T: Send>(fixture: &Fixture, work: impl FnOnce() -> T + Send)
 
 #[test]
 fn open_files_keep_what_they_have_and_modes_come_back() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("open", "old");
     fixture.write("script", "#!/bin/sh\n");
     fixture.chmod("script", 0o755);
@@ -246,7 +249,7 @@ fn open_files_keep_what_they_have_and_modes_come_back() {
 
 #[test]
 fn a_checkpoint_is_not_restored_in_another_workspace() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let before = fixture.capture();
     let other = fixture.outside().join("other");
     fs::create_dir(&other).unwrap();
@@ -274,7 +277,7 @@ fn a_file_that_git_tracks_is_restored_though_a_rule_ignores_it() {
 
 fn restores_tracked_files(format: &str, version: &str, steps: &[&[&str]]) {
     let kind = format!("{format}, index version {version}, {steps:?}");
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write(".gitignore", "dist/\n");
     fixture.write("dist/tracked.js", "old");
     fixture.write("dist/other.js", "old");
@@ -300,7 +303,7 @@ fn restores_tracked_files(format: &str, version: &str, steps: &[&[&str]]) {
 
 #[test]
 fn a_tracked_file_is_restored_in_a_linked_worktree_with_sha256_objects() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let main = fixture.outside().join("main");
     let (main, workspace) = (main.to_str().unwrap(), fixture.workspace.to_str().unwrap());
     fixture.git(&["init", "--quiet", "--object-format=sha256", main]);

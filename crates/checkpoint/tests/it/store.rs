@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use ostler_checkpoint::{CaptureOptions, Error, Limits, RestoreOptions, Store};
+use ostler_checkpoint::{CaptureOptions, CheckpointStore, Error, RestoreOptions, StoreLimits};
 
-use crate::tree::{Fixture, snapshot};
+use crate::tree::{CheckpointFixture, snapshot};
 
 /// The files of a store that hold contents.
-fn blobs(fixture: &Fixture) -> Vec<PathBuf> {
+fn blobs(fixture: &CheckpointFixture) -> Vec<PathBuf> {
     let all = snapshot(&fixture.store_directory().join("blobs"));
     all.into_iter().filter(|(_, (kind, ..))| *kind == 'f').map(|(path, _)| path).collect()
 }
 
 #[test]
 fn one_content_is_stored_once_and_an_unchanged_tree_not_again() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     for number in 0..50 {
         fixture.write(&format!("d/{number}"), "the same");
     }
@@ -35,7 +35,7 @@ fn one_content_is_stored_once_and_an_unchanged_tree_not_again() {
 
 #[test]
 fn a_change_of_the_same_size_in_the_same_tick_is_seen() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("f", "0000");
     let time = fs::metadata(fixture.at("f")).unwrap().modified().unwrap();
     let mut last = fixture.capture();
@@ -50,7 +50,7 @@ fn a_change_of_the_same_size_in_the_same_tick_is_seen() {
 
 #[test]
 fn limits_of_a_capture_are_errors_in_words_and_leave_no_checkpoint() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     for number in 0..20 {
         fixture.write(&format!("f{number}"), vec![b'x'; 1_000]);
     }
@@ -72,23 +72,23 @@ fn limits_of_a_capture_are_errors_in_words_and_leave_no_checkpoint() {
 
 #[test]
 fn a_store_is_opened_once() {
-    let fixture = Fixture::new();
-    assert!(matches!(Store::open(&fixture.store_directory()), Err(Error::Locked(_))));
+    let fixture = CheckpointFixture::new();
+    assert!(matches!(CheckpointStore::open(&fixture.store_directory()), Err(Error::Locked(_))));
 }
 
 #[test]
 fn what_a_crashed_capture_left_is_gone_when_the_store_is_opened() {
     let folder = tempfile::tempdir().unwrap();
-    drop(Store::open(folder.path()).unwrap());
+    drop(CheckpointStore::open(folder.path()).unwrap());
     fs::write(folder.path().join("tmp/7"), "half").unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let store = CheckpointStore::open(folder.path()).unwrap();
     assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0);
     assert_eq!(store.check().unwrap().checkpoints, 0);
 }
 
 #[test]
 fn damage_is_told_of_the_checkpoint_that_has_it_and_healed_where_the_content_is_there() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("a", "content of a");
     let first = fixture.capture();
     fixture.write("b", "content of b");
@@ -131,7 +131,7 @@ fn damage_is_told_of_the_checkpoint_that_has_it_and_healed_where_the_content_is_
 
 #[test]
 fn the_oldest_go_first_and_what_is_pinned_stays() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let mut all = Vec::new();
     for number in 0..6 {
         fixture.write("file", vec![b'0' + number; 10_000]);
@@ -147,21 +147,21 @@ fn the_oldest_go_first_and_what_is_pinned_stays() {
     let there =
         || -> Vec<bool> { all.iter().map(|checkpoint| fixture.store.find(checkpoint.id).is_ok()).collect() };
 
-    let everything = Limits { max_bytes: u64::MAX, max_checkpoints: usize::MAX, max_age: None };
+    let everything = StoreLimits { max_bytes: u64::MAX, max_checkpoints: usize::MAX, max_age: None };
     assert_eq!(fixture.store.prune(&everything, now).unwrap(), Default::default());
-    let limits = Limits { max_age: Some(Duration::from_secs(8)), ..everything };
+    let limits = StoreLimits { max_age: Some(Duration::from_secs(8)), ..everything };
     let pruned = fixture.store.prune(&limits, now).unwrap();
     assert_eq!((pruned.checkpoints, pruned.blobs), (1, 2), "a content and a page");
     assert_eq!(there(), [true, false, true, true, true, true]);
-    let limits = Limits { max_checkpoints: 4, ..everything };
+    let limits = StoreLimits { max_checkpoints: 4, ..everything };
     assert_eq!(fixture.store.prune(&limits, now).unwrap().checkpoints, 1);
     assert_eq!(there(), [true, false, false, true, true, true]);
     // Each takes three blocks for its content, one for its page and one for its manifest.
-    let limits = Limits { max_bytes: 3 * 5 * 4096, ..everything };
+    let limits = StoreLimits { max_bytes: 3 * 5 * 4096, ..everything };
     assert_eq!(fixture.store.prune(&limits, now).unwrap().checkpoints, 1);
     assert_eq!(there(), [true, false, false, false, true, true]);
     fixture.store.unpin(all[0].id).unwrap();
-    let limits = Limits { max_checkpoints: 0, ..everything };
+    let limits = StoreLimits { max_checkpoints: 0, ..everything };
     assert_eq!(fixture.store.prune(&limits, now).unwrap().checkpoints, 3);
     assert_eq!(blobs(&fixture), Vec::<PathBuf>::new());
     assert!(matches!(fixture.store.find(all[5].id), Err(Error::NotFound(_))));
@@ -173,12 +173,12 @@ fn the_oldest_go_first_and_what_is_pinned_stays() {
 
 #[test]
 fn captures_beside_a_prune_lose_nothing() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     for number in 0..40 {
         fixture.write(&format!("f{number}"), format!("content {number}"));
     }
     let over = AtomicBool::new(false);
-    let limits = Limits { max_checkpoints: 1, max_bytes: u64::MAX, max_age: None };
+    let limits = StoreLimits { max_checkpoints: 1, max_bytes: u64::MAX, max_age: None };
     std::thread::scope(|scope| {
         let pruning = scope.spawn(|| {
             let mut rounds = 0;
@@ -221,7 +221,7 @@ fn captures_beside_a_prune_lose_nothing() {
 
 #[test]
 fn a_disk_that_refuses_leaves_nothing_half_made() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     for number in 0..30 {
         fixture.write(&format!("f{number}"), format!("content {number}"));
     }
@@ -246,7 +246,7 @@ fn a_store_in_the_workspace_is_no_part_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = fs::canonicalize(folder.path()).unwrap();
     let data = workspace.join("home/data");
-    let store = Store::open_leaving_alone(&data.join("checkpoints"), &[&data]).unwrap();
+    let store = CheckpointStore::open_leaving_alone(&data.join("checkpoints"), &[&data]).unwrap();
     fs::write(data.join("log"), "one\n").unwrap();
     fs::write(workspace.join("file"), "old").unwrap();
     let before = store.capture(&workspace, &CaptureOptions::default()).unwrap();

@@ -7,37 +7,37 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use ostler_checkpoint::{CaptureOptions, Checkpoint, RestoreOptions, Restored, Store};
+use ostler_checkpoint::{CaptureOptions, Checkpoint, CheckpointStore, RestoreOptions, RestoreReport};
 
 /// All that can be told of a path: what it is, its mode, and its content or target.
-pub(crate) type Snapshot = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
+pub(crate) type TreeSnapshot = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
 
 /// A workspace and a store, gone with the test.
-pub(crate) struct Fixture {
+pub(crate) struct CheckpointFixture {
     folder: tempfile::TempDir,
     pub(crate) workspace: PathBuf,
-    pub(crate) store: Store,
+    pub(crate) store: CheckpointStore,
 }
 
-impl Fixture {
+impl CheckpointFixture {
     /// In memory where that can be, because a disk is slow to sync.
-    pub(crate) fn new() -> Fixture {
+    pub(crate) fn new() -> CheckpointFixture {
         let memory = PathBuf::from("/dev/shm");
-        Fixture::beneath(&if memory.is_dir() { memory } else { std::env::temp_dir() })
+        CheckpointFixture::beneath(&if memory.is_dir() { memory } else { std::env::temp_dir() })
     }
 
     /// In a folder of its own in a directory.
-    pub(crate) fn beneath(directory: &Path) -> Fixture {
+    pub(crate) fn beneath(directory: &Path) -> CheckpointFixture {
         let folder = tempfile::tempdir_in(directory).unwrap();
         let workspace = fs::canonicalize(folder.path()).unwrap().join("workspace");
         fs::create_dir(&workspace).unwrap();
-        let store = Store::open(&folder.path().join("store")).unwrap();
-        Fixture { folder, workspace, store }
+        let store = CheckpointStore::open(&folder.path().join("store")).unwrap();
+        CheckpointFixture { folder, workspace, store }
     }
 
     /// The same, in a git repository as far as rules go.
-    pub(crate) fn in_git(rules: &str) -> Fixture {
-        let fixture = Fixture::new();
+    pub(crate) fn in_git(rules: &str) -> CheckpointFixture {
+        let fixture = CheckpointFixture::new();
         fixture.write(".git/HEAD", "ref: refs/heads/main\n");
         fixture.write(".git/objects/aa/bb", "an object");
         fixture.write(".gitignore", rules);
@@ -86,28 +86,28 @@ impl Fixture {
         self.store.capture(&self.workspace, &options).unwrap()
     }
 
-    pub(crate) fn restore(&self, to: &Checkpoint, since: Option<&Checkpoint>) -> Restored {
+    pub(crate) fn restore(&self, to: &Checkpoint, since: Option<&Checkpoint>) -> RestoreReport {
         self.store.restore(&self.workspace, to, since, &RestoreOptions::default()).unwrap()
     }
 
-    pub(crate) fn preview(&self, to: &Checkpoint, since: Option<&Checkpoint>) -> Restored {
+    pub(crate) fn preview(&self, to: &Checkpoint, since: Option<&Checkpoint>) -> RestoreReport {
         let options = RestoreOptions { preview: true, ..RestoreOptions::default() };
         self.store.restore(&self.workspace, to, since, &options).unwrap()
     }
 
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> TreeSnapshot {
         snapshot(&self.workspace)
     }
 }
 
 /// The paths of conflicts, as texts.
-pub(crate) fn conflicts(restored: &Restored) -> Vec<&str> {
+pub(crate) fn conflicts(restored: &RestoreReport) -> Vec<&str> {
     restored.conflicts.iter().map(|conflict| conflict.path.to_str().unwrap()).collect()
 }
 
 /// Looks at everything in a directory, `.git` and what is ignored as well.
-pub(crate) fn snapshot(root: &Path) -> Snapshot {
-    let mut found = Snapshot::new();
+pub(crate) fn snapshot(root: &Path) -> TreeSnapshot {
+    let mut found = TreeSnapshot::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(directory).unwrap() {
@@ -129,11 +129,11 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
 }
 
 /// Numbers that look random and are the same for the same seed.
-pub(crate) struct Random(u64);
+pub(crate) struct RandomTree(u64);
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+impl RandomTree {
+    pub(crate) fn new(seed: u64) -> RandomTree {
+        RandomTree(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     pub(crate) fn below(&mut self, limit: usize) -> usize {

@@ -4,25 +4,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ostler_checkpoint::{CaptureOptions, Checkpoint, Limits, RestoreOptions, Restored, Span, Store};
+use ostler_checkpoint::{
+    CaptureOptions, Checkpoint, CheckpointStore, RestoreOptions, RestoreReport, StoreLimits, TurnCheckpoints,
+};
 
-use crate::tree::{Fixture, conflicts};
+use crate::tree::{CheckpointFixture, conflicts};
 
 /// The turns of a test, the oldest first.
 struct Turns(Vec<(Checkpoint, Option<Checkpoint>)>);
 
 impl Turns {
     /// A turn that does something, known by both its ends.
-    fn turn(&mut self, fixture: &Fixture, change: impl FnOnce(&Fixture)) {
+    fn turn(&mut self, fixture: &CheckpointFixture, change: impl FnOnce(&CheckpointFixture)) {
         let before = fixture.capture();
         change(fixture);
         let after = fixture.capture_since(&before);
         self.0.push((before, Some(after)));
     }
 
-    fn undo(&self, fixture: &Fixture, options: &RestoreOptions) -> Restored {
-        let spans: Vec<Span<'_>> =
-            self.0.iter().rev().map(|(before, after)| Span { before, after: after.as_ref() }).collect();
+    fn undo(&self, fixture: &CheckpointFixture, options: &RestoreOptions) -> RestoreReport {
+        let spans: Vec<TurnCheckpoints<'_>> = self
+            .0
+            .iter()
+            .rev()
+            .map(|(before, after)| TurnCheckpoints { before, after: after.as_ref() })
+            .collect();
         let preview = RestoreOptions { preview: true, ..options.clone() };
         let tree = fixture.snapshot();
         let would = fixture.store.undo(&fixture.workspace, &spans, &preview).unwrap();
@@ -38,7 +44,7 @@ fn forced() -> RestoreOptions {
 }
 
 /// Two turns, and a user at work before, between and after them.
-fn two_turns(fixture: &Fixture) -> Turns {
+fn two_turns(fixture: &CheckpointFixture) -> Turns {
     for path in ["first", "second", "both", "shared", "mine"] {
         fixture.write(path, "old");
     }
@@ -61,7 +67,7 @@ fn two_turns(fixture: &Fixture) -> Turns {
 
 #[test]
 fn what_the_user_did_between_two_turns_stays() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let turns = two_turns(&fixture);
     let done = turns.undo(&fixture, &RestoreOptions::default());
     assert_eq!(conflicts(&done), ["shared"]);
@@ -77,7 +83,7 @@ fn what_the_user_did_between_two_turns_stays() {
 
 #[test]
 fn by_force_each_file_goes_back_to_before_the_turns_and_others_stay() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let turns = two_turns(&fixture);
     fixture.write("both", "edited after both");
     let done = turns.undo(&fixture, &RestoreOptions::default());
@@ -93,7 +99,7 @@ fn by_force_each_file_goes_back_to_before_the_turns_and_others_stay() {
 
 #[test]
 fn turns_that_are_undone_one_by_one_or_twice_leave_no_conflict() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("a", "0");
     let tree = fixture.snapshot();
     let mut turns = Turns(Vec::new());
@@ -108,12 +114,16 @@ fn turns_that_are_undone_one_by_one_or_twice_leave_no_conflict() {
     assert_eq!(fixture.read("a"), "2");
     assert_eq!(turns.undo(&fixture, &RestoreOptions::default()).conflicts, []);
     assert_eq!(fixture.snapshot(), tree);
-    assert_eq!(turns.undo(&fixture, &RestoreOptions::default()), Restored::default(), "it is done already");
+    assert_eq!(
+        turns.undo(&fixture, &RestoreOptions::default()),
+        RestoreReport::default(),
+        "it is done already"
+    );
 }
 
 #[test]
 fn a_turn_of_which_the_end_is_not_known_is_a_conflict_and_so_is_what_is_below_it() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write("a", "0");
     let mut turns = Turns(Vec::new());
     turns.turn(&fixture, |fixture| fixture.write("a", "1"));
@@ -136,10 +146,11 @@ fn what_only_holds_a_place_is_neither_captured_nor_removed() {
             .and_then(|metadata| metadata.modified())
             .is_ok_and(|time| time == SystemTime::UNIX_EPOCH + Duration::from_secs(417_417_417))
     }
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     fixture.write(".gitignore", "kept\n");
     fixture.write("kept", "1");
-    let store = Store::open(&fixture.outside().join("other")).unwrap().with_placeholders(is_placeholder);
+    let store =
+        CheckpointStore::open(&fixture.outside().join("other")).unwrap().with_placeholders(is_placeholder);
     let before = store.capture(&fixture.workspace, &CaptureOptions::default()).unwrap();
     let mark = |path: &Path| {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(417_417_417);
@@ -165,9 +176,9 @@ fn what_only_holds_a_place_is_neither_captured_nor_removed() {
 
 #[test]
 fn a_store_is_pruned_now_and_then_and_what_is_in_use_stays() {
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let (start, minute) = (SystemTime::now(), Duration::from_secs(60));
-    let limits = Limits { max_checkpoints: 1, ..Limits::default() };
+    let limits = StoreLimits { max_checkpoints: 1, ..StoreLimits::default() };
     let prune = |after| fixture.store.prune_if_due(&limits, start + after).unwrap();
     assert_eq!(prune(minute), None, "nothing was captured");
     fixture.write("a", "1");
@@ -185,7 +196,7 @@ fn a_store_is_pruned_now_and_then_and_what_is_in_use_stays() {
     drop(used);
     fixture.write("a", "4");
     fixture.capture();
-    let small = Limits { max_bytes: 8, ..limits.clone() };
+    let small = StoreLimits { max_bytes: 8, ..limits.clone() };
     assert!(fixture.store.prune_if_due(&small, start + 12 * minute).unwrap().is_some(), "much was written");
     assert!(fixture.store.find(first.id).is_err());
 }
@@ -194,7 +205,7 @@ fn a_store_is_pruned_now_and_then_and_what_is_in_use_stays() {
 fn an_undo_waits_for_those_who_change_and_they_for_it() {
     use std::future::Future;
     use std::task::{Context, Poll, Waker};
-    let fixture = Fixture::new();
+    let fixture = CheckpointFixture::new();
     let poll = |future: &mut std::pin::Pin<Box<dyn Future<Output = Box<dyn std::any::Any>> + '_>>| {
         future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     };

@@ -7,7 +7,7 @@ use clap::Args;
 /// `ostler acp`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = HELP)]
-pub struct Acp {
+pub struct AcpArgs {
     /// Take a relative directory of the editor from here [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,

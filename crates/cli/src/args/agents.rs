@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 /// `ostler agents`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Agents {
+pub enum AgentsCommand {
     /// List the agents that sessions can have, and those that could be configured.
     List {
         /// Print JSON
@@ -60,8 +60,8 @@ pub enum Agents {
     },
 }
 
-impl Default for Agents {
-    fn default() -> Agents {
-        Agents::List { json: false }
+impl Default for AgentsCommand {
+    fn default() -> AgentsCommand {
+        AgentsCommand::List { json: false }
     }
 }

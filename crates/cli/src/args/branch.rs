@@ -8,7 +8,7 @@ use ostler_types::{SessionId, TurnId};
 /// `ostler fork`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = FORK_HELP)]
-pub struct Fork {
+pub struct ForkArgs {
     /// The session
     #[arg(value_name = "ID")]
     pub id: SessionId,
@@ -25,7 +25,7 @@ Examples:
 /// `ostler export`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXPORT_HELP)]
-pub struct Export {
+pub struct ExportArgs {
     /// The session
     #[arg(value_name = "ID")]
     pub id: SessionId,
@@ -61,7 +61,7 @@ pub enum ExportAs {
 /// `ostler import`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = IMPORT_HELP)]
-pub struct Import {
+pub struct ImportArgs {
     /// The file; `-` reads it from stdin
     #[arg(value_name = "FILE")]
     pub file: PathBuf,

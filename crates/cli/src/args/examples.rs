@@ -3,7 +3,7 @@
 use clap::{CommandFactory, FromArgMatches};
 
 use super::Cli;
-use crate::output::{Place, styled};
+use crate::output::{OutputStream, styled};
 
 /// The command line, with examples for each command.
 pub fn command() -> clap::Command {
@@ -20,7 +20,7 @@ pub fn parse() -> Cli {
 
 /// Prints help, or what makes no sense. That repeats what was typed, which a script may have from elsewhere.
 fn end(error: &clap::Error) -> ! {
-    let place = if error.use_stderr() { Place::Stderr } else { Place::Stdout };
+    let place = if error.use_stderr() { OutputStream::Stderr } else { OutputStream::Stdout };
     let text = error.render();
     let text = if place.is_terminal() { text.ansi().to_string() } else { text.to_string() };
     // Nobody may be reading.

@@ -5,7 +5,7 @@ use ostler_types::SessionId;
 
 /// `ostler logs`.
 #[derive(Debug, Clone, Args)]
-pub struct Logs {
+pub struct LogsArgs {
     /// The session
     #[arg(value_name = "ID")]
     pub id: SessionId,
@@ -25,7 +25,7 @@ pub struct Logs {
 
 /// `ostler watch`.
 #[derive(Debug, Clone, Args)]
-pub struct Watch {
+pub struct WatchArgs {
     /// Print the records of all sessions instead, as JSON lines
     #[arg(long)]
     pub json: bool,

@@ -5,7 +5,7 @@ use ostler_types::ToolKind;
 
 /// `ostler mcp`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Mcp {
+pub enum McpCommand {
     /// Add a server to your configuration file.
     Add(McpAdd),
     /// List the servers that are configured, and how they are.
@@ -25,9 +25,9 @@ pub enum Mcp {
     },
 }
 
-impl Default for Mcp {
-    fn default() -> Mcp {
-        Mcp::List { check: false, json: false }
+impl Default for McpCommand {
+    fn default() -> McpCommand {
+        McpCommand::List { check: false, json: false }
     }
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 /// `ostler open`.
 #[derive(Debug, Clone, Args)]
-pub struct Open {
+pub struct OpenArgs {
     /// Only print the address; it lets one browser in, within ten minutes
     #[arg(long)]
     pub print: bool,

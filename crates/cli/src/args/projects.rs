@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 /// `ostler projects`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Projects {
+pub enum ProjectsCommand {
     /// List the projects, in the order in which they were added.
     List {
         /// Print JSON
@@ -27,8 +27,8 @@ pub enum Projects {
     },
 }
 
-impl Default for Projects {
-    fn default() -> Projects {
-        Projects::List { json: false }
+impl Default for ProjectsCommand {
+    fn default() -> ProjectsCommand {
+        ProjectsCommand::List { json: false }
     }
 }

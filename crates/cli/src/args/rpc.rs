@@ -7,7 +7,7 @@ use clap::Args;
 /// `ostler rpc`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = HELP)]
-pub struct Rpc {
+pub struct RpcArgs {
     /// Work in this directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,

@@ -11,7 +11,7 @@ use crate::exit::EXIT_CODES;
 /// `ostler run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = help(), group = ArgGroup::new("earlier").args(["session", "continue_last"]))]
-pub struct Run {
+pub struct RunArgs {
     /// What to ask; without it, or as `-`, it is read from stdin. What is piped in besides goes along with it
     #[arg(value_name = "PROMPT", conflicts_with = "plan")]
     pub prompt: Option<String>,

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 /// `ostler service`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Service {
+pub enum ServiceCommand {
     /// Write the unit, and start it now and at every login.
     Install {
         /// Only print the unit
@@ -21,7 +21,7 @@ pub enum Service {
 
 /// `ostler self-check`.
 #[derive(Debug, Clone, Args)]
-pub struct SelfCheck {
+pub struct SelfCheckArgs {
     /// Work below this directory [default: the one for temporary files]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,

@@ -10,7 +10,7 @@ const LIMIT: u32 = 50;
 
 /// `ostler sessions`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum Sessions {
+pub enum SessionsCommand {
     /// List sessions, newest activity first.
     List(ListSessions),
     /// Show a session and how it stands.
@@ -60,9 +60,9 @@ pub enum Sessions {
     },
 }
 
-impl Default for Sessions {
-    fn default() -> Sessions {
-        Sessions::List(ListSessions {
+impl Default for SessionsCommand {
+    fn default() -> SessionsCommand {
+        SessionsCommand::List(ListSessions {
             status: None,
             workspace: None,
             archived: false,

@@ -7,7 +7,7 @@ use ostler_types::SessionId;
 
 /// The terminal client.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Tui {
+pub struct TuiArgs {
     /// Work in this directory [default: the current one]
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,

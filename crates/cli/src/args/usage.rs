@@ -5,7 +5,7 @@ use jiff::civil::Date;
 
 /// `ostler models`.
 #[derive(Debug, Clone, Args)]
-pub struct Models {
+pub struct ModelsArgs {
     /// Only those whose name contains this
     #[arg(value_name = "FILTER")]
     pub filter: Option<String>,
@@ -19,13 +19,13 @@ pub struct Models {
 
 /// `ostler usage`.
 #[derive(Debug, Clone, Args)]
-pub struct Usage {
+pub struct UsageArgs {
     /// Give each of these a row
     #[arg(long, value_name = "WHAT", default_value = "day")]
-    pub by: UsageBy,
+    pub by: UsageByArg,
     /// Since when: so many days with today, such as 30d, or a date
     #[arg(long, value_name = "DAYS|DATE", default_value = "7d", value_parser = parse_since)]
-    pub since: Since,
+    pub since: UsageSince,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -33,7 +33,7 @@ pub struct Usage {
 
 /// What a row of `ostler usage` stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UsageBy {
+pub enum UsageByArg {
     /// Days, the newest first
     Day,
     /// Models, the dearest first
@@ -46,18 +46,18 @@ pub enum UsageBy {
 
 /// Since when `ostler usage` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
+pub enum UsageSince {
     /// The last days, as many as this, of which today is one.
     Days(u16),
     /// The beginning of a day.
     Date(Date),
 }
 
-fn parse_since(text: &str) -> Result<Since, String> {
+fn parse_since(text: &str) -> Result<UsageSince, String> {
     let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days > 0);
     // A longer text would be read as a date too, and its time be left out.
     let date = || text.parse().ok().filter(|_| text.len() == "2026-01-31".len());
-    days.map(Since::Days)
-        .or_else(|| date().map(Since::Date))
+    days.map(UsageSince::Days)
+        .or_else(|| date().map(UsageSince::Date))
         .ok_or_else(|| "expected a number of days such as 30d, or a date such as 2026-01-31".to_owned())
 }

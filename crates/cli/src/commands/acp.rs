@@ -1,13 +1,13 @@
 //! `ostler acp`: the Agent Client Protocol on stdin and stdout, for editors.
 
-use ostler_doors::acp::{Options, UPGRADE};
+use ostler_doors::acp::{AcpOptions, UPGRADE};
 
-use super::Setting;
-use super::pump::{self, Wire};
-use crate::args::Acp;
-use crate::exit::Exit;
+use super::CommandContext;
+use super::pump::{self, BridgedWire};
+use crate::args::AcpArgs;
+use crate::exit::CliExit;
 
-const WIRE: Wire = Wire {
+const WIRE: BridgedWire = BridgedWire {
     path: "/acp",
     upgrade: UPGRADE,
     ready: b"",
@@ -17,12 +17,12 @@ const WIRE: Wire = Wire {
     advice: "the daemon ended; what it had accepted is on disk: start `ostler acp` again, and load the session",
 };
 
-pub(super) async fn acp(setting: Setting, args: Acp) -> anyhow::Result<Exit> {
+pub(super) async fn acp(setting: CommandContext, args: AcpArgs) -> anyhow::Result<CliExit> {
     let options = match options(args) {
         Ok(options) => options,
         Err(error) => {
             aside!("error: {error:#}");
-            return Ok(Exit::Usage);
+            return Ok(CliExit::Usage);
         }
     };
     pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
@@ -31,11 +31,11 @@ pub(super) async fn acp(setting: Setting, args: Acp) -> anyhow::Result<Exit> {
     .await
 }
 
-fn options(args: Acp) -> anyhow::Result<Options> {
-    Ok(Options {
+fn options(args: AcpArgs) -> anyhow::Result<AcpOptions> {
+    Ok(AcpOptions {
         cwd: pump::directory(args.cwd.as_deref())?.to_string_lossy().into_owned(),
         model: args.model,
         system_prompt: args.system_prompt,
-        ..Options::default()
+        ..AcpOptions::default()
     })
 }

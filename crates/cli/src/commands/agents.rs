@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use ostler_agent_acp::{AgentInfo, AgentSettings, Preset, presets};
+use ostler_agent_acp::{AcpAgentInfo, AgentPreset, AgentSettings, presets};
 use ostler_api_types::CreateSession;
-use ostler_config::{AgentCommand, Confinement};
+use ostler_config::{AgentConfinement, AgentSection};
 use ostler_daemon::programs::finder;
 use ostler_daemon::sandbox;
 use ostler_engine::SystemClock;
-use ostler_local_runner::{AgentParts, LocalRunner, acp_agent, program};
+use ostler_local_runner::{AgentDependencies, LocalRunner, acp_agent, program};
 use ostler_process::Program;
 use ostler_types::{AgentState, Failure, LoginMethod, SessionId};
 use serde::Serialize;
 
-use super::Setting;
-use crate::args::Agents;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use super::CommandContext;
+use crate::args::AgentsCommand;
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 use crate::render::clean;
 
-pub(super) async fn agents(setting: Setting, command: Agents) -> anyhow::Result<Exit> {
+pub(super) async fn agents(setting: CommandContext, command: AgentsCommand) -> anyhow::Result<CliExit> {
     match command {
-        Agents::List { json } => list(&setting, json).await,
-        Agents::Doctor { names, workspace, json } => doctor(&setting, &names, workspace, json).await,
-        Agents::Sessions { name, workspace, json } => sessions(&setting, &name, workspace, json).await,
-        Agents::Adopt { name, id, workspace } => adopt(&setting, name, id, workspace).await,
-        Agents::Login { name, method } => login(&setting, &name, &method).await,
+        AgentsCommand::List { json } => list(&setting, json).await,
+        AgentsCommand::Doctor { names, workspace, json } => doctor(&setting, &names, workspace, json).await,
+        AgentsCommand::Sessions { name, workspace, json } => sessions(&setting, &name, workspace, json).await,
+        AgentsCommand::Adopt { name, id, workspace } => adopt(&setting, name, id, workspace).await,
+        AgentsCommand::Login { name, method } => login(&setting, &name, &method).await,
     }
 }
 
@@ -40,49 +40,49 @@ fn real(workspace: Option<PathBuf>) -> anyhow::Result<PathBuf> {
 }
 
 async fn sessions(
-    setting: &Setting,
+    setting: &CommandContext,
     name: &str,
     workspace: Option<PathBuf>,
     json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let workspace = real(workspace)?.to_string_lossy().into_owned();
     let config = &setting.loaded.config;
-    let reached = reach(&setting.data_dir, config, &setting.environment, Purpose::Run).await?;
+    let reached = reach(&setting.data_dir, config, &setting.environment, DaemonPurpose::Run).await?;
     let listed = reached.client.agent_sessions(name, &workspace).await;
     reached.leave().await;
     let listed = listed?;
     if json {
         crate::output::json(&listed)?;
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     }
     for session in listed {
         let known = session.session_id.map(|id| format!("  = {id}")).unwrap_or_default();
         let (id, title) = (clean(&session.agent_session_id), session.title.unwrap_or_default());
         say!("{id}  {}  {}{known}", clean(&session.updated_at.unwrap_or_default()), clean(&title));
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 async fn adopt(
-    setting: &Setting,
+    setting: &CommandContext,
     name: String,
     id: String,
     workspace: Option<PathBuf>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let workspace_path = real(workspace)?.to_string_lossy().into_owned();
     let config = &setting.loaded.config;
-    let reached = reach(&setting.data_dir, config, &setting.environment, Purpose::Run).await?;
+    let reached = reach(&setting.data_dir, config, &setting.environment, DaemonPurpose::Run).await?;
     let new =
         CreateSession { workspace_path, agent: Some(name), adopt: Some(id), ..CreateSession::default() };
     let adopted = reached.client.create_session(&new).await;
     reached.leave().await;
     say!("{}", adopted?);
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Logs in with a process of its own: what an agent knows of its user it keeps in files, where the daemon's processes
 /// find it too.
-async fn login(setting: &Setting, name: &str, method: &str) -> anyhow::Result<Exit> {
+async fn login(setting: &CommandContext, name: &str, method: &str) -> anyhow::Result<CliExit> {
     let (workspace, names) = (real(None)?, [name.to_owned()]);
     let command = commands(setting, &names)?.remove(name).context("the agent was just found")?;
     let parts = parts(setting, [&command]).await;
@@ -94,21 +94,24 @@ async fn login(setting: &Setting, name: &str, method: &str) -> anyhow::Result<Ex
         anyhow::bail!("{}", clean(&failed.error.message));
     }
     say!("logged in to {}; a process of it that runs already may have to be ended", clean(name));
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// What agents are made of that are only looked at.
-async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a AgentCommand>) -> AgentParts {
-    let is_confined = commands.into_iter().any(|command| command.sandbox == Confinement::On);
+async fn parts<'a>(
+    setting: &CommandContext,
+    commands: impl IntoIterator<Item = &'a AgentSection>,
+) -> AgentDependencies {
+    let is_confined = commands.into_iter().any(|command| command.sandbox == AgentConfinement::On);
     let sandbox = match is_confined {
         true => {
-            let Setting { loaded, environment, data_dir, .. } = setting;
+            let CommandContext { loaded, environment, data_dir, .. } = setting;
             sandbox(&loaded.config, environment, data_dir, Some(Program::own()), false).await
         }
         false => None,
     };
     let programs = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, sandbox.as_ref());
-    AgentParts {
+    AgentDependencies {
         environment: setting.environment.clone(),
         sandbox,
         programs,
@@ -118,15 +121,15 @@ async fn parts<'a>(setting: &Setting, commands: impl IntoIterator<Item = &'a Age
     }
 }
 
-async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
+async fn list(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let listed = reached.client.agent_infos().await;
     reached.leave().await;
     let listed = listed?;
     if json {
         crate::output::json(&listed)?;
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     }
     let mut text = String::new();
     for agent in &listed {
@@ -139,10 +142,10 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
     }
     let configuration = &setting.loaded.config;
     let configured = &configuration.agents;
-    let is_used = |preset: &&Preset| {
+    let is_used = |preset: &&AgentPreset| {
         !configured.values().any(|agent| agent.preset().is_some_and(|used| used.name == preset.name))
     };
-    let others: Vec<&Preset> = presets().iter().filter(is_used).collect();
+    let others: Vec<&AgentPreset> = presets().iter().filter(is_used).collect();
     if !others.is_empty() {
         text.push_str(
             "\nNot configured; a section such as `[agents.claude]` with `preset = \"claude\"` adds one:\n",
@@ -158,23 +161,23 @@ async fn list(setting: &Setting, json: bool) -> anyhow::Result<Exit> {
         _ = writeln!(text, "{:<16}  {:<12}  {how}", preset.name, preset.title);
     }
     put!("{text}");
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Whether an agent is confined, in words.
-fn confinement(sandbox: Confinement) -> &'static str {
+fn confinement(sandbox: AgentConfinement) -> &'static str {
     match sandbox {
-        Confinement::On => "confined",
-        Confinement::Off => "in the open",
+        AgentConfinement::On => "confined",
+        AgentConfinement::Off => "in the open",
     }
 }
 
 /// What was found out about an agent.
 #[derive(Debug, Serialize)]
-struct Report {
+struct AgentReport {
     name: String,
     /// Whether its process is confined.
-    sandbox: Confinement,
+    sandbox: AgentConfinement,
     /// Whether a session could be begun.
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,11 +198,11 @@ struct Report {
 }
 
 async fn doctor(
-    setting: &Setting,
+    setting: &CommandContext,
     names: &[String],
     workspace: Option<PathBuf>,
     json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let workspace = real(workspace)?;
     let commands = commands(setting, names)?;
     let parts = parts(setting, commands.values()).await;
@@ -215,16 +218,18 @@ async fn doctor(
     } else if reports.is_empty() {
         say!("no agent of others is configured or installed; `ostler agents list` says how to get one");
     } else {
-        put!("{}", reports.iter().map(Report::text).collect::<Vec<_>>().join("\n"));
+        put!("{}", reports.iter().map(AgentReport::text).collect::<Vec<_>>().join("\n"));
     }
-    Ok(if reports.iter().all(|report| report.ok) { Exit::Success } else { Exit::Failure })
+    Ok(if reports.iter().all(|report| report.ok) { CliExit::Success } else { CliExit::Failure })
 }
 
 /// The agents to be looked at.
-fn commands(setting: &Setting, names: &[String]) -> anyhow::Result<BTreeMap<String, AgentCommand>> {
+fn commands(setting: &CommandContext, names: &[String]) -> anyhow::Result<BTreeMap<String, AgentSection>> {
     let configured = &setting.loaded.config.agents;
-    let like =
-        |preset: &Preset| AgentCommand { preset: Some(preset.name.to_owned()), ..AgentCommand::default() };
+    let like = |preset: &AgentPreset| AgentSection {
+        preset: Some(preset.name.to_owned()),
+        ..AgentSection::default()
+    };
     if names.is_empty() {
         let finder = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, None);
         let installed = presets().iter().filter(|preset| {
@@ -235,7 +240,7 @@ fn commands(setting: &Setting, names: &[String]) -> anyhow::Result<BTreeMap<Stri
         return Ok(installed.chain(configured.clone()).collect());
     }
     let find = |name: &String| {
-        let known = configured.get(name).cloned().or_else(|| Preset::find(name).map(like));
+        let known = configured.get(name).cloned().or_else(|| AgentPreset::find(name).map(like));
         let known =
             known.with_context(|| format!("no agent called `{}` is configured or known", clean(name)))?;
         Ok((name.clone(), known))
@@ -245,16 +250,16 @@ fn commands(setting: &Setting, names: &[String]) -> anyhow::Result<BTreeMap<Stri
 
 /// Starts an agent, has it begin a session, and ends it.
 async fn examine(
-    setting: &Setting,
+    setting: &CommandContext,
     name: &str,
-    command: &AgentCommand,
-    parts: &AgentParts,
+    command: &AgentSection,
+    parts: &AgentDependencies,
     workspace: &Path,
-) -> Report {
+) -> AgentReport {
     let program = program(name, command, &setting.loaded.config.mcp);
     let settings = AgentSettings { tries: 0, ..Default::default() };
     let agent = acp_agent(program, settings, command, parts);
-    let mut report = Report::new(name, command.sandbox);
+    let mut report = AgentReport::new(name, command.sandbox);
     match agent.probe(workspace).await {
         Ok(info) => report.take(info),
         Err(failed) => report.error = Some(failed.error),
@@ -270,9 +275,9 @@ async fn examine(
     report
 }
 
-impl Report {
-    fn new(name: &str, sandbox: Confinement) -> Report {
-        Report {
+impl AgentReport {
+    fn new(name: &str, sandbox: AgentConfinement) -> AgentReport {
+        AgentReport {
             name: name.to_owned(),
             sandbox,
             ok: false,
@@ -285,7 +290,7 @@ impl Report {
         }
     }
 
-    fn take(&mut self, info: AgentInfo) {
+    fn take(&mut self, info: AcpAgentInfo) {
         self.title = Some(info.name).filter(|name| !name.is_empty());
         self.version = Some(info.version).filter(|version| !version.is_empty());
         self.abilities = [
@@ -322,10 +327,10 @@ impl Report {
         let who = if who.is_empty() { String::new() } else { format!(" ({who})") };
         let mut text = format!("{}{who}: {state}\n", clean(&self.name));
         let rights = match self.sandbox {
-            Confinement::On => {
+            AgentConfinement::On => {
                 "it writes the workspace and its own state, and sees nothing else of your home directory"
             }
-            Confinement::Off => "it, and what a repository has it run, can do all that you can do",
+            AgentConfinement::Off => "it, and what a repository has it run, can do all that you can do",
         };
         _ = writeln!(text, "  {}: {rights}", confinement(self.sandbox));
         if let Some(error) = &self.error {

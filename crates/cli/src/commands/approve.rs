@@ -1,25 +1,25 @@
 //! `ostler approve`: what waits for an answer, and answering.
 
 use anyhow::Context;
-use ostler_api_types::Approve as Answer;
+use ostler_api_types::ApprovalAnswerBody as Answer;
 use ostler_client::Client;
 use ostler_types::{ToolCallId, Verdict, in_one_line};
 
-use super::Setting;
+use super::CommandContext;
 use crate::args::Approve;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 use crate::render::LINE_WIDTH;
 
-pub(super) async fn approve(setting: Setting, approve: Approve) -> anyhow::Result<Exit> {
+pub(super) async fn approve(setting: CommandContext, approve: Approve) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let done = match &approve {
         Approve { id: Some(_), call: Some(_), .. } => answer(&reached.client, approve).await,
         _ => list(&reached.client).await,
     };
     reached.leave().await;
-    done.map(|()| Exit::Success)
+    done.map(|()| CliExit::Success)
 }
 
 async fn list(client: &Client) -> anyhow::Result<()> {

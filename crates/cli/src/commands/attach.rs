@@ -3,23 +3,23 @@
 use futures_util::StreamExt;
 use ostler_client::Client;
 
-use super::Setting;
-use super::follow::Screen;
+use super::CommandContext;
+use super::follow::EventOutput;
 use crate::args::Attach;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 
-pub(super) async fn attach(setting: Setting, attach: Attach) -> anyhow::Result<Exit> {
+pub(super) async fn attach(setting: CommandContext, attach: Attach) -> anyhow::Result<CliExit> {
     let config = &setting.loaded.config;
-    let reached = reach(&setting.data_dir, config, &setting.environment, Purpose::Look).await?;
+    let reached = reach(&setting.data_dir, config, &setting.environment, DaemonPurpose::Look).await?;
     let followed = follow(&reached.client, &setting, &attach).await;
     reached.leave().await;
-    followed.map(|()| Exit::Success)
+    followed.map(|()| CliExit::Success)
 }
 
-async fn follow(client: &Client, setting: &Setting, attach: &Attach) -> anyhow::Result<()> {
+async fn follow(client: &Client, setting: &CommandContext, attach: &Attach) -> anyhow::Result<()> {
     let mut events = client.events_resuming(attach.id, attach.after).await?;
-    let mut screen = Screen::new(attach.json, true, true, setting);
+    let mut screen = EventOutput::new(attach.json, true, true, setting);
     loop {
         let line = tokio::select! {
             line = events.next() => line,

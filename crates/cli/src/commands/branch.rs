@@ -4,38 +4,42 @@ use ostler_api_types::{ContextView, SendMessage, Speaker};
 use ostler_client::Client;
 use ostler_types::{SessionId, in_one_line};
 
-use super::Setting;
-use super::follow::Screen;
+use super::CommandContext;
+use super::follow::EventOutput;
 use super::run::text;
-use super::turn::Turn;
-use crate::args::{ApproveWhen, Fork};
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use super::turn::TurnWatcher;
+use crate::args::{ApproveWhen, ForkArgs};
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 
 /// Makes a session, and prints nothing but its id, so that it can be used in another command.
-pub(super) async fn fork(setting: Setting, args: Fork) -> anyhow::Result<Exit> {
+pub(super) async fn fork(setting: CommandContext, args: ForkArgs) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let forked = reached.client.fork(args.id, args.turn).await;
     reached.leave().await;
     say!("{}", forked?);
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
-pub(super) async fn compact(setting: Setting, id: SessionId) -> anyhow::Result<Exit> {
+pub(super) async fn compact(setting: CommandContext, id: SessionId) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run).await?;
     let exit = follow_compaction(&reached.client, &setting, id).await;
     reached.leave().await;
     exit
 }
 
-async fn follow_compaction(client: &Client, setting: &Setting, id: SessionId) -> anyhow::Result<Exit> {
+async fn follow_compaction(
+    client: &Client,
+    setting: &CommandContext,
+    id: SessionId,
+) -> anyhow::Result<CliExit> {
     let after = client.session(id).await?.last_seq;
     let mut events = client.events_resuming(id, after).await?;
     let turn_id = client.compact(id).await?;
-    let screen = Screen::new(false, false, false, setting);
-    let mut turn = Turn::new(client, (id, turn_id), None, ApproveWhen::Never, screen)?;
+    let screen = EventOutput::new(false, false, false, setting);
+    let mut turn = TurnWatcher::new(client, (id, turn_id), None, ApproveWhen::Never, screen)?;
     let exit = turn.follow(&mut events).await?;
     if let Ok(context) = client.context(id).await {
         say!("the model is shown {}", share(&context));
@@ -43,9 +47,9 @@ async fn follow_compaction(client: &Client, setting: &Setting, id: SessionId) ->
     Ok(exit)
 }
 
-pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyhow::Result<Exit> {
+pub(super) async fn context(setting: CommandContext, id: SessionId, json: bool) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let context = reached.client.context(id).await;
     reached.leave().await;
     let context = context?;
@@ -54,7 +58,7 @@ pub(super) async fn context(setting: Setting, id: SessionId, json: bool) -> anyh
     } else {
         put!("{}", table(&context));
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 fn table(context: &ContextView) -> String {
@@ -75,19 +79,19 @@ fn share(context: &ContextView) -> String {
 }
 
 /// Adds what the model is to know, and starts nothing.
-pub(super) async fn note(setting: Setting, id: SessionId, given: String) -> anyhow::Result<Exit> {
+pub(super) async fn note(setting: CommandContext, id: SessionId, given: String) -> anyhow::Result<CliExit> {
     let note = text(&given)?;
     if note.trim().is_empty() {
         aside!("error: there is nothing to tell");
-        return Ok(Exit::Usage);
+        return Ok(CliExit::Usage);
     }
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let note = SendMessage { role: Speaker::System, auto_run: Some(false), ..SendMessage::prompt(note) };
     let sent = reached.client.send_message(id, &note).await;
     reached.leave().await;
     say!("{}", sent?.message_id);
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 #[cfg(test)]

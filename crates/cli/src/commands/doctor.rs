@@ -6,33 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_client::{Client, ClientError, Endpoint, SessionFilter};
+use ostler_client::{Client, ClientError, DaemonEndpoint, SessionFilter};
 use ostler_config::Auth;
 use ostler_daemon::{Daemon, DaemonConfig, socket_path};
-use ostler_eventlog::{CheckReport, Damage, FileLog, Log, LogError, OpenError, RealDisk};
+use ostler_eventlog::{CheckReport, FileLog, Log, LogDamage, LogError, OpenError, RealDisk};
 use ostler_process::Program;
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::Setting;
-use super::known_ends::KnownEnds;
+use super::CommandContext;
+use super::known_ends::LastKnownRecords;
 use crate::args::Doctor;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::reach::{daemon_config, find};
 
 /// How long the gateway has for an answer, and how much of one is read.
 const GATEWAY_PATIENCE: Duration = Duration::from_secs(3);
 const GATEWAY_ANSWER: u64 = 16 << 10;
 
-pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<Exit> {
+pub(super) async fn doctor(setting: CommandContext, doctor: Doctor) -> anyhow::Result<CliExit> {
     let log = match FileLog::open(&setting.data_dir, Arc::new(RealDisk)) {
         Ok(log) => log,
         Err(OpenError::Locked { pid }) => return beside_a_daemon(&setting, &doctor, pid).await,
         Err(error) => return Err(error.into()),
     };
-    let ends = KnownEnds::open(&setting.data_dir, &log);
+    let ends = LastKnownRecords::open(&setting.data_dir, &log);
     if let Some(id) = doctor.salvage {
         salvage(&log, &ends, id).await?;
     }
@@ -56,7 +56,7 @@ pub(super) async fn doctor(setting: Setting, doctor: Doctor) -> anyhow::Result<E
 }
 
 /// Whether the gateway of a daemon that runs has its port, and what to do if it has not.
-async fn gateway(setting: &Setting) -> (Value, String) {
+async fn gateway(setting: &CommandContext) -> (Value, String) {
     let gateway = &setting.loaded.config.gateway;
     if !gateway.enabled {
         return (json!({"enabled": false}), "gateway: off (gateway.enabled)".to_owned());
@@ -96,7 +96,7 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
 }
 
 /// Says what confines programs here, and what does not.
-async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
+async fn print_sandbox(setting: &CommandContext) -> anyhow::Result<()> {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
     let Some(sandbox) =
         ostler_daemon::sandbox(config, environment, &setting.data_dir, Some(Program::own()), true).await
@@ -130,14 +130,14 @@ async fn print_sandbox(setting: &Setting) -> anyhow::Result<()> {
 }
 
 /// What was found in one session's log.
-struct Examined {
+struct ExaminedLog {
     id: SessionId,
     found: Result<CheckReport, LogError>,
     /// Whether the end of the log is gone. The views are the only witnesses, so they are kept until somebody accepts it.
     is_short: bool,
 }
 
-impl Examined {
+impl ExaminedLog {
     fn is_well(&self) -> bool {
         self.found.as_ref().is_ok_and(|report| report.damage.is_none())
     }
@@ -170,7 +170,7 @@ impl Examined {
     }
 }
 
-async fn examine(log: &FileLog, ends: &KnownEnds<'_>) -> anyhow::Result<Vec<Examined>> {
+async fn examine(log: &FileLog, ends: &LastKnownRecords<'_>) -> anyhow::Result<Vec<ExaminedLog>> {
     let mut ids = log.sessions(None, usize::MAX).await?;
     ids.extend(ends.sessions_without_a_log().await?);
     ids.sort();
@@ -189,41 +189,41 @@ async fn examine(log: &FileLog, ends: &KnownEnds<'_>) -> anyhow::Result<Vec<Exam
         if let Some(report) = short {
             let what =
                 format!("the log ends here, but its views know records up to {known}: the end was cut off");
-            report.damage = Some(Damage { seq: report.records + 1, offset: report.bytes, what });
+            report.damage = Some(LogDamage { seq: report.records + 1, offset: report.bytes, what });
         }
         let other = ends.other_record(id).await;
         if let (Some(seq), Ok(report)) = (other, &mut found) {
             let what =
                 "it is not the record that the snapshot knows: records before it were lost or replaced";
-            let damage = Damage { seq, offset: 0, what: what.to_owned() };
+            let damage = LogDamage { seq, offset: 0, what: what.to_owned() };
             report.damage.get_or_insert(damage);
         }
-        examined.push(Examined { id, found, is_short: is_short || other.is_some() });
+        examined.push(ExaminedLog { id, found, is_short: is_short || other.is_some() });
     }
     Ok(examined)
 }
 
-fn report(setting: &Setting, doctor: &Doctor, examined: &[Examined]) -> anyhow::Result<Exit> {
-    let well = examined.iter().all(Examined::is_well);
+fn report(setting: &CommandContext, doctor: &Doctor, examined: &[ExaminedLog]) -> anyhow::Result<CliExit> {
+    let well = examined.iter().all(ExaminedLog::is_well);
     if doctor.json {
-        let sessions: Vec<Value> = examined.iter().map(Examined::as_json).collect();
+        let sessions: Vec<Value> = examined.iter().map(ExaminedLog::as_json).collect();
         crate::output::json(&json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}))?;
     } else {
         let records: u64 =
             examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
         say!("{}: {} sessions, {records} records", setting.data_dir.display(), examined.len());
-        for text in examined.iter().filter_map(Examined::as_text) {
+        for text in examined.iter().filter_map(ExaminedLog::as_text) {
             say!("{text}");
         }
         if well {
             say!("every record is as it was written");
         }
     }
-    Ok(if well { Exit::Success } else { Exit::Failure })
+    Ok(if well { CliExit::Success } else { CliExit::Failure })
 }
 
 /// Sets aside what is damaged of a log, or accepts that its end is gone.
-async fn salvage(log: &FileLog, ends: &KnownEnds<'_>, id: SessionId) -> anyhow::Result<()> {
+async fn salvage(log: &FileLog, ends: &LastKnownRecords<'_>, id: SessionId) -> anyhow::Result<()> {
     let (known, other) = (ends.of(id).await, ends.other_record(id).await);
     let nothing_is_left = match log.check(id).await {
         Ok(report) => report.records == 0 && report.damage.is_none(),
@@ -254,7 +254,7 @@ async fn salvage(log: &FileLog, ends: &KnownEnds<'_>, id: SessionId) -> anyhow::
 }
 
 /// Removes every view, and lets a daemon make them again.
-async fn rebuild(setting: &Setting, log: FileLog, examined: &[Examined]) -> anyhow::Result<()> {
+async fn rebuild(setting: &CommandContext, log: FileLog, examined: &[ExaminedLog]) -> anyhow::Result<()> {
     let short: Vec<String> =
         examined.iter().filter(|one| one.is_short).map(|one| one.id.to_string()).collect();
     if !short.is_empty() {
@@ -275,7 +275,7 @@ async fn rebuild(setting: &Setting, log: FileLog, examined: &[Examined]) -> anyh
     config.server.auth = Auth::Off;
     let daemon = daemon_config(setting.data_dir.clone(), config, setting.environment.clone());
     let daemon = Daemon::start(DaemonConfig { at_rest: true, ..daemon }).await?;
-    let client = Client::connect(Endpoint::Unix(socket_path(&setting.data_dir)), None).await?;
+    let client = Client::connect(DaemonEndpoint::Unix(socket_path(&setting.data_dir)), None).await?;
     loop {
         match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {
             Err(ClientError::Refused { code, .. }) if code == "index_rebuilding" => aside!("still at it"),
@@ -299,7 +299,11 @@ fn remove(path: &Path) -> anyhow::Result<()> {
 }
 
 /// A daemon has the data directory: say what can be said, and what cannot be done beside it.
-async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -> anyhow::Result<Exit> {
+async fn beside_a_daemon(
+    setting: &CommandContext,
+    doctor: &Doctor,
+    pid: Option<u32>,
+) -> anyhow::Result<CliExit> {
     let who = pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
     if doctor.rebuild || doctor.salvage.is_some() {
         anyhow::bail!("a daemon{who} uses {}; stop it first, then try again", setting.data_dir.display());
@@ -318,5 +322,5 @@ async fn beside_a_daemon(setting: &Setting, doctor: &Doctor, pid: Option<u32>) -
         say!("{gateway_line}");
         print_sandbox(setting).await?;
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }

@@ -2,67 +2,77 @@
 
 use ostler_client::EventLine;
 
-use super::Setting;
-use crate::output::{Place, json_line, styled};
+use super::CommandContext;
+use crate::output::{OutputStream, json_line, styled};
 use crate::render::{RenderOptions, Renderer};
 
 /// Where events go.
-pub(super) enum Screen {
+pub(super) enum EventOutput {
     /// As JSON lines to stdout.
     Json,
     /// For people.
-    Text(Box<Renderer>, Place),
+    Text(Box<Renderer>, OutputStream),
     /// Nowhere; what matters is printed at the end.
     Silent,
 }
 
-impl Screen {
+impl EventOutput {
     /// Everything on stdout, for people or as JSON lines.
-    pub(super) fn new(json: bool, prompts: bool, approval_hints: bool, setting: &Setting) -> Screen {
+    pub(super) fn new(
+        json: bool,
+        prompts: bool,
+        approval_hints: bool,
+        setting: &CommandContext,
+    ) -> EventOutput {
         if json {
-            return Screen::Json;
+            return EventOutput::Json;
         }
-        Screen::text(Place::Stdout, prompts, approval_hints, setting)
+        EventOutput::text(OutputStream::Stdout, prompts, approval_hints, setting)
     }
 
     /// What happens on the way to an answer: on stderr if somebody sees it there.
-    pub(super) fn progress(setting: &Setting) -> Screen {
-        if setting.manner.quiet || !Place::Stderr.is_terminal() {
-            return Screen::Silent;
+    pub(super) fn progress(setting: &CommandContext) -> EventOutput {
+        if setting.manner.quiet || !OutputStream::Stderr.is_terminal() {
+            return EventOutput::Silent;
         }
-        Screen::text(Place::Stderr, false, false, setting)
+        EventOutput::text(OutputStream::Stderr, false, false, setting)
     }
 
-    fn text(place: Place, prompts: bool, approval_hints: bool, setting: &Setting) -> Screen {
+    fn text(
+        place: OutputStream,
+        prompts: bool,
+        approval_hints: bool,
+        setting: &CommandContext,
+    ) -> EventOutput {
         let color = setting.manner.color(place.is_terminal(), &setting.environment);
-        Screen::Text(Box::new(Renderer::new(RenderOptions { color, prompts, approval_hints })), place)
+        EventOutput::Text(Box::new(Renderer::new(RenderOptions { color, prompts, approval_hints })), place)
     }
 
     /// Whether stdout is still free for the answer.
     pub(super) fn leaves_stdout(&self) -> bool {
-        matches!(self, Screen::Silent | Screen::Text(_, Place::Stderr))
+        matches!(self, EventOutput::Silent | EventOutput::Text(_, OutputStream::Stderr))
     }
 
     /// Whether a person sees what goes wrong, when it does.
     pub(super) fn is_for_people(&self) -> bool {
-        matches!(self, Screen::Text(..))
+        matches!(self, EventOutput::Text(..))
     }
 
     /// Shows one event. An error means that nobody reads any more.
     pub(super) fn show(&mut self, line: &EventLine) -> std::io::Result<()> {
         match self {
-            Screen::Json if line.name == "heartbeat" => Ok(()),
-            Screen::Json => json_line(&line.raw),
-            Screen::Text(renderer, place) => styled(*place, &renderer.event(&line.raw)),
-            Screen::Silent => Ok(()),
+            EventOutput::Json if line.name == "heartbeat" => Ok(()),
+            EventOutput::Json => json_line(&line.raw),
+            EventOutput::Text(renderer, place) => styled(*place, &renderer.event(&line.raw)),
+            EventOutput::Silent => Ok(()),
         }
     }
 
     /// Ends the line that was begun.
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         match self {
-            Screen::Json | Screen::Silent => Ok(()),
-            Screen::Text(renderer, place) => styled(*place, &renderer.finish()),
+            EventOutput::Json | EventOutput::Silent => Ok(()),
+            EventOutput::Text(renderer, place) => styled(*place, &renderer.finish()),
         }
     }
 }

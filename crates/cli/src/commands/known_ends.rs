@@ -5,21 +5,21 @@ use std::path::Path;
 
 use ostler_eventlog::{FileLog, Log};
 use ostler_index::{Index, SqliteIndex};
-use ostler_recorder::{Snapshot, decode_snapshot};
+use ostler_recorder::{StateSnapshot, decode_snapshot};
 use ostler_types::SessionId;
 
 /// The snapshots and the index of a data directory without a daemon.
-pub(super) struct KnownEnds<'a> {
+pub(super) struct LastKnownRecords<'a> {
     log: &'a FileLog,
     index: Option<SqliteIndex>,
 }
 
-impl<'a> KnownEnds<'a> {
+impl<'a> LastKnownRecords<'a> {
     /// An index that is missing or cannot be read knows nothing, and is not made here.
-    pub(super) fn open(data_dir: &Path, log: &'a FileLog) -> KnownEnds<'a> {
+    pub(super) fn open(data_dir: &Path, log: &'a FileLog) -> LastKnownRecords<'a> {
         let path = data_dir.join("index.db");
         let index = path.exists().then(|| SqliteIndex::open(&path).ok()).flatten().map(|(index, _)| index);
-        KnownEnds { log, index }
+        LastKnownRecords { log, index }
     }
 
     /// The newest record of a session that a view knows; 0 when none does.
@@ -40,7 +40,7 @@ impl<'a> KnownEnds<'a> {
         lines.first().filter(|line| line.seq == seq && line.chain() != known).map(|_| seq)
     }
 
-    async fn snapshot(&self, id: SessionId) -> Option<Snapshot> {
+    async fn snapshot(&self, id: SessionId) -> Option<StateSnapshot> {
         let content = self.log.snapshot(id).await.ok().flatten()?;
         decode_snapshot(&content).filter(|snapshot| snapshot.state.session.id == id)
     }

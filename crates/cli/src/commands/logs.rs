@@ -5,18 +5,18 @@ use futures_util::StreamExt;
 use ostler_client::{Client, ClientError, EventLine, EventStream};
 use ostler_types::{Record, SessionId};
 
-use super::Setting;
-use super::patience::Patience;
-use crate::args::Logs;
-use crate::exit::Exit;
+use super::CommandContext;
+use super::patience::Reconnect;
+use crate::args::LogsArgs;
+use crate::exit::CliExit;
 use crate::output::{json_line, nobody_reads};
-use crate::reach::{Purpose, find, reach};
+use crate::reach::{DaemonPurpose, find, reach};
 use crate::render::record_line;
 
-pub(super) async fn logs(setting: Setting, args: Logs) -> anyhow::Result<Exit> {
-    let mut reader = Reader { id: args.id, cursor: args.since, json: args.json };
+pub(super) async fn logs(setting: CommandContext, args: LogsArgs) -> anyhow::Result<CliExit> {
+    let mut reader = LogFollower { id: args.id, cursor: args.since, json: args.json };
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let read = reader.history(&reached.client, args.tail).await;
     reached.leave().await;
     read?;
@@ -27,17 +27,17 @@ pub(super) async fn logs(setting: Setting, args: Logs) -> anyhow::Result<Exit> {
             _ = tokio::signal::ctrl_c() => {}
         }
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// How far a log has been shown.
-struct Reader {
+struct LogFollower {
     id: SessionId,
     cursor: u64,
     json: bool,
 }
 
-impl Reader {
+impl LogFollower {
     /// Shows what there is, or the end of it.
     async fn history(&mut self, client: &Client, tail: Option<u64>) -> anyhow::Result<()> {
         if let Some(tail) = tail {
@@ -49,8 +49,8 @@ impl Reader {
     }
 
     /// Shows what is to come, for ever.
-    async fn follow(&mut self, setting: &Setting) -> anyhow::Result<()> {
-        let mut patience = Patience::new(setting.manner);
+    async fn follow(&mut self, setting: &CommandContext) -> anyhow::Result<()> {
+        let mut patience = Reconnect::new(setting.manner);
         loop {
             match self.stay(setting, &mut patience).await {
                 Ok(()) => {}
@@ -64,7 +64,7 @@ impl Reader {
     }
 
     /// Shows what is to come, as long as this daemon lives.
-    async fn stay(&mut self, setting: &Setting, patience: &mut Patience) -> anyhow::Result<()> {
+    async fn stay(&mut self, setting: &CommandContext, patience: &mut Reconnect) -> anyhow::Result<()> {
         let client = find(&setting.data_dir).await?;
         let mut events = client.events(self.id, self.cursor, true).await?;
         patience.found();

@@ -6,23 +6,23 @@ use anyhow::Context;
 use clap_complete::Shell;
 
 use crate::args;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 
 /// Prints the completions of a shell.
-pub(super) fn completions(shell: Shell) -> anyhow::Result<Exit> {
+pub(super) fn completions(shell: Shell) -> anyhow::Result<CliExit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut args::command(), "ostler", &mut text);
     put!("{}", String::from_utf8_lossy(&text));
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Writes a page for each command to a directory, or prints the first one.
-pub(super) fn pages(out: Option<&Path>) -> anyhow::Result<Exit> {
+pub(super) fn pages(out: Option<&Path>) -> anyhow::Result<CliExit> {
     let Some(directory) = out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(args::command().disable_help_subcommand(true)).render(&mut page)?;
         put!("{}", String::from_utf8_lossy(&page));
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     };
     let written = std::fs::create_dir_all(directory)
         .and_then(|()| clap_mangen::generate_to(args::command(), directory));
@@ -32,5 +32,5 @@ pub(super) fn pages(out: Option<&Path>) -> anyhow::Result<Exit> {
         directory.display(),
         directory.join("ostler.1").display()
     );
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }

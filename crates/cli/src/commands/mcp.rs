@@ -5,34 +5,42 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use ostler_client::ToolServer;
-use ostler_config::{McpServer, check_server};
+use ostler_config::{McpSection, check_server};
 use ostler_types::{in_one_line, shell_word};
 use serde_json::json;
 
-use super::Setting;
-use crate::args::{Global, Mcp, McpAdd};
+use super::CommandContext;
+use crate::args::{GlobalArgs, McpAdd, McpCommand};
 use crate::config::edit;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::paths::config_file;
 use crate::reach::find;
 
 /// Characters of what somebody else has named or said.
 const WIDTH: usize = 120;
 
-pub(super) async fn mcp(setting: Setting, global: &Global, command: Mcp) -> anyhow::Result<Exit> {
+pub(super) async fn mcp(
+    setting: CommandContext,
+    global: &GlobalArgs,
+    command: McpCommand,
+) -> anyhow::Result<CliExit> {
     match command {
-        Mcp::Add(add) => change(&setting, global, Change::Add(add)).await,
-        Mcp::Rm { name } => change(&setting, global, Change::Remove(name)).await,
-        Mcp::List { check, json } => list(&setting, check, json).await,
+        McpCommand::Add(add) => change(&setting, global, ServerChange::Add(add)).await,
+        McpCommand::Rm { name } => change(&setting, global, ServerChange::Remove(name)).await,
+        McpCommand::List { check, json } => list(&setting, check, json).await,
     }
 }
 
-enum Change {
+enum ServerChange {
     Add(McpAdd),
     Remove(String),
 }
 
-async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::Result<Exit> {
+async fn change(
+    setting: &CommandContext,
+    global: &GlobalArgs,
+    change: ServerChange,
+) -> anyhow::Result<CliExit> {
     let path = path(setting, global)?;
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -40,7 +48,7 @@ async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::R
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
     };
     let (changed, done) = match change {
-        Change::Add(add) => {
+        ServerChange::Add(add) => {
             let (name, force) = (add.name.clone(), add.force);
             if setting.loaded.config.mcp.contains_key(&name) && !force {
                 anyhow::bail!(
@@ -51,12 +59,12 @@ async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::R
             // What stands where a name should may be the secret itself, so it is not repeated.
             if let Err((_, why)) = check_server(&name, &server) {
                 aside!("error: the server cannot be added: {why}");
-                return Ok(Exit::Usage);
+                return Ok(CliExit::Usage);
             }
             warn_of_variables(setting, &server);
             (edit::with_server(&path, &text, &name, &server)?, format!("the server `{name}` is now in"))
         }
-        Change::Remove(name) => match edit::without_server(&path, &text, &name)? {
+        ServerChange::Remove(name) => match edit::without_server(&path, &text, &name)? {
             Some(changed) => (changed, format!("the server `{}` is no longer in", in_one_line(&name, WIDTH))),
             None => anyhow::bail!(
                 "{} has no server `{}`; `ostler mcp list` shows those that there are",
@@ -70,30 +78,30 @@ async fn change(setting: &Setting, global: &Global, change: Change) -> anyhow::R
     if find(&setting.data_dir).await.is_ok() && !setting.manner.quiet {
         aside!("note: the daemon that runs has read the file already; start it again for this to hold");
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// The file to change: the one that is read, or would be.
-fn path(setting: &Setting, global: &Global) -> anyhow::Result<PathBuf> {
+fn path(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<PathBuf> {
     let file = config_file(global.config.as_deref(), &setting.environment);
     Ok(file.context("nothing says where your home is; name a file with --config")?.path)
 }
 
-fn server(add: McpAdd) -> McpServer {
+fn server(add: McpAdd) -> McpSection {
     let McpAdd { command, url, env, bearer_env, kind, timeout, name: _, force: _ } = add;
-    McpServer {
+    McpSection {
         command,
         pass_env: env,
         url,
         bearer_token_env: bearer_env,
         kind,
         timeout_seconds: timeout,
-        ..McpServer::default()
+        ..McpSection::default()
     }
 }
 
 /// A variable that is not set here may be set where the daemon runs, so this is no error.
-fn warn_of_variables(setting: &Setting, server: &McpServer) {
+fn warn_of_variables(setting: &CommandContext, server: &McpSection) {
     for name in server.pass_env.iter().chain(&server.bearer_token_env) {
         if setting.environment.get(name).is_none() && !setting.manner.quiet {
             aside!("note: {name} is not set here; the daemon needs it in its own environment");
@@ -101,7 +109,7 @@ fn warn_of_variables(setting: &Setting, server: &McpServer) {
     }
 }
 
-async fn list(setting: &Setting, check: bool, json: bool) -> anyhow::Result<Exit> {
+async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Result<CliExit> {
     let client = find(&setting.data_dir).await;
     if check && client.is_err() {
         client
@@ -117,13 +125,13 @@ async fn list(setting: &Setting, check: bool, json: bool) -> anyhow::Result<Exit
     };
     let servers = &setting.loaded.config.mcp;
     if json {
-        let of = |(name, server): (&String, &McpServer)| {
+        let of = |(name, server): (&String, &McpSection)| {
             let state = state(states.as_deref(), name);
             json!({"name": name, "runs": runs(server), "state": state.map(|state| &state.state),
                 "tools": state.map(|state| &state.tools), "error": state.and_then(|state| state.error.as_ref())})
         };
         crate::output::json(&servers.iter().map(of).collect::<Vec<_>>())?;
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     }
     if servers.is_empty() {
         say!("no server is configured; `ostler mcp add NAME -- COMMAND` adds one");
@@ -137,7 +145,7 @@ async fn list(setting: &Setting, check: bool, json: bool) -> anyhow::Result<Exit
             say!("    {}", in_one_line(error, WIDTH * 2));
         }
     }
-    Ok(if all_well { Exit::Success } else { Exit::Failure })
+    Ok(if all_well { CliExit::Success } else { CliExit::Failure })
 }
 
 /// How a server is: the best of what it is in several workspaces.
@@ -162,7 +170,7 @@ fn words(is_daemon: bool, state: Option<&ToolServer>) -> String {
 }
 
 /// What is run or asked. People put secrets in arguments and addresses, so little of them is shown.
-fn runs(server: &McpServer) -> String {
+fn runs(server: &McpSection) -> String {
     match &server.url {
         Some(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
         None => match &server.command[..] {

@@ -3,18 +3,18 @@
 use ostler_api_types::ModelList;
 use ostler_types::{ModelInfo, Prices, in_one_line};
 
-use super::Setting;
-use crate::args::Models;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use super::CommandContext;
+use crate::args::ModelsArgs;
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 
 /// Characters of what others have named or said, at most.
 const NAME_WIDTH: usize = 80;
 const NOTE_WIDTH: usize = 160;
 
-pub(super) async fn models(setting: Setting, args: Models) -> anyhow::Result<Exit> {
+pub(super) async fn models(setting: CommandContext, args: ModelsArgs) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let list = reached.client.models(args.refresh).await;
     reached.leave().await;
     let list = filtered(list?, args.filter.as_deref());
@@ -22,7 +22,7 @@ pub(super) async fn models(setting: Setting, args: Models) -> anyhow::Result<Exi
         true => crate::output::json(&list)?,
         false => put!("{}", draw(&list)),
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 fn filtered(mut list: ModelList, filter: Option<&str>) -> ModelList {

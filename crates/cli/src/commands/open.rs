@@ -12,12 +12,12 @@ use std::process::Stdio;
 
 use anyhow::Context;
 
-use super::Setting;
-use crate::args::Open;
-use crate::exit::Exit;
+use super::CommandContext;
+use crate::args::OpenArgs;
+use crate::exit::CliExit;
 use crate::reach::find;
 
-pub(super) async fn open(setting: Setting, args: Open) -> anyhow::Result<Exit> {
+pub(super) async fn open(setting: CommandContext, args: OpenArgs) -> anyhow::Result<CliExit> {
     let client = find(&setting.data_dir).await.with_context(|| {
         format!("no daemon answers at {}; start one with `ostler serve --open`", setting.data_dir.display())
     })?;
@@ -26,7 +26,7 @@ pub(super) async fn open(setting: Setting, args: Open) -> anyhow::Result<Exit> {
     if !args.print {
         browse(&setting.data_dir, &code.address);
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Asks the system to show an address. The code in it is not for the list of processes, which everybody on the machine

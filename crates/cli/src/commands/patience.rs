@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use crate::output::Manner;
+use crate::output::OutputManner;
 
 /// The first wait, and the longest.
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// How a command waits.
-pub(super) struct Patience {
+pub(super) struct Reconnect {
     quiet: bool,
     wait: Duration,
     /// Whether a person has been told that there is no daemon.
     told: bool,
 }
 
-impl Patience {
-    pub(super) fn new(manner: Manner) -> Patience {
-        Patience { quiet: manner.quiet, wait: FIRST, told: false }
+impl Reconnect {
+    pub(super) fn new(manner: OutputManner) -> Reconnect {
+        Reconnect { quiet: manner.quiet, wait: FIRST, told: false }
     }
 
     /// There is one.

@@ -6,31 +6,33 @@ use anyhow::Context;
 use ostler_api_types::ProjectView;
 use ostler_client::Client;
 
-use super::Setting;
-use crate::args::Projects;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use super::CommandContext;
+use crate::args::ProjectsCommand;
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 use crate::render::clean;
 
-pub(super) async fn projects(setting: Setting, command: Projects) -> anyhow::Result<Exit> {
+pub(super) async fn projects(setting: CommandContext, command: ProjectsCommand) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let done = carry_out(&reached.client, command).await;
     reached.leave().await;
     put!("{}", done?);
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Does what is asked, and returns what there is to print.
-async fn carry_out(client: &Client, command: Projects) -> anyhow::Result<String> {
+async fn carry_out(client: &Client, command: ProjectsCommand) -> anyhow::Result<String> {
     Ok(match command {
-        Projects::List { json: true } => serde_json::to_string_pretty(&client.projects().await?)? + "\n",
-        Projects::List { json: false } => table(&client.projects().await?),
-        Projects::Add { workspace } => {
+        ProjectsCommand::List { json: true } => {
+            serde_json::to_string_pretty(&client.projects().await?)? + "\n"
+        }
+        ProjectsCommand::List { json: false } => table(&client.projects().await?),
+        ProjectsCommand::Add { workspace } => {
             let project = client.add_project(&real(workspace.as_deref().unwrap_or(Path::new(".")))?).await?;
             table(&[project])
         }
-        Projects::Rm { project } => {
+        ProjectsCommand::Rm { project } => {
             let known = client.projects().await?;
             let path = real(Path::new(&project)).unwrap_or_else(|_| project.clone());
             let named = |known: &&ProjectView| known.id == project || known.path == path;

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::Context;
-use ostler_client::{Client, ClientError, Upgraded};
+use ostler_client::{Client, ClientError, UpgradedStream};
 use ostler_daemon::Daemon;
-use ostler_door_kit::lines::{END_OF_LINES, Ended};
+use ostler_door_kit::lines::{ConnectionEnd, END_OF_LINES};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
 
-use super::Setting;
-use super::serve::Signals;
-use crate::exit::Exit;
-use crate::reach::{Purpose, Reached, reach};
-use input::Input;
+use super::CommandContext;
+use super::serve::StopSignals;
+use crate::exit::CliExit;
+use crate::reach::{ConnectedDaemon, DaemonPurpose, reach};
+use input::ReplayableStdin;
 
 /// Bytes that are passed on at a time.
 const CHUNK: usize = 64 * 1024;
@@ -27,7 +27,7 @@ const CHUNK: usize = 64 * 1024;
 const TRIES: usize = 5;
 
 /// A wire of lines.
-pub(super) struct Wire {
+pub(super) struct BridgedWire {
     /// Where the daemon has it.
     pub(super) path: &'static str,
     /// What a connection asks for in order to become it.
@@ -45,9 +45,9 @@ pub(super) struct Wire {
 }
 
 /// What became of passing lines on.
-enum Passed {
+enum BridgeResult {
     /// All there was.
-    Done(Exit),
+    Done(CliExit),
     /// Nothing: the daemon ended before it said a word.
     Unheard,
 }
@@ -55,19 +55,26 @@ enum Passed {
 /// Serves a client on stdin and stdout: by the daemon, or else by `here` in this process, which is given what
 /// the client says and what stops it, and returns how it ended.
 pub(super) async fn serve(
-    setting: Setting,
-    wire: &Wire,
+    setting: CommandContext,
+    wire: &BridgedWire,
     options: impl Serialize,
-    here: impl AsyncFnOnce(&Daemon, Input, CancellationToken) -> Result<Ended, ostler_types::Refusal>,
-) -> anyhow::Result<Exit> {
-    let (mut signals, mut input) = (Signals::new()?, Input::new());
+    here: impl AsyncFnOnce(
+        &Daemon,
+        ReplayableStdin,
+        CancellationToken,
+    ) -> Result<ConnectionEnd, ostler_types::Refusal>,
+) -> anyhow::Result<CliExit> {
+    let (mut signals, mut input) = (StopSignals::new()?, ReplayableStdin::new());
     for _ in 0..TRIES {
         let reached =
-            reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+            reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run)
+                .await?;
         if reached.own().is_some() {
             return serve_here(reached, wire, input, signals, here).await;
         }
-        if let Passed::Done(exit) = pump(&reached.client, wire, &options, &mut input, &mut signals).await? {
+        if let BridgeResult::Done(exit) =
+            pump(&reached.client, wire, &options, &mut input, &mut signals).await?
+        {
             return Ok(exit);
         }
         // Whoever has the directory next is told the same.
@@ -76,16 +83,20 @@ pub(super) async fn serve(
         }
     }
     aside!("error: {}", wire.advice);
-    Ok(Exit::Unreachable)
+    Ok(CliExit::Unreachable)
 }
 
 async fn serve_here(
-    reached: Reached,
-    wire: &Wire,
-    mut input: Input,
-    mut signals: Signals,
-    here: impl AsyncFnOnce(&Daemon, Input, CancellationToken) -> Result<Ended, ostler_types::Refusal>,
-) -> anyhow::Result<Exit> {
+    reached: ConnectedDaemon,
+    wire: &BridgedWire,
+    mut input: ReplayableStdin,
+    mut signals: StopSignals,
+    here: impl AsyncFnOnce(
+        &Daemon,
+        ReplayableStdin,
+        CancellationToken,
+    ) -> Result<ConnectionEnd, ostler_types::Refusal>,
+) -> anyhow::Result<CliExit> {
     let daemon = reached.own().context("the daemon is our own")?;
     let stop = CancellationToken::new();
     input.forget();
@@ -98,11 +109,11 @@ async fn serve_here(
     };
     drop(serving);
     let exit = match ended {
-        Ok(Ended::Quit | Ended::EndOfInput | Ended::Stopped) => Exit::Success,
-        Ok(Ended::ClientGone | Ended::NotAllowed) => Exit::Failure,
+        Ok(ConnectionEnd::Quit | ConnectionEnd::EndOfInput | ConnectionEnd::Stopped) => CliExit::Success,
+        Ok(ConnectionEnd::ClientGone | ConnectionEnd::NotAllowed) => CliExit::Failure,
         Err(refusal) => {
             aside!("error: {refusal}");
-            Exit::Failure
+            CliExit::Failure
         }
     };
     // Others may have turns in this process, which go on unless it is stopped.
@@ -128,15 +139,15 @@ pub(super) fn directory(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// Passes bytes on to the daemon and back, until it is done.
 async fn pump(
     client: &Client,
-    wire: &Wire,
+    wire: &BridgedWire,
     options: &impl Serialize,
-    input: &mut Input,
-    signals: &mut Signals,
-) -> anyhow::Result<Passed> {
+    input: &mut ReplayableStdin,
+    signals: &mut StopSignals,
+) -> anyhow::Result<BridgeResult> {
     let upgraded = match client.upgrade(wire.path, wire.upgrade).await {
         Ok(upgraded) => upgraded,
         Err(ClientError::Unreachable { .. } | ClientError::Refused { status: 503, .. }) => {
-            return Ok(Passed::Unheard);
+            return Ok(BridgeResult::Unheard);
         }
         Err(error) => return Err(error.into()),
     };
@@ -144,7 +155,7 @@ async fn pump(
     let mut first = serde_json::to_vec(options)?;
     first.push(b'\n');
     if to.write_all(&first).await.is_err() {
-        return Ok(Passed::Unheard);
+        return Ok(BridgeResult::Unheard);
     }
     let said = AtomicBool::new(false);
     let up = async {
@@ -157,11 +168,11 @@ async fn pump(
         never = up => never,
     };
     match passed {
-        Ok(Passed::Unheard) if input.is_over() => Ok(Passed::Done(Exit::Success)),
+        Ok(BridgeResult::Unheard) if input.is_over() => Ok(BridgeResult::Done(CliExit::Success)),
         Err(error)
             if error.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == BrokenPipe) =>
         {
-            Ok(Passed::Done(Exit::Failure))
+            Ok(BridgeResult::Done(CliExit::Failure))
         }
         passed => passed,
     }
@@ -169,11 +180,11 @@ async fn pump(
 
 /// Passes stdin on. Its end, or a signal, is the end of what is sent; the rest can still be read.
 async fn send(
-    mut to: WriteHalf<Upgraded>,
-    wire: &Wire,
-    input: &mut Input,
+    mut to: WriteHalf<UpgradedStream>,
+    wire: &BridgedWire,
+    input: &mut ReplayableStdin,
     said: &AtomicBool,
-    signals: &mut Signals,
+    signals: &mut StopSignals,
 ) {
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -202,7 +213,11 @@ async fn send(
 }
 
 /// Passes on what the daemon says, and tells from its end whether it came to one in order.
-async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire, said: &AtomicBool) -> anyhow::Result<Passed> {
+async fn receive(
+    mut from: ReadHalf<UpgradedStream>,
+    wire: &BridgedWire,
+    said: &AtomicBool,
+) -> anyhow::Result<BridgeResult> {
     let (mut stdout, mut buffer) = (crate::output::wire(), vec![0; CHUNK]);
     let (mut beginning, mut last, mut whole) = (Vec::<u8>::new(), b'\n', false);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
@@ -217,10 +232,14 @@ async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire, said: &AtomicBool) -
         stdout.flush().await?;
     }
     if !said.load(Relaxed) {
-        return Ok(Passed::Unheard);
+        return Ok(BridgeResult::Unheard);
     }
     if whole {
-        return Ok(Passed::Done(if beginning == wire.ready { Exit::Success } else { Exit::Failure }));
+        return Ok(BridgeResult::Done(if beginning == wire.ready {
+            CliExit::Success
+        } else {
+            CliExit::Failure
+        }));
     }
     if let Some(cut) = wire.cut {
         let line = if last == b'\n' { cut.to_owned() } else { format!("\n{cut}") };
@@ -228,5 +247,5 @@ async fn receive(mut from: ReadHalf<Upgraded>, wire: &Wire, said: &AtomicBool) -
         stdout.flush().await?;
     }
     aside!("error: {}", wire.advice);
-    Ok(Passed::Done(Exit::Unreachable))
+    Ok(BridgeResult::Done(CliExit::Unreachable))
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use ostler_doors::jsonl::{Options, UPGRADE};
+use ostler_doors::jsonl::{JsonlOptions, UPGRADE};
 
-use super::Setting;
-use super::pump::{self, Wire};
-use crate::args::Rpc;
-use crate::exit::Exit;
+use super::CommandContext;
+use super::pump::{self, BridgedWire};
+use crate::args::RpcArgs;
+use crate::exit::CliExit;
 
-const WIRE: Wire = Wire {
+const WIRE: BridgedWire = BridgedWire {
     path: "/jsonl",
     upgrade: UPGRADE,
     // Otherwise the first session could not be started.
@@ -25,12 +25,12 @@ const WIRE: Wire = Wire {
     advice: "the daemon ended",
 };
 
-pub(super) async fn rpc(setting: Setting, args: Rpc) -> anyhow::Result<Exit> {
+pub(super) async fn rpc(setting: CommandContext, args: RpcArgs) -> anyhow::Result<CliExit> {
     let options = match options(args) {
         Ok(options) => options,
         Err(error) => {
             aside!("error: {error:#}");
-            return Ok(Exit::Usage);
+            return Ok(CliExit::Usage);
         }
     };
     pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
@@ -39,10 +39,10 @@ pub(super) async fn rpc(setting: Setting, args: Rpc) -> anyhow::Result<Exit> {
     .await
 }
 
-fn options(args: Rpc) -> anyhow::Result<Options> {
+fn options(args: RpcArgs) -> anyhow::Result<JsonlOptions> {
     let absolute = |path| std::path::absolute(path).context("the session file's path cannot be used");
     let session_file = args.session_file.map(absolute).transpose()?;
-    Ok(Options {
+    Ok(JsonlOptions {
         cwd: pump::directory(args.cwd.as_deref())?.to_string_lossy().into_owned(),
         model: args.model,
         system_prompt: args.system_prompt,

@@ -13,17 +13,17 @@ use ostler_client::{Client, EventStream, SessionFilter};
 use ostler_types::{Plan, SessionId};
 use tokio::time::Instant;
 
-use super::Setting;
-use super::follow::Screen;
+use super::CommandContext;
+use super::follow::EventOutput;
 use super::plan;
-use super::turn::{Limits, Turn};
-use crate::args::{ApproveWhen, Run};
-use crate::exit::Exit;
-use crate::output::{Place, json_line};
-use crate::reach::{Purpose, Reached, reach};
+use super::turn::{RunLimits, TurnWatcher};
+use crate::args::{ApproveWhen, RunArgs};
+use crate::exit::CliExit;
+use crate::output::{OutputStream, json_line};
+use crate::reach::{ConnectedDaemon, DaemonPurpose, reach};
 
-use prompt::{NoPrompt, Prompt, directory};
-use schema::Schema;
+use prompt::{NoPrompt, RunPrompt, directory};
+use schema::AnswerSchema;
 
 pub(super) use prompt::text;
 
@@ -33,22 +33,22 @@ const ANSWERS: u32 = 3;
 const HASTE: Duration = Duration::from_secs(2);
 
 /// What a session is to do.
-enum Work {
+enum RunTask {
     /// Answer a prompt, perhaps with what fits a schema.
-    Prompt(Prompt, Option<Box<Schema>>),
+    Prompt(RunPrompt, Option<Box<AnswerSchema>>),
     /// Divide a plan among others.
     Plan(Plan),
 }
 
-pub(super) async fn run(setting: Setting, mut run: Run, verbose: bool) -> anyhow::Result<Exit> {
+pub(super) async fn run(setting: CommandContext, mut run: RunArgs, verbose: bool) -> anyhow::Result<CliExit> {
     run.verbose_log |= verbose;
-    let limits = Limits { until: run.timeout.map(|time| Instant::now() + time), max_cost: run.max_cost };
+    let limits = RunLimits { until: run.timeout.map(|time| Instant::now() + time), max_cost: run.max_cost };
     let work = match work(&run).await {
         Ok(work) => work,
         Err(exit) => return exit,
     };
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run).await?;
     let mut was_left = false;
     let exit = session(&reached.client, &setting, &run, work, limits, &mut was_left).await;
     leave(reached, was_left).await;
@@ -56,7 +56,7 @@ pub(super) async fn run(setting: Setting, mut run: Run, verbose: bool) -> anyhow
 }
 
 /// Ends our own daemon, if there is one; in haste for somebody who has had enough.
-async fn leave(reached: Reached, was_left: bool) {
+async fn leave(reached: ConnectedDaemon, was_left: bool) {
     if was_left {
         _ = tokio::time::timeout(HASTE, reached.stop()).await;
     } else {
@@ -65,20 +65,20 @@ async fn leave(reached: Reached, was_left: bool) {
 }
 
 /// What the arguments ask for, or how a command ends that asks for nothing.
-async fn work(run: &Run) -> Result<Work, anyhow::Result<Exit>> {
+async fn work(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit>> {
     let wrong = |error: anyhow::Error| {
         aside!("error: {error:#}");
-        Err(Ok(Exit::Usage))
+        Err(Ok(CliExit::Usage))
     };
     if let Some(path) = &run.plan {
-        return plan::read(path).map(Work::Plan).or_else(wrong);
+        return plan::read(path).map(RunTask::Plan).or_else(wrong);
     }
-    let schema = match run.output_schema.as_deref().map(Schema::read).transpose() {
+    let schema = match run.output_schema.as_deref().map(AnswerSchema::read).transpose() {
         Ok(schema) => schema.map(Box::new),
         Err(error) => return wrong(error),
     };
-    match Prompt::of(run).await {
-        Ok(prompt) => Ok(Work::Prompt(prompt, schema)),
+    match RunPrompt::of(run).await {
+        Ok(prompt) => Ok(RunTask::Prompt(prompt, schema)),
         Err(NoPrompt::Failed(error)) => Err(Err(error)),
         Err(NoPrompt::Nothing) => wrong(anyhow::anyhow!(
             "there is nothing to ask; say it in quotes, as in `ostler run \"list the files\"`, or pipe it in"
@@ -89,18 +89,18 @@ async fn work(run: &Run) -> Result<Work, anyhow::Result<Exit>> {
 /// Does the work in a session, and says on the way out what nobody has seen yet.
 async fn session(
     client: &Client,
-    setting: &Setting,
-    run: &Run,
-    work: Work,
-    limits: Limits,
+    setting: &CommandContext,
+    run: &RunArgs,
+    work: RunTask,
+    limits: RunLimits,
     was_left: &mut bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<CliExit> {
     let (id, after) = begin(client, setting, run).await?;
     let typed = std::io::stdin().is_terminal() && run.prompt.as_deref() != Some("-");
     let when = run.approve.unwrap_or(if typed { ApproveWhen::Ask } else { ApproveWhen::Never });
     let screen = screen(setting, run);
     let (mut turn, mut events, schema) = match work {
-        Work::Prompt(mut prompt, schema) => {
+        RunTask::Prompt(mut prompt, schema) => {
             if let Some(schema) = &schema {
                 prompt.add(schema.request());
             }
@@ -108,12 +108,12 @@ async fn session(
             let events = client.events_resuming(id, after).await?;
             let sent = client.send_message(id, &message).await?;
             let turn_id = sent.turn_id.context("the daemon started no turn")?;
-            (Turn::new(client, (id, turn_id), Some(sent.message_id), when, screen)?, events, schema)
+            (TurnWatcher::new(client, (id, turn_id), Some(sent.message_id), when, screen)?, events, schema)
         }
-        Work::Plan(plan) => {
+        RunTask::Plan(plan) => {
             let events = client.events_resuming(id, after).await?;
             let turn_id = client.run_plan(id, &plan).await?;
-            (Turn::new(client, (id, turn_id), None, when, screen)?, events, None)
+            (TurnWatcher::new(client, (id, turn_id), None, when, screen)?, events, None)
         }
     };
     turn = turn.within(limits);
@@ -128,18 +128,18 @@ async fn session(
 }
 
 /// Where what happens is shown.
-fn screen(setting: &Setting, run: &Run) -> Screen {
-    let answer_alone = !Place::Stdout.is_terminal() && run.plan.is_none();
+fn screen(setting: &CommandContext, run: &RunArgs) -> EventOutput {
+    let answer_alone = !OutputStream::Stdout.is_terminal() && run.plan.is_none();
     if run.json {
-        Screen::Json
+        EventOutput::Json
     } else if setting.manner.quiet || run.output_schema.is_some() || answer_alone {
-        Screen::progress(setting)
+        EventOutput::progress(setting)
     } else {
-        Screen::new(false, false, false, setting)
+        EventOutput::new(false, false, false, setting)
     }
 }
 
-async fn plain_answer(turn: &mut Turn<'_>, events: &mut EventStream) -> anyhow::Result<Exit> {
+async fn plain_answer(turn: &mut TurnWatcher<'_>, events: &mut EventStream) -> anyhow::Result<CliExit> {
     let exit = turn.follow(events).await?;
     if turn.screen.leaves_stdout() && !turn.answer.is_empty() {
         put!("{}\n", turn.answer.trim_end());
@@ -151,13 +151,13 @@ async fn plain_answer(turn: &mut Turn<'_>, events: &mut EventStream) -> anyhow::
 async fn fitting_answer(
     client: &Client,
     id: SessionId,
-    turn: &mut Turn<'_>,
+    turn: &mut TurnWatcher<'_>,
     events: &mut EventStream,
-    schema: &Schema,
-) -> anyhow::Result<Exit> {
+    schema: &AnswerSchema,
+) -> anyhow::Result<CliExit> {
     for attempt in 1..=ANSWERS {
         let exit = turn.follow(events).await?;
-        if !matches!(exit, Exit::Success | Exit::NotApproved) {
+        if !matches!(exit, CliExit::Success | CliExit::NotApproved) {
             return Ok(exit);
         }
         let problems = match schema.check(&turn.answer) {
@@ -179,13 +179,13 @@ async fn fitting_answer(
         let sent = client.send_message(id, &message).await?;
         turn.go_on(sent.turn_id.context("the daemon started no turn")?, sent.message_id);
     }
-    Ok(Exit::NoFit)
+    Ok(CliExit::NoFit)
 }
 
 /// Says what went wrong where that was not shown, and which session it was.
-fn tell(setting: &Setting, run: &Run, id: SessionId, turn: &Turn<'_>, exit: Exit) {
+fn tell(setting: &CommandContext, run: &RunArgs, id: SessionId, turn: &TurnWatcher<'_>, exit: CliExit) {
     let was_shown = turn.screen.is_for_people()
-        && matches!(exit, Exit::Success | Exit::Failure | Exit::Canceled | Exit::NotApproved);
+        && matches!(exit, CliExit::Success | CliExit::Failure | CliExit::Canceled | CliExit::NotApproved);
     if let Some(problem) = turn.problem.as_ref().filter(|_| !was_shown) {
         aside!("error: {problem}");
     }
@@ -201,7 +201,7 @@ fn tell(setting: &Setting, run: &Run, id: SessionId, turn: &Turn<'_>, exit: Exit
 }
 
 /// The session to work in, and its newest record.
-async fn begin(client: &Client, setting: &Setting, run: &Run) -> anyhow::Result<(SessionId, u64)> {
+async fn begin(client: &Client, setting: &CommandContext, run: &RunArgs) -> anyhow::Result<(SessionId, u64)> {
     let workspace = || directory(run.workspace.as_deref().unwrap_or(Path::new(".")));
     let earlier = match (run.session, run.continue_last) {
         (Some(id), _) => Some(id),
@@ -231,7 +231,7 @@ async fn newest(client: &Client, workspace: String) -> anyhow::Result<SessionId>
 }
 
 /// Changes what the arguments say of a session that goes on, and returns its newest record.
-async fn change(client: &Client, id: SessionId, run: &Run) -> anyhow::Result<u64> {
+async fn change(client: &Client, id: SessionId, run: &RunArgs) -> anyhow::Result<u64> {
     let change = UpdateSession {
         model: run.model.clone(),
         fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
@@ -248,8 +248,8 @@ async fn change(client: &Client, id: SessionId, run: &Run) -> anyhow::Result<u64
 
 async fn create(
     client: &Client,
-    setting: &Setting,
-    run: &Run,
+    setting: &CommandContext,
+    run: &RunArgs,
     workspace_path: String,
 ) -> anyhow::Result<SessionId> {
     let log_dir = match &run.log_dir {

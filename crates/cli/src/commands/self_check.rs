@@ -15,9 +15,9 @@ use ostler_client::Client;
 use rustix::process::{Pid, Signal};
 use tokio::process::Child;
 
-use super::Setting;
-use crate::args::SelfCheck;
-use crate::exit::Exit;
+use super::CommandContext;
+use crate::args::SelfCheckArgs;
+use crate::exit::CliExit;
 use crate::reach::find;
 
 /// How long one step may take, a daemon may take to answer, and how often it is looked for.
@@ -29,14 +29,14 @@ const LOOKS: u32 = 800;
 const CONFIG: &str = "[server]\nlisten = \"127.0.0.1:0\"\n[gateway]\nenabled = false\n[models]\ndefault = \"demo:demo\"\n\
                       discover = false\n[context]\nbundle = false\n";
 
-pub(super) async fn self_check(setting: Setting, args: SelfCheck) -> anyhow::Result<Exit> {
-    let place = Place::make(args.scratch.as_deref())?;
-    let mut report = Report { plain: setting.manner.plain, quiet: setting.manner.quiet, failed: 0 };
+pub(super) async fn self_check(setting: CommandContext, args: SelfCheckArgs) -> anyhow::Result<CliExit> {
+    let place = ScratchDirs::make(args.scratch.as_deref())?;
+    let mut report = StepReport { plain: setting.manner.plain, quiet: setting.manner.quiet, failed: 0 };
     let checked = tokio::select! {
         checked = steps::all(&place, &mut report) => checked,
         _ = tokio::signal::ctrl_c() => {
             place.remove();
-            return Ok(Exit::Interrupted);
+            return Ok(CliExit::Interrupted);
         }
     };
     match args.keep {
@@ -47,25 +47,25 @@ pub(super) async fn self_check(setting: Setting, args: SelfCheck) -> anyhow::Res
     match report.failed {
         0 => {
             say!("everything works");
-            Ok(Exit::Success)
+            Ok(CliExit::Success)
         }
         failed => {
             say!("{failed} of these failed; `ostler doctor` says more of this machine");
-            Ok(Exit::Failure)
+            Ok(CliExit::Failure)
         }
     }
 }
 
 /// A scratch place: a data directory, a workspace and a configuration.
-struct Place {
+struct ScratchDirs {
     root: PathBuf,
     work: PathBuf,
     data: PathBuf,
     outside: PathBuf,
 }
 
-impl Place {
-    fn make(below: Option<&Path>) -> anyhow::Result<Place> {
+impl ScratchDirs {
+    fn make(below: Option<&Path>) -> anyhow::Result<ScratchDirs> {
         let below = below.map_or_else(std::env::temp_dir, Path::to_owned);
         let below = std::path::absolute(below)?;
         let name = format!("ostler-check-{}-{}", std::process::id(), jiff::Timestamp::now().as_nanosecond());
@@ -76,7 +76,7 @@ impl Place {
         std::fs::DirBuilder::new().mode(0o700).create(&root).with_context(failed)?;
         let root = root.canonicalize().with_context(failed)?;
         let [work, data, outside] = ["work", "data", "outside"].map(|name| root.join(name));
-        let place = Place { work, data, outside, root };
+        let place = ScratchDirs { work, data, outside, root };
         std::fs::create_dir(&place.work).with_context(failed)?;
         std::fs::create_dir(&place.outside).with_context(failed)?;
         std::fs::write(place.work.join("README.md"), "A workspace to try things in.\n")
@@ -93,13 +93,13 @@ impl Place {
 }
 
 /// What is said of each step.
-struct Report {
+struct StepReport {
     plain: bool,
     quiet: bool,
     failed: u32,
 }
 
-impl Report {
+impl StepReport {
     /// Carries out one step, says how it went, and returns what came of it.
     async fn step<T>(
         &mut self,
@@ -128,13 +128,13 @@ impl Report {
 }
 
 /// A daemon of our own, killed when it is dropped.
-struct Running {
+struct ScratchDaemon {
     child: Child,
     client: Client,
 }
 
-impl Running {
-    async fn start(place: &Place) -> anyhow::Result<Running> {
+impl ScratchDaemon {
+    async fn start(place: &ScratchDirs) -> anyhow::Result<ScratchDaemon> {
         let log = std::fs::File::create(place.root.join("daemon.log"))?;
         let config = place.root.join("config.toml");
         let own = std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("OSTLER_"));
@@ -148,7 +148,7 @@ impl Running {
         let mut child = command.spawn().context("the daemon cannot be started")?;
         for _ in 0..LOOKS {
             if let Ok(client) = find(&place.data).await {
-                return Ok(Running { child, client });
+                return Ok(ScratchDaemon { child, client });
             }
             if let Some(status) = child.try_wait()? {
                 let said = std::fs::read_to_string(place.root.join("daemon.log")).unwrap_or_default();

@@ -5,17 +5,17 @@ use ostler_daemon::GatewayPort;
 use ostler_daemon::{Daemon, DaemonConfig, token_path};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Setting, open};
+use super::{CommandContext, open};
 use crate::args::Serve;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::reach::daemon_config;
 
-pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit> {
+pub(super) async fn serve(setting: CommandContext, args: &Serve) -> anyhow::Result<CliExit> {
     if args.background {
         // A closed terminal ends what belongs to it; this does not any more.
         rustix::process::setsid()?;
     }
-    let mut signals = Signals::new()?;
+    let mut signals = StopSignals::new()?;
     raise_file_limit();
     let config = setting.loaded.config;
     let (listen, auth) = (config.server.listen, config.server.auth);
@@ -53,19 +53,19 @@ pub(super) async fn serve(setting: Setting, args: &Serve) -> anyhow::Result<Exit
         () = daemon.stop() => {}
         () = signals.next() => {}
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// The ways in which a daemon is asked to stop, a closed terminal among them.
-pub(super) struct Signals {
+pub(super) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Signals {
-    pub(super) fn new() -> std::io::Result<Signals> {
-        Ok(Signals {
+impl StopSignals {
+    pub(super) fn new() -> std::io::Result<StopSignals> {
+        Ok(StopSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,

@@ -10,30 +10,34 @@ use anyhow::Context;
 use ostler_config::Environment;
 use ostler_process::{Invocation, PreparedCommand};
 
-use super::Setting;
-use crate::args::{Global, Service};
-use crate::exit::Exit;
+use super::CommandContext;
+use crate::args::{GlobalArgs, ServiceCommand};
+use crate::exit::CliExit;
 use crate::programs::finder_for_user;
 use crate::reach::find;
-use unit::Unit;
+use unit::SystemdUnit;
 
 /// What the unit is called.
 const NAME: &str = "ostler.service";
 
-pub(super) async fn service(setting: Setting, global: &Global, command: Service) -> anyhow::Result<Exit> {
+pub(super) async fn service(
+    setting: CommandContext,
+    global: &GlobalArgs,
+    command: ServiceCommand,
+) -> anyhow::Result<CliExit> {
     match command {
-        Service::Install { print: true } => {
-            put!("{}", Unit::of(&setting, global)?.text());
-            Ok(Exit::Success)
+        ServiceCommand::Install { print: true } => {
+            put!("{}", SystemdUnit::of(&setting, global)?.text());
+            Ok(CliExit::Success)
         }
-        Service::Install { print: false } => install(&setting, global).await,
-        Service::Status => status(&setting).await,
-        Service::Uninstall => uninstall(&setting).await,
+        ServiceCommand::Install { print: false } => install(&setting, global).await,
+        ServiceCommand::Status => status(&setting).await,
+        ServiceCommand::Uninstall => uninstall(&setting).await,
     }
 }
 
-async fn install(setting: &Setting, global: &Global) -> anyhow::Result<Exit> {
-    let unit = Unit::of(setting, global)?;
+async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<CliExit> {
+    let unit = SystemdUnit::of(setting, global)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if systemd == Systemd::Missing {
         aside!(
@@ -41,7 +45,7 @@ async fn install(setting: &Setting, global: &Global) -> anyhow::Result<Exit> {
              line where your system starts things, such as `crontab -e` after @reboot",
             unit.by_hand()
         );
-        return Ok(Exit::Failure);
+        return Ok(CliExit::Failure);
     }
     let path = place(&setting.environment)?;
     let wrote = write(&path, &unit.text())?;
@@ -49,7 +53,7 @@ async fn install(setting: &Setting, global: &Global) -> anyhow::Result<Exit> {
     if systemd == Systemd::Silent {
         say!("systemd does not answer for you here; where it does, type:");
         say!("  systemctl --user daemon-reload && systemctl --user enable --now {NAME}");
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     }
     systemctl(&["daemon-reload"]).await?;
     let is_active = systemctl(&["is-active", "--quiet", NAME]).await.is_ok();
@@ -57,7 +61,7 @@ async fn install(setting: &Setting, global: &Global) -> anyhow::Result<Exit> {
         systemctl(&["enable", NAME]).await?;
         say!("a daemon runs already that systemd did not start; stop it, then type:");
         say!("  systemctl --user start {NAME}");
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     }
     systemctl(&["enable", "--now", NAME]).await?;
     if is_active && wrote {
@@ -67,10 +71,10 @@ async fn install(setting: &Setting, global: &Global) -> anyhow::Result<Exit> {
     say!("  its log:    journalctl --user -u {NAME} -f");
     say!("  its keys:   {} (NAME=value lines; chmod 600)", unit.environment_file.display());
     say!("  without you: `loginctl enable-linger` lets it run while nobody is logged in");
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
-async fn status(setting: &Setting) -> anyhow::Result<Exit> {
+async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
     let path = place(&setting.environment)?;
     match (path.exists(), Systemd::ask(&setting.environment).await) {
         (false, _) => say!("unit: not installed; `ostler service install` does that"),
@@ -93,21 +97,21 @@ async fn status(setting: &Setting) -> anyhow::Result<Exit> {
         Ok(client) => {
             let version = client.health().await?.version;
             say!("daemon: version {version} answers on {}", setting.data_dir.display());
-            Ok(Exit::Success)
+            Ok(CliExit::Success)
         }
         Err(_) => {
             say!("daemon: none answers on {}", setting.data_dir.display());
-            Ok(Exit::Unreachable)
+            Ok(CliExit::Unreachable)
         }
     }
 }
 
-async fn uninstall(setting: &Setting) -> anyhow::Result<Exit> {
+async fn uninstall(setting: &CommandContext) -> anyhow::Result<CliExit> {
     let path = place(&setting.environment)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if !path.exists() {
         say!("there is no unit to remove");
-        return Ok(Exit::Success);
+        return Ok(CliExit::Success);
     }
     if systemd == Systemd::Answers {
         systemctl(&["disable", "--now", NAME]).await?;
@@ -117,7 +121,7 @@ async fn uninstall(setting: &Setting) -> anyhow::Result<Exit> {
         systemctl(&["daemon-reload"]).await?;
     }
     say!("removed: {}; sessions and configuration stay", path.display());
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// Where a user's own units lie.

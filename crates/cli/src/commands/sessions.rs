@@ -8,40 +8,40 @@ use ostler_api_types::UpdateSession;
 use ostler_client::{Client, SessionFilter};
 use ostler_types::{Cost, Session, SessionId, SessionView};
 
-use super::Setting;
-use crate::args::{ListSessions, Sessions};
-use crate::exit::Exit;
+use super::CommandContext;
+use crate::args::{ListSessions, SessionsCommand};
+use crate::exit::CliExit;
 use crate::output::FileOutput;
-use crate::reach::{Purpose, reach};
+use crate::reach::{DaemonPurpose, reach};
 use crate::render::money;
 
-pub(super) async fn sessions(setting: Setting, command: Sessions) -> anyhow::Result<Exit> {
+pub(super) async fn sessions(setting: CommandContext, command: SessionsCommand) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let done = act(&reached.client, command, setting.manner.quiet).await;
     reached.leave().await;
-    done.map(|()| Exit::Success)
+    done.map(|()| CliExit::Success)
 }
 
-pub(super) async fn cancel(setting: Setting, id: SessionId) -> anyhow::Result<Exit> {
+pub(super) async fn cancel(setting: CommandContext, id: SessionId) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let done = reached.client.cancel(id).await;
     reached.leave().await;
     let was_running = done?;
     if !setting.manner.quiet {
         say!("{}", if was_running { "canceled" } else { "nothing was running" });
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
-async fn act(client: &Client, command: Sessions, is_quiet: bool) -> anyhow::Result<()> {
+async fn act(client: &Client, command: SessionsCommand, is_quiet: bool) -> anyhow::Result<()> {
     match command {
-        Sessions::List(list) => show_list(client, filter(&list)?, list.json).await,
-        Sessions::Search { query, json } => {
+        SessionsCommand::List(list) => show_list(client, filter(&list)?, list.json).await,
+        SessionsCommand::Search { query, json } => {
             show_list(client, SessionFilter { q: Some(query), ..SessionFilter::default() }, json).await
         }
-        Sessions::Show { id, json } => {
+        SessionsCommand::Show { id, json } => {
             let view = client.session(id).await?;
             if json {
                 crate::output::json(&view)?;
@@ -50,7 +50,7 @@ async fn act(client: &Client, command: Sessions, is_quiet: bool) -> anyhow::Resu
             }
             Ok(())
         }
-        Sessions::Archive { id, undo } => {
+        SessionsCommand::Archive { id, undo } => {
             let change = UpdateSession { archived: Some(!undo), ..UpdateSession::default() };
             client.update(id, &change).await?;
             if !is_quiet {
@@ -58,14 +58,14 @@ async fn act(client: &Client, command: Sessions, is_quiet: bool) -> anyhow::Resu
             }
             Ok(())
         }
-        Sessions::Rm { id, purge } => {
+        SessionsCommand::Rm { id, purge } => {
             client.delete(id, purge).await?;
             if !is_quiet {
                 say!("{}", if purge { "removed, with its log" } else { "closed; its log is kept" });
             }
             Ok(())
         }
-        Sessions::Export { id, output } => export(client, id, output.as_deref()).await,
+        SessionsCommand::Export { id, output } => export(client, id, output.as_deref()).await,
     }
 }
 

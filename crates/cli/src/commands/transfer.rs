@@ -9,16 +9,16 @@ use ostler_client::{Client, ClientError, ExportFormat, ImportFormat};
 use ostler_types::SessionId;
 use ostler_workspace_fs::{Durability, ReplaceOptions, Replacement};
 
-use super::Setting;
-use crate::args::{Export, ExportAs, Import, ImportFrom};
-use crate::exit::Exit;
-use crate::output::{FileOutput, Place};
-use crate::reach::{Purpose, reach};
+use super::CommandContext;
+use crate::args::{ExportArgs, ExportAs, ImportArgs, ImportFrom};
+use crate::exit::CliExit;
+use crate::output::{FileOutput, OutputStream};
+use crate::reach::{DaemonPurpose, reach};
 
 /// Bytes in a file to import; the daemon takes no more.
 const MAX_IMPORT: u64 = 256 << 20;
 
-pub(super) async fn export(setting: Setting, args: Export) -> anyhow::Result<Exit> {
+pub(super) async fn export(setting: CommandContext, args: ExportArgs) -> anyhow::Result<CliExit> {
     let format = match args.format {
         ExportAs::Md => ExportFormat::Markdown,
         ExportAs::Html => ExportFormat::Html,
@@ -27,15 +27,15 @@ pub(super) async fn export(setting: Setting, args: Export) -> anyhow::Result<Exi
         ExportAs::Zip => ExportFormat::Zip,
     };
     let is_binary = matches!(format, ExportFormat::Sqlite | ExportFormat::Zip);
-    if is_binary && args.output.is_none() && Place::Stdout.is_terminal() {
+    if is_binary && args.output.is_none() && OutputStream::Stdout.is_terminal() {
         aside!("error: this is nothing for a terminal; name a file with -o");
-        return Ok(Exit::Usage);
+        return Ok(CliExit::Usage);
     }
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let done = write(&reached.client, args.id, format, args.output.as_deref()).await;
     reached.leave().await;
-    done.map(|()| Exit::Success)
+    done.map(|()| CliExit::Success)
 }
 
 async fn write(
@@ -64,7 +64,7 @@ async fn write(
     written.await.with_context(|| format!("cannot write {}", path.display()))
 }
 
-pub(super) async fn import(setting: Setting, args: Import) -> anyhow::Result<Exit> {
+pub(super) async fn import(setting: CommandContext, args: ImportArgs) -> anyhow::Result<CliExit> {
     let format = args.format.map(|format| match format {
         ImportFrom::Zip => ImportFormat::Zip,
         ImportFrom::Ndjson => ImportFormat::Ndjson,
@@ -79,11 +79,11 @@ pub(super) async fn import(setting: Setting, args: Import) -> anyhow::Result<Exi
         None => None,
     };
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let imported = send(&reached.client, content.into(), format, workspace).await;
     reached.leave().await;
     say!("{}", imported?);
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// A session from another machine may have worked in a directory that is not there; then it goes on in this one.

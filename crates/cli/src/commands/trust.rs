@@ -7,22 +7,22 @@ use anyhow::Context;
 use ostler_api_types::WorkspaceTrust;
 use ostler_types::{Brought, in_one_line};
 
-use super::Setting;
+use super::CommandContext;
 use crate::args::Trust;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 use crate::render::clean;
 
 /// How much of a line of somebody else's is shown.
 const WIDTH: usize = 200;
 
-pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit> {
+pub(super) async fn trust(setting: CommandContext, args: Trust) -> anyhow::Result<CliExit> {
     let workspace = args.workspace.as_deref().unwrap_or(Path::new("."));
     let workspace =
         workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))?;
     let workspace = workspace.to_string_lossy().into_owned();
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let stands = match (args.show, args.revoke) {
         (true, _) => reached.client.workspace_trust(&workspace).await,
         (false, revoke) => reached.client.trust(&workspace, !revoke).await,
@@ -35,7 +35,7 @@ pub(super) async fn trust(setting: Setting, args: Trust) -> anyhow::Result<Exit>
         say!("{} is not trusted: nothing that lies in it is run or believed unasked", clean(&workspace));
     }
     put!("{}", listing(&brings, trusted));
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// What a workspace brings, a line each; empty where it brings nothing.

@@ -9,24 +9,28 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use ostler_client::SessionFilter;
-use ostler_tui::{Depth, Options, Protocol, Reach};
+use ostler_tui::{ColorDepth, DaemonConnector, PictureProtocol, TuiOptions};
 
-use super::Setting;
-use crate::args::{Global, Tui};
-use crate::exit::Exit;
-use crate::output::Place;
+use super::CommandContext;
+use crate::args::{GlobalArgs, TuiArgs};
+use crate::exit::CliExit;
+use crate::output::OutputStream;
 use crate::reach::find;
 
 /// How long a daemon may take to answer after it was started, and how often it is looked for.
 const LOOKS: u32 = 2000;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-pub(super) async fn tui(setting: &Setting, global: &Global, args: Tui) -> anyhow::Result<Exit> {
-    if !(Place::Stdout.is_terminal() && std::io::stdin().is_terminal()) {
+pub(super) async fn tui(
+    setting: &CommandContext,
+    global: &GlobalArgs,
+    args: TuiArgs,
+) -> anyhow::Result<CliExit> {
+    if !(OutputStream::Stdout.is_terminal() && std::io::stdin().is_terminal()) {
         aside!(
             "error: there is no terminal to draw on; `ostler run` works without one, `ostler --help` lists the rest"
         );
-        return Ok(Exit::Usage);
+        return Ok(CliExit::Usage);
     }
     let workspace = match args.directory {
         Some(directory) => std::fs::canonicalize(&directory)
@@ -46,24 +50,24 @@ pub(super) async fn tui(setting: &Setting, global: &Global, args: Tui) -> anyhow
     let editor = variable("VISUAL").or_else(|| variable("EDITOR")).filter(|editor| !editor.is_empty());
     std::fs::create_dir_all(&setting.data_dir)?;
     let theme = args.theme.or_else(|| setting.manner.plain.then(|| "plain".to_owned()));
-    let options = Options {
+    let options = TuiOptions {
         session,
         theme: theme.or_else(|| variable("OSTLER_THEME").map(str::to_owned)).unwrap_or_default(),
-        depth: Depth::of(variable("NO_COLOR"), variable("COLORTERM"), variable("TERM")),
+        depth: ColorDepth::of(variable("NO_COLOR"), variable("COLORTERM"), variable("TERM")),
         mouse: args.mouse,
         home: variable("HOME").map(str::to_owned),
         editor: editor.unwrap_or("vi").to_owned(),
         history: Some(setting.data_dir.join("history.jsonl")),
-        pictures: Protocol::of(variable),
+        pictures: PictureProtocol::of(variable),
         reach: reach(setting.data_dir.clone(), global),
         workspace,
     };
     ostler_tui::run(options).await?;
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// The session of this directory in which something happened last, if a daemon can be asked.
-async fn newest(setting: &Setting, workspace: &str) -> Option<ostler_types::SessionId> {
+async fn newest(setting: &CommandContext, workspace: &str) -> Option<ostler_types::SessionId> {
     let client = find(&setting.data_dir).await.ok()?;
     let workspace = Some(workspace.to_owned());
     let filter =
@@ -71,11 +75,11 @@ async fn newest(setting: &Setting, workspace: &str) -> Option<ostler_types::Sess
     Some(client.list_sessions(&filter).await.ok()?.sessions.first()?.session.id)
 }
 
-fn reach(data_dir: PathBuf, global: &Global) -> Reach {
+fn reach(data_dir: PathBuf, global: &GlobalArgs) -> DaemonConnector {
     let config = global.config.clone();
     let data_dir = Arc::new(data_dir);
     let looked_for = Arc::clone(&data_dir);
-    Reach {
+    DaemonConnector {
         find: Box::new(move || {
             let data_dir = Arc::clone(&looked_for);
             async move { find(&data_dir).await }.boxed()

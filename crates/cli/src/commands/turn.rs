@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use ostler_api_types::Approve;
+use ostler_api_types::ApprovalAnswerBody;
 use ostler_client::{Client, ClientError, EventLine, EventStream};
 use ostler_line_framing::{FramedLine, LineReader};
 use ostler_types::{
@@ -18,9 +18,9 @@ use tokio::io::Stdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::follow::Screen;
+use super::follow::EventOutput;
 use crate::args::ApproveWhen;
-use crate::exit::Exit;
+use crate::exit::CliExit;
 use crate::render::money;
 
 /// Longest answer that is read from the terminal, in bytes.
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// What a turn may take.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Limits {
+pub(super) struct RunLimits {
     /// Until when.
     pub(super) until: Option<Instant>,
     /// How much it may cost.
@@ -38,26 +38,26 @@ pub(super) struct Limits {
 }
 
 /// A turn that is being watched.
-pub(super) struct Turn<'a> {
+pub(super) struct TurnWatcher<'a> {
     client: &'a Client,
     id: SessionId,
     turn_id: TurnId,
     /// The message that it answers, if it answers one.
     message_id: Option<MessageId>,
     when: ApproveWhen,
-    pub(super) screen: Screen,
-    limits: Limits,
-    stops: Stops,
+    pub(super) screen: EventOutput,
+    limits: RunLimits,
+    stops: TurnSignals,
     /// What the person at the terminal types.
     answers: LineReader<Stdin>,
     /// The calls that they are asked about, one after the other: those of several sessions may wait at once.
-    asking: VecDeque<Question>,
+    asking: VecDeque<AskedApproval>,
     /// Whether the turn has begun; until then its message waits behind others.
     started: bool,
     /// The call that was refused first.
     refused: Option<String>,
     /// Why it was asked to stop.
-    stopped: Option<Exit>,
+    stopped: Option<CliExit>,
     /// The request to stop, while it is under way.
     stopping: Option<BoxFuture<'static, anyhow::Result<()>>>,
     /// What has been spent, over all turns that were watched.
@@ -74,31 +74,31 @@ pub(super) struct Turn<'a> {
 
 /// A call that waits for an answer.
 #[derive(PartialEq, Eq)]
-struct Question {
+struct AskedApproval {
     /// The turn whose call it is, which may be that of a session that this one has started.
     turn_id: TurnId,
     tool_call_id: ToolCallId,
     summary: String,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> TurnWatcher<'a> {
     /// Watches a turn of a session. The message is the one that it answers, which can be taken back until it begins.
     pub(super) fn new(
         client: &'a Client,
         (id, turn_id): (SessionId, TurnId),
         message_id: Option<MessageId>,
         when: ApproveWhen,
-        screen: Screen,
-    ) -> std::io::Result<Turn<'a>> {
-        Ok(Turn {
+        screen: EventOutput,
+    ) -> std::io::Result<TurnWatcher<'a>> {
+        Ok(TurnWatcher {
             client,
             id,
             turn_id,
             message_id,
             when,
             screen,
-            limits: Limits::default(),
-            stops: Stops::new()?,
+            limits: RunLimits::default(),
+            stops: TurnSignals::new()?,
             answers: LineReader::new(tokio::io::stdin(), ANSWER_BYTES),
             asking: VecDeque::new(),
             started: message_id.is_none(),
@@ -114,7 +114,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Stops it when it takes more than this.
-    pub(super) fn within(mut self, limits: Limits) -> Turn<'a> {
+    pub(super) fn within(mut self, limits: RunLimits) -> TurnWatcher<'a> {
         self.limits = limits;
         self
     }
@@ -126,7 +126,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Shows what happens, answers what is asked, and tells how the turn ended.
-    pub(super) async fn follow(&mut self, events: &mut EventStream) -> anyhow::Result<Exit> {
+    pub(super) async fn follow(&mut self, events: &mut EventStream) -> anyhow::Result<CliExit> {
         loop {
             tokio::select! {
                 line = events.next() => {
@@ -153,10 +153,10 @@ impl<'a> Turn<'a> {
                     stopped?;
                 }
                 () = until(self.limits.until), if self.limits.until.is_some() => {
-                    if self.stopped == Some(Exit::TooLate) {
-                        return Ok(self.leave(Exit::TooLate));
+                    if self.stopped == Some(CliExit::TooLate) {
+                        return Ok(self.leave(CliExit::TooLate));
                     }
-                    self.stopped.get_or_insert(Exit::TooLate);
+                    self.stopped.get_or_insert(CliExit::TooLate);
                     self.limits.until = Some(Instant::now() + GRACE);
                     self.problem = Some("it took longer than --timeout allows, so it was stopped".to_owned());
                     self.stop();
@@ -166,7 +166,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Goes away without waiting for the end.
-    fn leave(&mut self, exit: Exit) -> Exit {
+    fn leave(&mut self, exit: CliExit) -> CliExit {
         self.was_left = true;
         exit
     }
@@ -182,7 +182,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Answers approvals, keeps count, and recognises the end.
-    async fn take(&mut self, line: &EventLine) -> anyhow::Result<Option<Exit>> {
+    async fn take(&mut self, line: &EventLine) -> anyhow::Result<Option<CliExit>> {
         if line.seq.is_none() {
             return Ok(None);
         }
@@ -203,7 +203,7 @@ impl<'a> Turn<'a> {
             Event::Child(ChildEvent::Completed { outcome, .. }) => self.spend(outcome.usage),
             Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
                 let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
-                self.asked(Question { turn_id, tool_call_id: tool_call.id, summary }).await?;
+                self.asked(AskedApproval { turn_id, tool_call_id: tool_call.id, summary }).await?;
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested {
                 tool_call_id,
@@ -213,7 +213,7 @@ impl<'a> Turn<'a> {
                 ..
             }) => {
                 let summary = format!("keep the change of {} files", files.len() as u64 + more);
-                self.asked(Question { turn_id: self.turn_id, tool_call_id, summary }).await?;
+                self.asked(AskedApproval { turn_id: self.turn_id, tool_call_id, summary }).await?;
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })
             | Event::Approval(ApprovalEvent::Denied { tool_call_id, child, .. }) => {
@@ -238,7 +238,7 @@ impl<'a> Turn<'a> {
         self.spent = self.spent.plus(usage.cost_usd.unwrap_or_default());
         let Some(most) = self.limits.max_cost.filter(|most| self.spent > *most) else { return };
         if self.stopped.is_none() {
-            self.stopped = Some(Exit::TooDear);
+            self.stopped = Some(CliExit::TooDear);
             let spent = money(self.spent);
             self.problem = Some(format!("it cost {spent}, more than the {} of --max-cost", money(most)));
             self.stop();
@@ -250,39 +250,39 @@ impl<'a> Turn<'a> {
         self.limits.max_cost.is_some() && self.unpriced
     }
 
-    fn canceled(&mut self, by: &str) -> Exit {
+    fn canceled(&mut self, by: &str) -> CliExit {
         self.stopped.unwrap_or_else(|| {
             self.problem = Some(format!("the turn was canceled by {by}"));
-            Exit::Canceled
+            CliExit::Canceled
         })
     }
 
     /// A turn may come to its end before it can be stopped. That it was in time counts then, and that it was too dear
     /// does, too.
-    fn completed(&mut self) -> Exit {
+    fn completed(&mut self) -> CliExit {
         match self.stopped {
-            None | Some(Exit::TooLate) => {
+            None | Some(CliExit::TooLate) => {
                 self.problem = self.refused.as_ref().map(|summary| {
                     format!(
                         "`{}` needed an approval and did not get it; run with --approve always to allow it",
                         summary.escape_debug()
                     )
                 });
-                if self.refused.is_some() { Exit::NotApproved } else { Exit::Success }
+                if self.refused.is_some() { CliExit::NotApproved } else { CliExit::Success }
             }
             Some(exit) => exit,
         }
     }
 
-    fn failed(&mut self, error: &Failure) -> Exit {
+    fn failed(&mut self, error: &Failure) -> CliExit {
         self.stopped.unwrap_or_else(|| {
             let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             self.problem = Some(format!("the turn failed: {}{hint}", error.message));
-            Exit::Failure
+            CliExit::Failure
         })
     }
 
-    async fn asked(&mut self, question: Question) -> anyhow::Result<()> {
+    async fn asked(&mut self, question: AskedApproval) -> anyhow::Result<()> {
         match self.when {
             ApproveWhen::Always => self.reply(question, Verdict::Approve, None).await,
             ApproveWhen::Never => {
@@ -309,7 +309,7 @@ impl<'a> Turn<'a> {
     /// Drops a question that has been answered.
     fn settle(&mut self, turn_id: TurnId, tool_call_id: &ToolCallId) {
         let is_it =
-            |question: &Question| question.turn_id == turn_id && question.tool_call_id == *tool_call_id;
+            |question: &AskedApproval| question.turn_id == turn_id && question.tool_call_id == *tool_call_id;
         let was_next = self.asking.front().is_some_and(is_it);
         self.asking.retain(|question| !is_it(question));
         if was_next {
@@ -332,16 +332,23 @@ impl<'a> Turn<'a> {
 
     async fn reply(
         &mut self,
-        question: Question,
+        question: AskedApproval,
         action: Verdict,
         reason: Option<String>,
     ) -> anyhow::Result<()> {
-        let Question { turn_id, tool_call_id, summary } = question;
+        let AskedApproval { turn_id, tool_call_id, summary } = question;
         if action == Verdict::Deny {
             self.refused.get_or_insert(summary);
         }
-        let answer =
-            Approve { turn_id, tool_call_id, action, scope: None, reason, review: None, option: None };
+        let answer = ApprovalAnswerBody {
+            turn_id,
+            tool_call_id,
+            action,
+            scope: None,
+            reason,
+            review: None,
+            option: None,
+        };
         match self.client.approve(self.id, &answer).await {
             // Somebody else was quicker; the events tell what they said.
             Err(ClientError::Refused { status: 409, .. }) => Ok(()),
@@ -382,21 +389,24 @@ async fn until(time: Option<Instant>) {
 }
 
 /// The signals that stop a turn. A closed terminal is none of them: what a daemon has begun goes on.
-struct Stops {
+struct TurnSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Stops {
-    fn new() -> std::io::Result<Stops> {
-        Ok(Stops { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+impl TurnSignals {
+    fn new() -> std::io::Result<TurnSignals> {
+        Ok(TurnSignals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
 
     /// Waits for one, and says how the command ends then.
-    async fn next(&mut self) -> Exit {
+    async fn next(&mut self) -> CliExit {
         tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Terminated,
+            _ = self.interrupt.recv() => CliExit::Interrupted,
+            _ = self.terminate.recv() => CliExit::Terminated,
         }
     }
 }

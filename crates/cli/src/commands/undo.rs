@@ -5,20 +5,20 @@ use ostler_api_types::UndoTurn;
 use ostler_client::Client;
 use ostler_types::{SessionId, TurnId};
 
-use super::Setting;
+use super::CommandContext;
 use crate::args::Undo;
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 
-pub(super) async fn undo(setting: Setting, args: Undo) -> anyhow::Result<Exit> {
+pub(super) async fn undo(setting: CommandContext, args: Undo) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Run).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run).await?;
     let done = undo_turn(&reached.client, args).await;
     reached.leave().await;
     done
 }
 
-async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<Exit> {
+async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<CliExit> {
     let turn_id = match args.turn {
         Some(turn) => turn,
         None => last_change(client, args.id).await?,
@@ -49,7 +49,7 @@ async fn undo_turn(client: &Client, args: Undo) -> anyhow::Result<Exit> {
         say!("{}", undone.note);
     }
     let is_whole = undone.conflicts.is_empty() && undone.left_out.is_empty();
-    Ok(if args.preview || is_whole { Exit::Success } else { Exit::Failure })
+    Ok(if args.preview || is_whole { CliExit::Success } else { CliExit::Failure })
 }
 
 /// The newest turn that changed the workspace.

@@ -6,19 +6,19 @@ use ostler_api_types::{UsageBy, UsageSum, UsageTable};
 use ostler_client::UsageFilter;
 use ostler_types::in_one_line;
 
-use super::Setting;
-use crate::args::{Since, Usage as UsageArgs, UsageBy as ByArg};
-use crate::exit::Exit;
-use crate::reach::{Purpose, reach};
+use super::CommandContext;
+use crate::args::{UsageArgs, UsageByArg as ByArg, UsageSince};
+use crate::exit::CliExit;
+use crate::reach::{DaemonPurpose, reach};
 use crate::render::money;
 
 /// Characters of a key, at most; only a path can have more.
 const KEY_WIDTH: usize = 80;
 
-pub(super) async fn usage(setting: Setting, args: &UsageArgs) -> anyhow::Result<Exit> {
+pub(super) async fn usage(setting: CommandContext, args: &UsageArgs) -> anyhow::Result<CliExit> {
     let (filter, since) = filter(args, &Zoned::now());
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, Purpose::Look).await?;
+        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
     let table = reached.client.usage(&filter).await;
     reached.leave().await;
     if args.json {
@@ -26,15 +26,15 @@ pub(super) async fn usage(setting: Setting, args: &UsageArgs) -> anyhow::Result<
     } else {
         put!("{}", draw(&table?, since));
     }
-    Ok(Exit::Success)
+    Ok(CliExit::Success)
 }
 
 /// What to ask for, and the first day of it. All days begin as today does, so that none is missed or
 /// counted twice when the clocks change.
 fn filter(args: &UsageArgs, now: &Zoned) -> (UsageFilter, Date) {
     let since = match args.since {
-        Since::Days(days) => now.date().saturating_sub((i64::from(days) - 1).days()),
-        Since::Date(date) => date,
+        UsageSince::Days(days) => now.date().saturating_sub((i64::from(days) - 1).days()),
+        UsageSince::Date(date) => date,
     };
     let by = match args.by {
         ByArg::Day => UsageBy::Day,
@@ -108,7 +108,7 @@ mod tests {
     use ostler_api_types::{UsageBy, UsageRow, UsageSum, UsageTable};
     use ostler_types::{Cost, Usage};
 
-    use super::{ByArg, Since, UsageArgs, draw, filter};
+    use super::{ByArg, UsageArgs, UsageSince, draw, filter};
 
     fn sum(steps: u64, tokens: u64, nanos: Option<u64>, unpriced_steps: u64) -> UsageSum {
         let cost_usd = nanos.map(Cost::from_nanos);
@@ -144,12 +144,12 @@ mod tests {
     fn a_week_has_seven_days_of_which_today_is_one_and_they_begin_here() {
         let now: jiff::Zoned = "2026-03-02T00:30:00+05:30[+05:30]".parse().unwrap();
         let args = |since| UsageArgs { by: ByArg::Day, since, json: false };
-        let (week, since) = filter(&args(Since::Days(7)), &now);
+        let (week, since) = filter(&args(UsageSince::Days(7)), &now);
         assert_eq!((week.from.as_deref(), week.utc_offset_minutes), (Some("2026-02-24"), 330));
         assert_eq!(since.to_string(), "2026-02-24");
-        assert_eq!(filter(&args(Since::Days(1)), &now).0.from.as_deref(), Some("2026-03-02"));
-        assert_eq!(filter(&args(Since::Days(u16::MAX)), &now).0.from.as_deref(), Some("1846-09-28"));
-        let date = Since::Date("2025-12-31".parse().unwrap());
+        assert_eq!(filter(&args(UsageSince::Days(1)), &now).0.from.as_deref(), Some("2026-03-02"));
+        assert_eq!(filter(&args(UsageSince::Days(u16::MAX)), &now).0.from.as_deref(), Some("1846-09-28"));
+        let date = UsageSince::Date("2025-12-31".parse().unwrap());
         assert_eq!(filter(&args(date), &now).0.from.as_deref(), Some("2025-12-31"));
     }
 }

@@ -9,27 +9,27 @@ use futures_util::StreamExt;
 use ostler_client::{Client, ClientError, EventLine, SessionFilter};
 use ostler_types::{EventName, Record};
 
-use super::Setting;
-use super::patience::Patience;
-use crate::args::Watch;
-use crate::exit::Exit;
-use crate::output::{Place, draw, json_line, nobody_reads, printable_styled, terminal_size};
+use super::CommandContext;
+use super::patience::Reconnect;
+use crate::args::WatchArgs;
+use crate::exit::CliExit;
+use crate::output::{OutputStream, draw, json_line, nobody_reads, printable_styled, terminal_size};
 use crate::reach::find;
-use crate::render::{Board, Size, record_line};
+use crate::render::{Board, BoardSize, record_line};
 
-use catch_up::Seen;
+use catch_up::ShownRecords;
 
 /// Sessions that are asked for when a daemon is found.
 pub(super) const LISTED: u32 = 200;
 /// How long changes are gathered before they are drawn.
 const DRAW_AFTER: Duration = Duration::from_millis(100);
 
-pub(super) async fn watch(setting: Setting, args: Watch) -> anyhow::Result<Exit> {
-    let is_drawn = !args.json && !setting.manner.plain && Place::Stdout.is_terminal();
-    let mut patience = Patience::new(setting.manner);
+pub(super) async fn watch(setting: CommandContext, args: WatchArgs) -> anyhow::Result<CliExit> {
+    let is_drawn = !args.json && !setting.manner.plain && OutputStream::Stdout.is_terminal();
+    let mut patience = Reconnect::new(setting.manner);
     let watched = async {
-        let mut lines = Lines { json: args.json, seen: Seen::new() };
-        let mut drawing = Drawing::new(&setting);
+        let mut lines = RecordPrinter { json: args.json, seen: ShownRecords::new() };
+        let mut drawing = BoardScreen::new(&setting);
         loop {
             let lost = match is_drawn {
                 true => draw_sessions(&setting, &mut drawing, &mut patience).await,
@@ -47,7 +47,7 @@ pub(super) async fn watch(setting: Setting, args: Watch) -> anyhow::Result<Exit>
     tokio::select! {
         failed = watched => failed,
         gone = nobody_reads() => Err(gone.into()),
-        _ = tokio::signal::ctrl_c() => Ok(Exit::Success),
+        _ = tokio::signal::ctrl_c() => Ok(CliExit::Success),
     }
 }
 
@@ -61,7 +61,11 @@ fn passes(error: &anyhow::Error) -> bool {
 }
 
 /// Shows records as lines, as long as this daemon lives.
-async fn show_records(setting: &Setting, lines: &mut Lines, patience: &mut Patience) -> anyhow::Result<()> {
+async fn show_records(
+    setting: &CommandContext,
+    lines: &mut RecordPrinter,
+    patience: &mut Reconnect,
+) -> anyhow::Result<()> {
     let client = find(&setting.data_dir).await?;
     // The feed is opened first, so that nothing falls between it and what is read from the logs.
     let mut feed = client.feed(EventName::ALL).await?;
@@ -76,12 +80,12 @@ async fn show_records(setting: &Setting, lines: &mut Lines, patience: &mut Patie
 }
 
 /// Records as lines.
-struct Lines {
+struct RecordPrinter {
     json: bool,
-    seen: Seen,
+    seen: ShownRecords,
 }
 
-impl Lines {
+impl RecordPrinter {
     fn show(&mut self, line: &EventLine) -> anyhow::Result<()> {
         let Ok(record) = serde_json::from_str::<Record>(&line.raw) else { return Ok(()) };
         if !self.seen.is_new(&record) {
@@ -98,9 +102,9 @@ impl Lines {
 
 /// Draws sessions, as long as this daemon lives.
 async fn draw_sessions(
-    setting: &Setting,
-    drawing: &mut Drawing,
-    patience: &mut Patience,
+    setting: &CommandContext,
+    drawing: &mut BoardScreen,
+    patience: &mut Reconnect,
 ) -> anyhow::Result<()> {
     let client = find(&setting.data_dir).await?;
     let mut feed = client.feed(EventName::ALL).await?;
@@ -126,17 +130,17 @@ async fn draw_sessions(
 }
 
 /// A board on a terminal.
-struct Drawing {
+struct BoardScreen {
     board: Board,
     color: bool,
     /// Lines that stand there, to be written again.
     drawn: usize,
 }
 
-impl Drawing {
-    fn new(setting: &Setting) -> Drawing {
-        let color = setting.manner.color(Place::Stdout.is_terminal(), &setting.environment);
-        Drawing { board: Board::default(), color, drawn: 0 }
+impl BoardScreen {
+    fn new(setting: &CommandContext) -> BoardScreen {
+        let color = setting.manner.color(OutputStream::Stdout.is_terminal(), &setting.environment);
+        BoardScreen { board: Board::default(), color, drawn: 0 }
     }
 
     /// Something else was printed below: what comes next begins there.
@@ -182,7 +186,7 @@ impl Drawing {
 }
 
 /// The size of the terminal; the last line is left for the cursor.
-fn size() -> Size {
+fn size() -> BoardSize {
     let (columns, rows) = terminal_size().unwrap_or((80, 24));
-    Size { columns: columns.max(20), lines: rows.max(3) - 1 }
+    BoardSize { columns: columns.max(20), lines: rows.max(3) - 1 }
 }

@@ -5,14 +5,19 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use ostler_config::{Config, McpServer, check_server, parse_alone};
+use ostler_config::{Config, McpSection, check_server, parse_alone};
 use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 /// What to tell of a file that cannot be changed safely.
 const BY_HAND: &str = "it is written in a way that cannot be changed safely here; change it by hand";
 
 /// The text with a server's section at its end, in place of one that it has.
-pub(crate) fn with_server(path: &Path, text: &str, name: &str, server: &McpServer) -> anyhow::Result<String> {
+pub(crate) fn with_server(
+    path: &Path,
+    text: &str,
+    name: &str,
+    server: &McpSection,
+) -> anyhow::Result<String> {
     check_server(name, server).map_err(|(_, why)| anyhow!("the server `{name}` cannot be added: {why}"))?;
     let mut wanted = parse_alone(path, text)?;
     let mut changed =
@@ -109,12 +114,12 @@ fn table_of(line: &str) -> Option<Vec<String>> {
 mod tests {
     use std::path::Path;
 
-    use ostler_config::McpServer;
+    use ostler_config::McpSection;
 
     use super::{with_server, without_server};
 
-    fn server(program: &str) -> McpServer {
-        McpServer { command: vec![program.to_owned(), "a \"b\"".to_owned()], ..McpServer::default() }
+    fn server(program: &str) -> McpSection {
+        McpSection { command: vec![program.to_owned(), "a \"b\"".to_owned()], ..McpSection::default() }
     }
 
     const FILE: &str = "# Mine.\n\n[models]\ndefault = \"demo:demo\" # for now\n\n# It tells the time.\n[mcp.time]\n\
@@ -163,7 +168,7 @@ mod tests {
             assert!(error.contains("by hand"), "{text}: {error}");
         }
         assert!(with_server(path, "", "bad name", &server("x")).is_err());
-        assert!(with_server(path, "", "none", &McpServer::default()).is_err());
+        assert!(with_server(path, "", "none", &McpSection::default()).is_err());
         assert!(with_server(path, "not toml", "x", &server("x")).is_err());
     }
 }

@@ -21,12 +21,12 @@ const DOING: usize = 200;
 /// The sessions, and what they do.
 #[derive(Debug, Default)]
 pub struct Board {
-    rows: HashMap<SessionId, Row>,
+    rows: HashMap<SessionId, BoardRow>,
 }
 
 /// How much can be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct BoardSize {
     /// Columns.
     pub columns: usize,
     /// Lines.
@@ -34,7 +34,7 @@ pub struct Size {
 }
 
 #[derive(Debug)]
-struct Row {
+struct BoardRow {
     view: View,
     /// The last event of the session that the board shows, as text.
     doing: String,
@@ -42,7 +42,7 @@ struct Row {
 
 /// How a session stands, those first that want somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum BoardStatus {
     Waits,
     Works,
     Failed,
@@ -64,7 +64,7 @@ impl Board {
             return;
         }
         let (id, view) = (shown.session.id, View::from(shown));
-        self.rows.insert(id, Row { view, doing: String::new() });
+        self.rows.insert(id, BoardRow { view, doing: String::new() });
         self.forget();
     }
 
@@ -75,14 +75,15 @@ impl Board {
                 row.doing = about(&record.event);
             }
         } else if let Some(view) = View::begin(record) {
-            self.rows.insert(record.session_id, Row { view, doing: String::new() });
+            self.rows.insert(record.session_id, BoardRow { view, doing: String::new() });
             self.forget();
         }
     }
 
     /// What to draw, a line each; at most as many as there is room for, and none longer than its line.
-    pub fn draw(&self, size: Size, color: bool) -> Vec<String> {
-        let mut rows: Vec<(&SessionId, &Row)> = self.rows.iter().filter(|(_, row)| !row.is_child()).collect();
+    pub fn draw(&self, size: BoardSize, color: bool) -> Vec<String> {
+        let mut rows: Vec<(&SessionId, &BoardRow)> =
+            self.rows.iter().filter(|(_, row)| !row.is_child()).collect();
         rows.sort_by(|(one, first), (other, second)| {
             (first.standing(), second.at(), one).cmp(&(second.standing(), first.at(), other))
         });
@@ -90,8 +91,8 @@ impl Board {
         let head = format!(
             "{} sessions: {} at work, {} waiting for you",
             rows.len(),
-            count(Standing::Works),
-            count(Standing::Waits)
+            count(BoardStatus::Works),
+            count(BoardStatus::Waits)
         );
         let style = Style::new(color);
         let mut lines = vec![painted(style, Paint::Prompt, &cut(&head, size.columns))];
@@ -130,15 +131,15 @@ fn is_worth_a_word(name: EventName) -> bool {
     )
 }
 
-impl Row {
-    fn standing(&self) -> Standing {
+impl BoardRow {
+    fn standing(&self) -> BoardStatus {
         match self.view.session().status {
-            SessionStatus::WaitingApproval => Standing::Waits,
-            SessionStatus::Active if self.view.running_turn_id().is_some() => Standing::Works,
-            SessionStatus::Active => Standing::Rests,
-            SessionStatus::Failed => Standing::Failed,
-            SessionStatus::Canceled => Standing::Canceled,
-            SessionStatus::Completed => Standing::Closed,
+            SessionStatus::WaitingApproval => BoardStatus::Waits,
+            SessionStatus::Active if self.view.running_turn_id().is_some() => BoardStatus::Works,
+            SessionStatus::Active => BoardStatus::Rests,
+            SessionStatus::Failed => BoardStatus::Failed,
+            SessionStatus::Canceled => BoardStatus::Canceled,
+            SessionStatus::Completed => BoardStatus::Closed,
         }
     }
 
@@ -154,12 +155,12 @@ impl Row {
     fn line(&self, id: &SessionId, columns: usize, style: Style) -> String {
         let session = self.view.session();
         let (paint, word) = match self.standing() {
-            Standing::Waits => (Paint::Question, "waits"),
-            Standing::Works => (Paint::Tool, "works"),
-            Standing::Failed => (Paint::Bad, "failed"),
-            Standing::Rests => (Paint::Plain, "rests"),
-            Standing::Canceled => (Paint::Warning, "canceled"),
-            Standing::Closed => (Paint::Dim, "closed"),
+            BoardStatus::Waits => (Paint::Question, "waits"),
+            BoardStatus::Works => (Paint::Tool, "works"),
+            BoardStatus::Failed => (Paint::Bad, "failed"),
+            BoardStatus::Rests => (Paint::Plain, "rests"),
+            BoardStatus::Canceled => (Paint::Warning, "canceled"),
+            BoardStatus::Closed => (Paint::Dim, "closed"),
         };
         let cost = session.usage.cost_usd.filter(|cost| *cost > Cost::default());
         let cost = cost.map(|cost| format!("  {}", money(cost))).unwrap_or_default();
@@ -195,7 +196,7 @@ mod tests {
     use serde_json::{Value, json};
     use unicode_width::UnicodeWidthStr;
 
-    use super::{Board, Size};
+    use super::{Board, BoardSize};
 
     fn session(number: u8, title: &str) -> Session {
         let log = include_str!("../../../../testdata/logs/v1-every-event/events.ndjson");
@@ -225,7 +226,7 @@ mod tests {
         let call = json!({"id": "call_1", "name": "shell", "input": {"command": "make"}});
         let asked = json!({"tool_call": call, "kind": "exec", "summary": "make\u{1b}[2J", "rule": rule});
         board.apply(&record(&sessions[4], 3, "approval_requested", &asked));
-        let lines = board.draw(Size { columns: 80, lines: 5 }, false);
+        let lines = board.draw(BoardSize { columns: 80, lines: 5 }, false);
         assert_eq!(lines.len(), 5, "{lines:?}");
         assert_eq!(lines[0], "6 sessions: 1 at work, 1 waiting for you");
         assert!(
@@ -235,7 +236,7 @@ mod tests {
         assert!(lines[4].starts_with("and 3 more"), "{lines:?}");
         assert!(lines.iter().all(|line| line.width() <= 80 && !line.contains('\u{1b}')), "{lines:?}");
         for lines in 0..4 {
-            assert!(board.draw(Size { columns: 10, lines }, false).len() <= lines.max(1));
+            assert!(board.draw(BoardSize { columns: 10, lines }, false).len() <= lines.max(1));
         }
     }
 

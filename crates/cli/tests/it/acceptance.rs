@@ -4,31 +4,31 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use futures_util::StreamExt;
-use ostler_api_types::{Approve, CreateSession, SendMessage};
+use ostler_api_types::{ApprovalAnswerBody, CreateSession, SendMessage};
 use ostler_client::Client;
 use ostler_types::{Policy, SessionId, TurnId, Verdict};
 use serde_json::Value;
 
-use crate::process::Process;
+use crate::process::DaemonProcess;
 use crate::scenario::export;
 
-struct World {
+struct AcceptanceFixture {
     _dir: tempfile::TempDir,
     data: PathBuf,
     work: PathBuf,
-    _daemon: Process,
+    _daemon: DaemonProcess,
     client: Client,
 }
 
-impl World {
-    async fn new() -> World {
+impl AcceptanceFixture {
+    async fn new() -> AcceptanceFixture {
         let dir = tempfile::tempdir().unwrap();
         let (data, work) = (dir.path().join("data"), dir.path().join("work"));
         std::fs::create_dir(&work).unwrap();
         std::fs::write(work.join("README.md"), "hello\n").unwrap();
-        let daemon = Process::serve(&data, "");
+        let daemon = DaemonProcess::serve(&data, "");
         let client = daemon.tcp_client().await;
-        World { _dir: dir, data, work, _daemon: daemon, client }
+        AcceptanceFixture { _dir: dir, data, work, _daemon: daemon, client }
     }
 
     async fn session(&self, policy: Option<Policy>) -> SessionId {
@@ -75,7 +75,7 @@ fn no_approvals() -> Policy {
 
 #[tokio::test]
 async fn a_new_session_has_an_id_and_a_session_json() {
-    let world = World::new().await;
+    let world = AcceptanceFixture::new().await;
     let id = world.session(None).await;
     let path = world.data.join("sessions").join(id.to_string()).join("session.json");
     let session: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -86,7 +86,7 @@ async fn a_new_session_has_an_id_and_a_session_json() {
 
 #[tokio::test]
 async fn a_message_leads_to_message_added_and_turn_started() {
-    let world = World::new().await;
+    let world = AcceptanceFixture::new().await;
     let id = world.session(None).await;
     let turn = world.send(id, "hello").await;
     assert_eq!(world.until(id, "turn_completed").await["turn_id"], turn.to_string());
@@ -96,7 +96,7 @@ async fn a_message_leads_to_message_added_and_turn_started() {
 
 #[tokio::test]
 async fn a_tool_call_leads_to_started_and_completed() {
-    let world = World::new().await;
+    let world = AcceptanceFixture::new().await;
     let id = world.session(None).await;
     world.send(id, "read README.md").await;
     let started = world.until(id, "tool_call_started").await;
@@ -110,7 +110,7 @@ async fn a_tool_call_leads_to_started_and_completed() {
 
 #[tokio::test]
 async fn approvals_gate_what_the_policy_says() {
-    let world = World::new().await;
+    let world = AcceptanceFixture::new().await;
     let id = world.session(None).await;
     let turn_id = world.send(id, "write made.txt").await;
     let asked = world.until(id, "approval_requested").await;
@@ -119,7 +119,7 @@ async fn approvals_gate_what_the_policy_says() {
     let waiting = world.client.approvals().await.unwrap();
     assert_eq!(waiting.len(), 1);
     let tool_call_id = waiting[0].tool_call_id.clone();
-    let answer = Approve {
+    let answer = ApprovalAnswerBody {
         review: None,
         option: None,
         turn_id,
@@ -143,7 +143,7 @@ async fn approvals_gate_what_the_policy_says() {
     };
     let (turn_id, tool_call_id) =
         (view.pending_approvals[0].turn_id, view.pending_approvals[0].tool_call_id.clone());
-    let no = Approve {
+    let no = ApprovalAnswerBody {
         review: None,
         option: None,
         turn_id,
@@ -165,7 +165,7 @@ async fn approvals_gate_what_the_policy_says() {
 
 #[tokio::test]
 async fn verification_runs_after_a_write_and_says_how_it_went() {
-    let world = World::new().await;
+    let world = AcceptanceFixture::new().await;
     let mut policy = no_approvals();
     policy.verify.commands = vec!["test -f made.txt && echo it is there".to_owned()];
     let id = world.session(Some(policy)).await;
@@ -190,7 +190,7 @@ async fn verification_runs_after_a_write_and_says_how_it_went() {
 
 #[tokio::test]
 async fn the_log_on_disk_is_what_clients_see() {
-    let world = World::new().await;
+    let world = AcceptanceFixture::new().await;
     let id = world.session(Some(no_approvals())).await;
     world.send(id, "read README.md then run `echo hi`").await;
     world.until(id, "turn_completed").await;

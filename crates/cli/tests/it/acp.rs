@@ -11,31 +11,31 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use crate::process::binary;
-use crate::scripted::{Stage, call, prompt};
+use crate::scripted::{ScriptedDaemon, call, prompt};
 
 /// How long a client has.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A language in which there is an official library.
 #[derive(Clone, Copy)]
-enum Language {
+enum ClientLanguage {
     TypeScript,
     Python,
 }
 
-impl Language {
+impl ClientLanguage {
     /// The client's program, with what it needs before its arguments.
     fn client(self) -> Command {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
         let place = libraries(&root);
         match self {
-            Language::TypeScript => {
+            ClientLanguage::TypeScript => {
                 let library = "node/node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js";
                 let mut command = Command::new("node");
                 command.arg(root.join("tests/acp/client.mjs")).arg(place.join(library));
                 command
             }
-            Language::Python => {
+            ClientLanguage::Python => {
                 let mut command = Command::new(place.join("python/bin/python3"));
                 command.arg(root.join("tests/acp/client.py"));
                 command
@@ -44,7 +44,7 @@ impl Language {
     }
 
     /// Runs a phase in front of whatever has the data directory, and returns the session's id.
-    async fn run(self, stage: &Stage, phase: &str, session: &str) -> String {
+    async fn run(self, stage: &ScriptedDaemon, phase: &str, session: &str) -> String {
         let mut client = self.client();
         client.arg(phase).arg(&stage.work).arg(session);
         let acp = binary();
@@ -77,8 +77,8 @@ fn libraries(root: &Path) -> PathBuf {
 }
 
 /// What must hold in each language: a session made in an editor is the daemon's, and outlives its death.
-async fn in_front_of_a_daemon(language: Language) {
-    let mut stage = Stage::new("").await;
+async fn in_front_of_a_daemon(language: ClientLanguage) {
+    let mut stage = ScriptedDaemon::new("").await;
     let session = language.run(&stage, "first", "-").await;
     let (status, view) = stage.request("GET", &format!("/v1/sessions/{session}"), &json!(null)).await;
     assert_eq!((status, &view["status"]), (200, &json!("canceled")), "{view}");
@@ -88,17 +88,17 @@ async fn in_front_of_a_daemon(language: Language) {
 
 #[tokio::test]
 async fn the_typescript_library_in_front_of_a_daemon() {
-    in_front_of_a_daemon(Language::TypeScript).await;
+    in_front_of_a_daemon(ClientLanguage::TypeScript).await;
 }
 
 #[tokio::test]
 async fn the_python_library_in_front_of_a_daemon() {
-    in_front_of_a_daemon(Language::Python).await;
+    in_front_of_a_daemon(ClientLanguage::Python).await;
 }
 
 #[tokio::test]
 async fn the_python_librarys_example_client_has_a_conversation() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let example = python_example("client.py");
     let mut client = Command::new(&example[0]);
     client.arg(&example[1]).arg(binary().get_program()).args(["acp", "--data-dir"]).arg(&stage.data);
@@ -118,7 +118,7 @@ async fn the_python_librarys_example_client_has_a_conversation() {
 
 #[tokio::test]
 async fn the_protocols_rules_are_kept() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let place = libraries(&root);
     let schema = "node/node_modules/@agentclientprotocol/sdk/schema/v1/schema.json";
@@ -132,28 +132,28 @@ async fn the_protocols_rules_are_kept() {
 
 #[tokio::test]
 async fn without_a_daemon_the_sessions_are_run_by_itself() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     stage.kill();
-    let session = Language::TypeScript.run(&stage, "first", "-").await;
-    assert_eq!(Language::Python.run(&stage, "second", &session).await, session);
+    let session = ClientLanguage::TypeScript.run(&stage, "first", "-").await;
+    assert_eq!(ClientLanguage::Python.run(&stage, "second", &session).await, session);
 }
 
 /// `ostler acp` as a child process whose lines are written by hand.
-struct Child {
+struct AcpChild {
     child: tokio::process::Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
 }
 
-impl Child {
-    fn start(stage: &Stage) -> Child {
+impl AcpChild {
+    fn start(stage: &ScriptedDaemon) -> AcpChild {
         let mut command = Command::from(binary());
         command.args(["acp", "--data-dir"]).arg(&stage.data);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        Child { child, input, output }
+        AcpChild { child, input, output }
     }
 
     async fn send(&mut self, line: Value) {
@@ -183,8 +183,8 @@ impl Child {
 
 #[tokio::test]
 async fn a_daemon_that_is_killed_in_a_turn_ends_the_editors_agent_and_keeps_the_session() {
-    let mut stage = Stage::new("").await;
-    let mut child = Child::start(&stage);
+    let mut stage = ScriptedDaemon::new("").await;
+    let mut child = AcpChild::start(&stage);
     let cwd = stage.work.to_str().unwrap().to_owned();
     child.ask("initialize", json!({"protocolVersion": 1})).await;
     let session = child.ask("session/new", json!({"cwd": cwd, "mcpServers": []})).await["sessionId"].take();
@@ -193,13 +193,13 @@ async fn a_daemon_that_is_killed_in_a_turn_ends_the_editors_agent_and_keeps_the_
     child.send(json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": said})).await;
     child.until(|line| line["params"]["update"]["status"] == "in_progress").await;
     stage.kill();
-    let Child { child, .. } = child;
+    let AcpChild { child, .. } = child;
     let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.expect("it ends").unwrap();
     assert_eq!(output.status.code(), Some(5));
     assert!(String::from_utf8(output.stderr).unwrap().contains("the daemon ended"));
 
     stage.restart().await;
-    let mut again = Child::start(&stage);
+    let mut again = AcpChild::start(&stage);
     again.ask("initialize", json!({"protocolVersion": 1})).await;
     let load = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
     again.send(json!({"jsonrpc": "2.0", "id": 1, "method": "session/load", "params": load})).await;
@@ -210,12 +210,12 @@ async fn a_daemon_that_is_killed_in_a_turn_ends_the_editors_agent_and_keeps_the_
 
 #[tokio::test]
 async fn one_that_starts_while_another_ends_takes_its_place() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     stage.kill();
     let cwd = stage.work.to_str().unwrap().to_owned();
     let mut ending = Vec::new();
     for _ in 0..8 {
-        let mut child = Child::start(&stage);
+        let mut child = AcpChild::start(&stage);
         child.ask("initialize", json!({"protocolVersion": 1})).await;
         child.ask("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
         drop(child.input);
@@ -229,12 +229,12 @@ async fn one_that_starts_while_another_ends_takes_its_place() {
 
 #[tokio::test]
 async fn the_first_of_two_editors_may_leave_first() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     stage.kill();
     let cwd = stage.work.to_str().unwrap().to_owned();
-    let mut first = Child::start(&stage);
+    let mut first = AcpChild::start(&stage);
     first.ask("initialize", json!({"protocolVersion": 1})).await;
-    let mut second = Child::start(&stage);
+    let mut second = AcpChild::start(&stage);
     second.ask("initialize", json!({"protocolVersion": 1})).await;
     let session = second.ask("session/new", json!({"cwd": cwd, "mcpServers": []})).await["sessionId"].take();
     drop(first.input);
@@ -250,8 +250,8 @@ async fn the_first_of_two_editors_may_leave_first() {
 
 #[tokio::test]
 async fn one_that_nobody_has_spoken_to_ends_when_it_is_told_to() {
-    let stage = Stage::new("").await;
-    let mut child = Child::start(&stage);
+    let stage = ScriptedDaemon::new("").await;
+    let mut child = AcpChild::start(&stage);
     let id = child.child.id().unwrap();
     let caught = || {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::process::binary;
-use crate::scripted::{Stage, call, free, prompt, shell, write};
+use crate::scripted::{ScriptedDaemon, call, free, prompt, shell, write};
 use crate::tool_server;
 
 /// How long anything is awaited before a test gives up.
@@ -36,7 +36,7 @@ enum Buffer {
 }
 
 /// `ostler acp`, and an editor with buffers in front of it.
-struct Editor {
+struct FakeEditor {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
@@ -48,8 +48,8 @@ struct Editor {
     allowed: Vec<String>,
 }
 
-impl Editor {
-    async fn start(stage: &Stage, files: bool) -> Editor {
+impl FakeEditor {
+    async fn start(stage: &ScriptedDaemon, files: bool) -> FakeEditor {
         let mut command = Command::from(binary());
         command.args(["acp", "--data-dir"]).arg(&stage.data);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -57,7 +57,7 @@ impl Editor {
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let (buffers, asked, told, allowed) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut editor = Editor { child, input, output, buffers, asked, told, allowed };
+        let mut editor = FakeEditor { child, input, output, buffers, asked, told, allowed };
         let fs = json!({"readTextFile": files, "writeTextFile": files});
         let hello = json!({"protocolVersion": 1, "clientCapabilities": {"fs": fs}});
         assert_eq!(
@@ -71,7 +71,7 @@ impl Editor {
         self.buffers.insert(path.display().to_string(), Buffer::Text(text.to_owned()));
     }
 
-    async fn session(&mut self, stage: &Stage, servers: Value) -> Value {
+    async fn session(&mut self, stage: &ScriptedDaemon, servers: Value) -> Value {
         self.ask("session/new", json!({"cwd": stage.work, "mcpServers": servers})).await
     }
 
@@ -161,7 +161,7 @@ fn edit(path: &str, old: &str, new: &str) -> Value {
 }
 
 /// The results of all calls of a session, in the order of its log.
-fn results(stage: &Stage, session: &Value) -> Vec<String> {
+fn results(stage: &ScriptedDaemon, session: &Value) -> Vec<String> {
     let log = stage.data.join(format!("sessions/{}/events.ndjson", session.as_str().unwrap()));
     let records = std::fs::read_to_string(log).unwrap();
     let records = records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -173,11 +173,11 @@ fn results(stage: &Stage, session: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn tools_see_what_is_not_saved_and_what_they_write_reaches_the_editor() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\ntwo\n");
     stage.write("clean.txt", "clean\n");
     stage.write("dos.txt", "one\r\ntwo\r\n");
-    let mut editor = Editor::start(&stage, true).await;
+    let mut editor = FakeEditor::start(&stage, true).await;
     let session = editor.session(&stage, json!([])).await["sessionId"].take();
     editor.show(&stage.work.join("a.txt"), "one\nTWO, not saved\n");
     editor.show(&stage.work.join("new.txt"), "only in the editor\n");
@@ -212,9 +212,9 @@ async fn tools_see_what_is_not_saved_and_what_they_write_reaches_the_editor() {
 
 #[tokio::test]
 async fn a_buffer_that_is_late_is_not_taken_for_one_that_is_not_saved() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
-    let mut editor = Editor::start(&stage, true).await;
+    let mut editor = FakeEditor::start(&stage, true).await;
     let session = editor.session(&stage, json!([])).await["sessionId"].take();
     editor.show(&stage.work.join("a.txt"), "one\n");
     editor.play(&session, &[read("a.txt"), shell("echo two > a.txt"), read("a.txt")]).await;
@@ -228,10 +228,10 @@ async fn a_buffer_that_is_late_is_not_taken_for_one_that_is_not_saved() {
 
 #[tokio::test]
 async fn an_editor_that_does_not_answer_or_has_gone_leaves_the_disk() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "on disk\n");
     stage.write("b.txt", "on disk\n");
-    let mut editor = Editor::start(&stage, true).await;
+    let mut editor = FakeEditor::start(&stage, true).await;
     let session = editor.session(&stage, json!([])).await["sessionId"].take();
     editor.buffers.insert(stage.work.join("a.txt").display().to_string(), Buffer::Broken);
     editor.play(&session, &[read("a.txt")]).await;
@@ -244,7 +244,7 @@ async fn an_editor_that_does_not_answer_or_has_gone_leaves_the_disk() {
     assert_eq!(editor.asked.len(), 2, "{:?}", editor.asked);
     editor.leave().await;
 
-    let mut editor = Editor::start(&stage, true).await;
+    let mut editor = FakeEditor::start(&stage, true).await;
     editor.show(&stage.work.join("b.txt"), "not saved\n");
     let load = json!({"sessionId": session, "cwd": stage.work, "mcpServers": []});
     editor.ask("session/load", load).await;
@@ -262,12 +262,12 @@ async fn an_editor_that_does_not_answer_or_has_gone_leaves_the_disk() {
 
 #[tokio::test]
 async fn an_editor_is_not_asked_for_what_tools_may_not_see() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     std::fs::write(stage.outside.join("x"), "outside").unwrap();
     std::os::unix::fs::symlink(stage.outside.join("x"), stage.work.join("link")).unwrap();
     stage.write("real/a.txt", "real\n");
     std::os::unix::fs::symlink(&stage.work, stage.outside.join("project")).unwrap();
-    let mut editor = Editor::start(&stage, true).await;
+    let mut editor = FakeEditor::start(&stage, true).await;
     let spelled = stage.outside.join("project");
     let session =
         editor.ask("session/new", json!({"cwd": spelled, "mcpServers": []})).await["sessionId"].take();
@@ -277,7 +277,7 @@ async fn an_editor_is_not_asked_for_what_tools_may_not_see() {
         editor.play(&session, &[step]).await;
     }
     assert_eq!(editor.asked, [spelled.join("real/a.txt").display().to_string()], "as the editor spells it");
-    let mut without = Editor::start(&stage, false).await;
+    let mut without = FakeEditor::start(&stage, false).await;
     let session = without.session(&stage, json!([])).await["sessionId"].take();
     without.play(&session, &[read("real/a.txt"), write("real/b.txt", "b")]).await;
     assert!(without.asked.is_empty() && without.told.is_empty(), "it does not offer its files");
@@ -290,8 +290,8 @@ fn server(name: &str) -> Value {
 
 #[tokio::test]
 async fn servers_of_an_editor_are_its_sessions_and_go_with_it() {
-    let stage = Stage::new("[mcp.taken]\ncommand = [\"/nonexistent/server\"]\n").await;
-    let mut editor = Editor::start(&stage, false).await;
+    let stage = ScriptedDaemon::new("[mcp.taken]\ncommand = [\"/nonexistent/server\"]\n").await;
+    let mut editor = FakeEditor::start(&stage, false).await;
     let http = json!({"type": "http", "name": "web", "url": "file:///x", "headers": []});
     let mut made = editor.session(&stage, json!([server("x"), server("taken"), http])).await;
     let told = &made["_meta"]["ostler.mcpServers"];
@@ -342,11 +342,11 @@ fn files_below(place: &Path) -> Vec<std::path::PathBuf> {
 
 #[tokio::test]
 async fn servers_are_given_anew_when_a_session_is_loaded() {
-    let stage = Stage::new("").await;
-    let mut editor = Editor::start(&stage, false).await;
+    let stage = ScriptedDaemon::new("").await;
+    let mut editor = FakeEditor::start(&stage, false).await;
     let session = editor.session(&stage, json!([server("x")])).await["sessionId"].take();
     editor.leave().await;
-    let mut editor = Editor::start(&stage, false).await;
+    let mut editor = FakeEditor::start(&stage, false).await;
     let load = json!({"sessionId": session, "cwd": stage.work, "mcpServers": [server("x")]});
     let loaded = editor.ask("session/load", load).await;
     assert_eq!(loaded["_meta"]["ostler.mcpServers"]["used"], json!(["x"]), "{loaded}");

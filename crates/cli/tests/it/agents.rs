@@ -11,7 +11,7 @@ use ostler_types::{Policy, SessionId};
 use serde_json::{Value, json};
 
 use crate::process::binary;
-use crate::scripted::{Stage, Turn, free};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, free};
 
 /// The agent on the protocol's library for Rust.
 fn rust_agent() -> String {
@@ -58,21 +58,21 @@ pub(crate) async fn session(client: &Client, agent: &str, work: &Path, policy: P
 }
 
 /// Begins a turn.
-pub(crate) async fn begin(stage: &Stage, session: SessionId, text: &str) -> Turn {
+pub(crate) async fn begin(stage: &ScriptedDaemon, session: SessionId, text: &str) -> ScriptedTurn {
     let after = stage.client.session(session).await.unwrap().last_seq;
     let sent = stage.client.send_message(session, &SendMessage::prompt(text.to_owned())).await.unwrap();
     stage.follow_after(session, sent.turn_id.unwrap(), after).await
 }
 
 /// Runs a turn to its end.
-pub(crate) async fn ask(stage: &Stage, session: SessionId, text: &str) -> (Turn, Value) {
+pub(crate) async fn ask(stage: &ScriptedDaemon, session: SessionId, text: &str) -> (ScriptedTurn, Value) {
     let mut turn = begin(stage, session, text).await;
     let end = turn.finish().await;
     (turn, end)
 }
 
 /// The words of a turn's answers.
-pub(crate) fn answers(turn: &Turn) -> String {
+pub(crate) fn answers(turn: &ScriptedTurn) -> String {
     let parts = turn.all("model_output_completed").into_iter();
     let texts = parts.flat_map(|data| data["message"]["parts"].as_array().cloned().unwrap_or_default());
     texts.filter_map(|part| Some(part["text"].as_str()?.to_owned())).collect::<Vec<_>>().join("|")
@@ -91,7 +91,7 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
 
 /// What must hold of an agent on any library.
 async fn understood(command: Vec<String>, more: &str) {
-    let stage = Stage::new(&section("sdk", &command, more)).await;
+    let stage = ScriptedDaemon::new(&section("sdk", &command, more)).await;
     let quiet = session(&stage.client, "sdk", &stage.work, free()).await;
     let (turn, end) = ask(&stage, quiet, "hello").await;
     assert_eq!(
@@ -141,7 +141,7 @@ async fn an_agent_on_the_typescript_library_is_understood() {
 
 #[tokio::test]
 async fn the_python_librarys_example_agent_is_understood() {
-    let stage = Stage::new(&section("example", &crate::acp::python_example("agent.py"), "")).await;
+    let stage = ScriptedDaemon::new(&section("example", &crate::acp::python_example("agent.py"), "")).await;
     let id = session(&stage.client, "example", &stage.work, free()).await;
     for text in ["hello", "and again"] {
         let (turn, end) = ask(&stage, id, text).await;
@@ -156,7 +156,7 @@ async fn the_python_librarys_example_agent_is_understood() {
 async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do() {
     let config = section("rust", &[rust_agent()], "")
         + "[agents.gone]\npreset = \"claude\"\ncommand = [\"no-such-agent\"]\n";
-    let stage = Stage::new(&config).await;
+    let stage = ScriptedDaemon::new(&config).await;
     let agents = stage.client.agent_infos().await.unwrap();
     let stands: Vec<(&str, &str)> =
         agents.iter().map(|agent| (agent.name.as_str(), agent.status.as_str())).collect();
@@ -187,7 +187,7 @@ async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do()
 async fn fifty_sessions_share_one_process_which_ends_with_the_daemon() {
     let notes = tempfile::tempdir().unwrap();
     // Confined, it would know itself by another number.
-    let mut stage = Stage::new(&(fault(notes.path(), &[]) + "sandbox = \"off\"\n")).await;
+    let mut stage = ScriptedDaemon::new(&(fault(notes.path(), &[]) + "sandbox = \"off\"\n")).await;
     let first = session(&stage.client, "fault", &stage.work, free()).await;
     let started = |notes: &Path| {
         let text = std::fs::read_to_string(notes.join("notes")).unwrap();
@@ -213,7 +213,7 @@ async fn fifty_sessions_share_one_process_which_ends_with_the_daemon() {
 async fn what_is_chosen_of_an_agents_settings_holds_from_the_next_turn_on() {
     let notes = tempfile::tempdir().unwrap();
     let config = fault(notes.path(), &["modes"]) + "settings = { mode = \"code\" }\n";
-    let stage = Stage::new(&config).await;
+    let stage = ScriptedDaemon::new(&config).await;
     let id = session(&stage.client, "fault", &stage.work, free()).await;
     let view = stage.client.session(id).await.unwrap();
     let offered = view.agent_state.expect("it is known before the first turn");
@@ -244,7 +244,7 @@ async fn what_is_chosen_of_an_agents_settings_holds_from_the_next_turn_on() {
 async fn an_agent_sees_only_the_variables_that_it_is_to_see() {
     let notes = tempfile::tempdir().unwrap();
     let config = fault(notes.path(), &[]) + "pass_env = [\"PASSED\"]\n";
-    let stage = Stage::with(&config, &[("PASSED", "yes"), ("OTHER_SECRET", "no")]).await;
+    let stage = ScriptedDaemon::with(&config, &[("PASSED", "yes"), ("OTHER_SECRET", "no")]).await;
     session(&stage.client, "fault", &stage.work, free()).await;
     let heard = std::fs::read_to_string(notes.path().join("notes")).unwrap();
     let variables = heard.lines().find(|line| line.starts_with("env ")).unwrap();
@@ -255,7 +255,7 @@ async fn an_agent_sees_only_the_variables_that_it_is_to_see() {
 #[tokio::test]
 async fn the_work_of_an_agent_is_checked_and_can_be_undone() {
     let notes = tempfile::tempdir().unwrap();
-    let stage = Stage::new(&fault(notes.path(), &[])).await;
+    let stage = ScriptedDaemon::new(&fault(notes.path(), &[])).await;
     let mut policy = free();
     policy.verify.commands = vec!["test -f b.txt || { echo write:b.txt=x; exit 3; }".to_owned()];
     let id = session(&stage.client, "fault", &stage.work, policy).await;

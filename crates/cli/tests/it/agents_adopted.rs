@@ -4,13 +4,13 @@ use ostler_api_types::CreateSession;
 use serde_json::json;
 
 use crate::agents::{ask, fault};
-use crate::scripted::Stage;
+use crate::scripted::ScriptedDaemon;
 
 #[tokio::test]
 async fn a_session_that_an_agent_keeps_is_taken_over_once_with_what_was_said() {
     let notes = tempfile::tempdir().unwrap();
     std::fs::write(notes.path().join("kept-1"), "").unwrap();
-    let stage = Stage::new(&fault(notes.path(), &["lists"])).await;
+    let stage = ScriptedDaemon::new(&fault(notes.path(), &["lists"])).await;
     let work = stage.work.display().to_string();
     let (_, none) = stage.request("GET", "/v1/sessions", &json!(null)).await;
     assert_eq!(none["sessions"], json!([]), "nothing appears unasked");

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::agents::fault;
 use crate::process::binary;
-use crate::scripted::{CANARY, Stage};
+use crate::scripted::{CANARY, ScriptedDaemon};
 
 /// Runs `ostler agents` in the stage's workspace.
-fn agents(stage: &Stage, arguments: &[&str]) -> Output {
+fn agents(stage: &ScriptedDaemon, arguments: &[&str]) -> Output {
     agents_of(Path::new("/nonexistent"), stage, arguments)
 }
 
 /// The same for somebody with this home directory.
-pub(crate) fn agents_of(home: &Path, stage: &Stage, arguments: &[&str]) -> Output {
+pub(crate) fn agents_of(home: &Path, stage: &ScriptedDaemon, arguments: &[&str]) -> Output {
     let mut command = binary();
     command.env("HOME", home);
     command.arg("agents").args(arguments).arg("--data-dir").arg(&stage.data);
@@ -33,7 +33,7 @@ async fn sessions_of_an_agent_are_listed_and_taken_over_with_a_daemon_and_withou
     for kept in ["kept-1", "kept-2"] {
         std::fs::write(notes.path().join(kept), "").unwrap();
     }
-    let mut stage = Stage::new(&fault(notes.path(), &["lists"])).await;
+    let mut stage = ScriptedDaemon::new(&fault(notes.path(), &["lists"])).await;
     let listed = agents(&stage, &["sessions", "fault"]);
     assert!(listed.status.success());
     assert!(said(&listed).contains("kept-1") && said(&listed).contains("About kept-2"), "{}", said(&listed));
@@ -73,7 +73,7 @@ async fn sessions_of_an_agent_are_listed_and_taken_over_with_a_daemon_and_withou
 #[tokio::test]
 async fn a_login_opens_the_agent_for_sessions() {
     let notes = tempfile::tempdir().unwrap();
-    let stage = Stage::new(&fault(notes.path(), &["login"])).await;
+    let stage = ScriptedDaemon::new(&fault(notes.path(), &["login"])).await;
     let new = json!({"workspace_path": stage.work, "agent": "fault"});
     let (status, refused) = stage.request("POST", "/v1/sessions", &new).await;
     assert_eq!((status, refused["error"]["code"].as_str()), (409, Some("agent_login_required")), "{refused}");

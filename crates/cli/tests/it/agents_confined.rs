@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::agents::{answers, ask, begin, fault, section, session};
 use crate::agents_commands::{agents_of, said};
 use crate::process::binary;
-use crate::scripted::{CANARY, Stage, free};
+use crate::scripted::{CANARY, ScriptedDaemon, free};
 
 /// A home directory that is not in `/tmp`, which a confined program has for itself anyway.
 struct Home {
@@ -42,13 +42,13 @@ impl Home {
 
     /// A daemon whose user lives here, with the agent that does what its prompt says. It notes what it hears in
     /// `notes`.
-    async fn stage(&self, more: &str) -> Stage {
+    async fn stage(&self, more: &str) -> ScriptedDaemon {
         let config = fault(&self.path("notes"), &[]) + more + "\n";
-        Stage::with(&config, &[("HOME", self.place.path().to_str().unwrap())]).await
+        ScriptedDaemon::with(&config, &[("HOME", self.place.path().to_str().unwrap())]).await
     }
 
     /// What a command came to that the agent ran itself.
-    async fn own(&self, stage: &Stage, id: SessionId, line: &str) -> (i64, String) {
+    async fn own(&self, stage: &ScriptedDaemon, id: SessionId, line: &str) -> (i64, String) {
         stage.write("command.sh", line);
         let (_, end) = ask(stage, id, "own:sh_command.sh").await;
         assert_eq!(end["type"], "turn_completed", "{end}");

@@ -4,12 +4,12 @@
 use serde_json::json;
 
 use crate::agents::{answers, ask, begin, fault, session, until};
-use crate::scripted::{Stage, call, free};
+use crate::scripted::{ScriptedDaemon, call, free};
 
 #[tokio::test]
 async fn a_fault_ends_one_turn_and_nobody_elses() {
     let notes = tempfile::tempdir().unwrap();
-    let stage = Stage::new(&fault(notes.path(), &[])).await;
+    let stage = ScriptedDaemon::new(&fault(notes.path(), &[])).await;
     let id = session(&stage.client, "fault", &stage.work, free()).await;
     let native = stage.session(free()).await;
     for (text, kind, reason) in [
@@ -50,7 +50,7 @@ async fn a_fault_ends_one_turn_and_nobody_elses() {
 #[tokio::test]
 async fn a_cancel_is_heard_by_agents_that_wait_answer_late_or_hang() {
     let notes = tempfile::tempdir().unwrap();
-    let stage = Stage::new(&fault(notes.path(), &[])).await;
+    let stage = ScriptedDaemon::new(&fault(notes.path(), &[])).await;
     let id = session(&stage.client, "fault", &stage.work, free()).await;
     for (text, noted) in [("say:now wait", ""), ("late", "late begins"), ("hang", "hang begins")] {
         let mut turn = begin(&stage, id, text).await;
@@ -70,7 +70,7 @@ async fn a_cancel_is_heard_by_agents_that_wait_answer_late_or_hang() {
 async fn a_session_is_loaded_after_the_daemon_was_killed_and_its_replay_is_not_recorded() {
     for options in [&[][..], &["replays-twice"], &["replays-late"]] {
         let notes = tempfile::tempdir().unwrap();
-        let mut stage = Stage::new(&fault(notes.path(), options)).await;
+        let mut stage = ScriptedDaemon::new(&fault(notes.path(), options)).await;
         let id = session(&stage.client, "fault", &stage.work, free()).await;
         ask(&stage, id, "say:one").await;
         let before = stage.client.session(id).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_session_is_loaded_after_the_daemon_was_killed_and_its_replay_is_not_r
 #[tokio::test]
 async fn a_session_that_its_agent_has_lost_is_begun_anew_with_what_was_said() {
     let notes = tempfile::tempdir().unwrap();
-    let mut stage = Stage::new(&fault(notes.path(), &["no-load"])).await;
+    let mut stage = ScriptedDaemon::new(&fault(notes.path(), &["no-load"])).await;
     let id = session(&stage.client, "fault", &stage.work, free()).await;
     ask(&stage, id, "say:the_answer_is_42").await;
     stage.crash().await;

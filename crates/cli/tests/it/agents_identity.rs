@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::agents::{section, session};
 use crate::process::binary;
-use crate::scripted::{Stage, call, prompt, shell};
+use crate::scripted::{ScriptedDaemon, call, prompt, shell};
 
 /// A daemon with itself as an agent. What the inner one is configured with stands beside its data.
-async fn stage() -> (Stage, tempfile::TempDir) {
+async fn stage() -> (ScriptedDaemon, tempfile::TempDir) {
     let inner = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     let config = inner.path().join("inner.toml");
     let ostler = binary().get_program().to_string_lossy().into_owned();
@@ -21,7 +21,7 @@ async fn stage() -> (Stage, tempfile::TempDir) {
     // In the open, since the inner one has a sandbox and data of its own.
     let passed = "pass_env = [\"STAGE_KEY\", \"OSTLER_MODELS_DISCOVER\", \"OSTLER_CONTEXT_BUNDLE\"]\n\
                   sandbox = \"off\"";
-    let stage = Stage::new(&section("self", &command, passed)).await;
+    let stage = ScriptedDaemon::new(&section("self", &command, passed)).await;
     let outer = std::fs::read_to_string(stage.data.parent().unwrap().join("config.toml")).unwrap();
     let (own, _) = outer.split_once("[agents.self]").unwrap();
     std::fs::write(&config, own).unwrap();
@@ -29,7 +29,12 @@ async fn stage() -> (Stage, tempfile::TempDir) {
 }
 
 /// The records of a turn whose questions are answered in this order.
-async fn records(stage: &Stage, id: SessionId, steps: &[Value], mut verdicts: &[&str]) -> Vec<Value> {
+async fn records(
+    stage: &ScriptedDaemon,
+    id: SessionId,
+    steps: &[Value],
+    mut verdicts: &[&str],
+) -> Vec<Value> {
     let mut turn = stage.start(id, steps).await;
     loop {
         let record = turn.next().await;

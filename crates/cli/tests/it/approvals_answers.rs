@@ -4,18 +4,18 @@ use ostler_types::Policy;
 use serde_json::{Value, json};
 
 use crate::approvals_bypasses::asks;
-use crate::scripted::{Stage, call, shell};
+use crate::scripted::{ScriptedDaemon, call, shell};
 
 const MAKEFILE: &str = "x:\n\techo once >> runs.txt\n";
 
-async fn stage() -> Stage {
-    let stage = Stage::new("").await;
+async fn stage() -> ScriptedDaemon {
+    let stage = ScriptedDaemon::new("").await;
     stage.write("Makefile", MAKEFILE);
     stage.write("README.md", "hello\n");
     stage
 }
 
-fn runs(stage: &Stage) -> usize {
+fn runs(stage: &ScriptedDaemon) -> usize {
     std::fs::read_to_string(stage.work.join("runs.txt")).unwrap_or_default().lines().count()
 }
 

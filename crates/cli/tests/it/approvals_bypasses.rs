@@ -4,7 +4,7 @@
 use ostler_types::{Policy, SessionId};
 use serde_json::json;
 
-use crate::scripted::{Stage, shell};
+use crate::scripted::{ScriptedDaemon, shell};
 
 /// With `make x` allowed for ever and `ls`, `cat`, `git log`, `find`, `echo` known to read.
 const BYPASSES: &[&str] = &[
@@ -109,7 +109,7 @@ const BYPASSES: &[&str] = &[
 
 #[tokio::test]
 async fn no_line_slips_past_a_rule() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("Makefile", "x:\n\ttrue\n");
     stage.write("README.md", "hello\n");
     stage.commit();
@@ -130,7 +130,7 @@ async fn no_line_slips_past_a_rule() {
 }
 
 /// Has a model run these lines one after the other, denies what asks, and says which did.
-pub(crate) async fn asks(stage: &Stage, session: SessionId, lines: &[&str]) -> Vec<bool> {
+pub(crate) async fn asks(stage: &ScriptedDaemon, session: SessionId, lines: &[&str]) -> Vec<bool> {
     let steps: Vec<_> = lines.iter().map(|line| shell(line)).collect();
     let mut turn = stage.start(session, &steps).await;
     let (mut asked, mut any) = (Vec::new(), false);

@@ -1,9 +1,9 @@
 //! What can be typed, and what the help promises.
 
 use clap::{CommandFactory, Parser};
-use ostler_cli::args::{self, ApproveWhen, Cli, Command, Sessions};
-use ostler_cli::exit::Exit;
-use ostler_config::Flag;
+use ostler_cli::args::{self, ApproveWhen, Cli, CliCommand, SessionsCommand};
+use ostler_cli::exit::CliExit;
+use ostler_config::ConfigFlag;
 use ostler_types::{Scope, SessionStatus};
 
 const ID: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
@@ -12,7 +12,7 @@ fn parse(line: &str) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(line.split(' ').map(|word| word.replace("ID", ID)))
 }
 
-fn command(line: &str) -> Command {
+fn command(line: &str) -> CliCommand {
     parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).command.unwrap()
 }
 
@@ -132,23 +132,23 @@ fn what_can_be_listed_is_listed_by_its_name_alone() {
 
 #[test]
 fn values_arrive_as_what_they_mean() {
-    let Command::Serve(serve) = command("ostler serve --listen [::1]:9 --auth off") else {
+    let CliCommand::Serve(serve) = command("ostler serve --listen [::1]:9 --auth off") else {
         panic!("not serve")
     };
     assert_eq!(
         serve.flags(),
         [
-            Flag { name: "--listen", key: "server.listen", value: "[::1]:9".to_owned() },
-            Flag { name: "--auth", key: "server.auth", value: "off".to_owned() },
+            ConfigFlag { name: "--listen", key: "server.listen", value: "[::1]:9".to_owned() },
+            ConfigFlag { name: "--auth", key: "server.auth", value: "off".to_owned() },
         ]
     );
-    let Command::Run(run) = command("ostler run hi --approve ask") else { panic!("not run") };
+    let CliCommand::Run(run) = command("ostler run hi --approve ask") else { panic!("not run") };
     assert_eq!(run.approve, Some(ApproveWhen::Ask));
-    let Command::Approve(approve) = command("ostler approve ID call_1 --scope always") else {
+    let CliCommand::Approve(approve) = command("ostler approve ID call_1 --scope always") else {
         panic!("not approve")
     };
     assert_eq!((approve.scope, approve.deny), (Scope::Always, false));
-    let Command::Sessions { command: Some(Sessions::List(list)) } =
+    let CliCommand::Sessions { command: Some(SessionsCommand::List(list)) } =
         command("ostler sessions list --status waiting_approval")
     else {
         panic!("not list")
@@ -169,19 +169,19 @@ fn the_help_has_examples_exit_codes_and_no_hidden_command() {
     }
 }
 
-const EXITS: [Exit; 12] = [
-    Exit::Success,
-    Exit::Failure,
-    Exit::Usage,
-    Exit::Canceled,
-    Exit::NotApproved,
-    Exit::Unreachable,
-    Exit::NoFit,
-    Exit::TooDear,
-    Exit::TooLate,
-    Exit::Interrupted,
-    Exit::NobodyReads,
-    Exit::Terminated,
+const EXITS: [CliExit; 12] = [
+    CliExit::Success,
+    CliExit::Failure,
+    CliExit::Usage,
+    CliExit::Canceled,
+    CliExit::NotApproved,
+    CliExit::Unreachable,
+    CliExit::NoFit,
+    CliExit::TooDear,
+    CliExit::TooLate,
+    CliExit::Interrupted,
+    CliExit::NobodyReads,
+    CliExit::Terminated,
 ];
 
 #[test]

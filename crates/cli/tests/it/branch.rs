@@ -6,18 +6,18 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::{Process, binary};
+use crate::process::{DaemonProcess, binary};
 
-struct Place {
+struct BranchFixture {
     dir: TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
+impl BranchFixture {
+    fn new() -> BranchFixture {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         std::fs::write(dir.path().join("work/README.md"), "a file to read\n").unwrap();
-        Place { dir }
+        BranchFixture { dir }
     }
 
     fn data(&self) -> std::path::PathBuf {
@@ -62,8 +62,8 @@ impl Place {
 #[test]
 fn a_fork_goes_its_own_way_with_and_without_a_daemon() {
     for with_daemon in [false, true] {
-        let place = Place::new();
-        let daemon = with_daemon.then(|| Process::serve(&place.data(), ""));
+        let place = BranchFixture::new();
+        let daemon = with_daemon.then(|| DaemonProcess::serve(&place.data(), ""));
         let session = place.session("list the files");
         let turn =
             place.records(&session).iter().find_map(|record| record["turn_id"].as_str().map(str::to_owned));
@@ -82,7 +82,7 @@ fn a_fork_goes_its_own_way_with_and_without_a_daemon() {
 
 #[test]
 fn a_note_waits_for_the_next_turn_and_the_context_has_it() {
-    let place = Place::new();
+    let place = BranchFixture::new();
     let session = place.session("list the files");
     let turns = |names: &[String]| names.iter().filter(|name| *name == "turn_started").count();
     let before = turns(&place.names(&session));
@@ -105,7 +105,7 @@ fn a_note_waits_for_the_next_turn_and_the_context_has_it() {
 
 #[test]
 fn a_compaction_is_followed_to_its_end() {
-    let place = Place::new();
+    let place = BranchFixture::new();
     let session = place.session("list the files");
     for prompt in ["read README.md", "list the files"] {
         place.ok(&["run", "--session", &session, prompt]);
@@ -123,7 +123,7 @@ fn a_compaction_is_followed_to_its_end() {
 
 #[test]
 fn a_plan_is_divided_among_sessions_and_its_exit_code_tells_how_it_went() {
-    let place = Place::new();
+    let place = BranchFixture::new();
     std::fs::write(
         place.path("plan.toml"),
         "concurrency = 2\n[[subtasks]]\nid = \"one\"\ndescription = \"look around\"\nprompt = \"list the files\"\n\
@@ -158,7 +158,7 @@ fn a_plan_is_divided_among_sessions_and_its_exit_code_tells_how_it_went() {
 
 #[test]
 fn readable_files_lie_where_they_were_asked_for() {
-    let place = Place::new();
+    let place = BranchFixture::new();
     let logs = place.path("logs");
     let output = place.run(&["run", "list the files", "--verbose", "--log-dir", logs.to_str().unwrap()]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

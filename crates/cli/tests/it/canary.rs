@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use ostler_api_types::{CreateSession, SendMessage};
-use ostler_client::{Client, Endpoint};
+use ostler_client::{Client, DaemonEndpoint};
 use serde_json::{Value, json};
 
 use crate::process::binary;
-use crate::raw_server::{Asked, RawServer, Reply};
+use crate::raw_server::{RawServer, RawServerReply, RawServerRequest};
 
 /// By where the key comes from, with the protocol that it is then sent by.
 const SOURCES: [(&str, &str, &str); 3] = [
@@ -34,7 +34,7 @@ async fn no_key_is_kept_or_shown() {
         echo(asked)
     })
     .await;
-    let daemon = Daemon::start(dir.path(), &config(dir.path(), &server)).await;
+    let daemon = CanaryDaemon::start(dir.path(), &config(dir.path(), &server)).await;
     let mut shown = String::new();
     for (name, _, _) in SOURCES {
         for prompt in ECHOES {
@@ -83,7 +83,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Says the key back in the way that the prompt asks for.
-fn echo(asked: &Asked) -> Reply {
+fn echo(asked: &RawServerRequest) -> RawServerReply {
     let header = |line: &str| {
         let (name, value) = line.split_once(": ")?;
         let value = value.trim_start_matches("Bearer ").to_owned();
@@ -96,19 +96,20 @@ fn echo(asked: &Asked) -> Reply {
             .to_string()
     };
     match asked.prompt().as_str() {
-        "refused" => Reply::whole("401 Unauthorized", error("authentication_error")),
-        "limited" => Reply::whole("403 Forbidden", error("permission_error")),
-        "malformed" => Reply::whole("400 Bad Request", format!("no JSON, only {key}")),
-        "escaped" => {
-            Reply::whole("400 Bad Request", format!("{{\"error\":{{\"message\":\"{}\"}}}}", escaped(&key)))
-        }
+        "refused" => RawServerReply::whole("401 Unauthorized", error("authentication_error")),
+        "limited" => RawServerReply::whole("403 Forbidden", error("permission_error")),
+        "malformed" => RawServerReply::whole("400 Bad Request", format!("no JSON, only {key}")),
+        "escaped" => RawServerReply::whole(
+            "400 Bad Request",
+            format!("{{\"error\":{{\"message\":\"{}\"}}}}", escaped(&key)),
+        ),
         "midway" => {
             let pieces = vec![format!("event: error\ndata: {}\n\n", error("invalid_request_error"))];
-            Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
+            RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
         }
         _ => {
             let pieces = vec![format!("<html>{key}</html>")];
-            Reply { status: "200 OK", kind: "text/html", pieces, together: None }
+            RawServerReply { status: "200 OK", kind: "text/html", pieces, together: None }
         }
     }
 }
@@ -135,14 +136,14 @@ fn config(dir: &Path, server: &RawServer) -> String {
 }
 
 /// A daemon that tells all that it can, into a file.
-struct Daemon {
+struct CanaryDaemon {
     child: Child,
     client: Client,
     log: std::path::PathBuf,
 }
 
-impl Daemon {
-    async fn start(dir: &Path, config: &str) -> Daemon {
+impl CanaryDaemon {
+    async fn start(dir: &Path, config: &str) -> CanaryDaemon {
         let (file, data, log) = (dir.join("config.toml"), dir.join("data"), dir.join("stderr"));
         std::fs::write(&file, config).unwrap();
         let mut command = binary();
@@ -154,8 +155,8 @@ impl Daemon {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("ostler is ready at http://").unwrap().parse().unwrap();
         let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
-        let client = Client::connect(Endpoint::Tcp(address), Some(token)).await.unwrap();
-        Daemon { child, client, log }
+        let client = Client::connect(DaemonEndpoint::Tcp(address), Some(token)).await.unwrap();
+        CanaryDaemon { child, client, log }
     }
 
     /// Has a turn fail, and gives all that a client is shown of it.
@@ -191,7 +192,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for CanaryDaemon {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();

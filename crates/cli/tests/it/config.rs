@@ -5,13 +5,18 @@ use std::path::Path;
 use ostler_cli::config::load;
 use ostler_cli::paths::ConfigFile;
 use ostler_config::{
-    Auth, Config, Confinement, Environment, Flag, KEYS, Loaded, ProviderKind, SandboxMode, Source,
+    AgentConfinement, Auth, Config, ConfigFlag, ConfigSource, Environment, KEYS, LoadedConfig,
+    ProviderProtocol, SandboxMode,
 };
 use ostler_types::{Ability, PatchReviewMode, Policy, ToolKind};
 
 /// Loads from a file with this text, these variables and these flags. A file called `config.toml`
 /// stands for its directory in errors.
-fn load_all(text: Option<&str>, variables: &[(&str, &str)], flags: &[Flag]) -> Result<Loaded, String> {
+fn load_all(
+    text: Option<&str>,
+    variables: &[(&str, &str)],
+    flags: &[ConfigFlag],
+) -> Result<LoadedConfig, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     if let Some(text) = text {
@@ -23,12 +28,12 @@ fn load_all(text: Option<&str>, variables: &[(&str, &str)], flags: &[Flag]) -> R
     loaded.map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
 }
 
-fn from_file(text: &str) -> Result<Loaded, String> {
+fn from_file(text: &str) -> Result<LoadedConfig, String> {
     load_all(Some(text), &[], &[])
 }
 
-fn listen_flag(value: &str) -> Flag {
-    Flag { name: "--listen", key: "server.listen", value: value.to_owned() }
+fn listen_flag(value: &str) -> ConfigFlag {
+    ConfigFlag { name: "--listen", key: "server.listen", value: value.to_owned() }
 }
 
 #[test]
@@ -47,19 +52,23 @@ fn a_stronger_layer_wins_and_each_value_knows_its_source() {
     let variables = [("OSTLER_SERVER_LISTEN", "127.0.0.1:2"), ("OSTLER_LOOP_MAX_STEPS", "6")];
     let loaded = load_all(Some(text), &variables, &[listen_flag("127.0.0.1:3")]).unwrap();
     assert_eq!(loaded.config.server.listen.port(), 3);
-    assert_eq!(*loaded.source("server.listen"), Source::Flag("--listen"));
+    assert_eq!(*loaded.source("server.listen"), ConfigSource::Flag("--listen"));
     assert_eq!(loaded.config.turn_loop.max_steps, 6);
-    assert_eq!(*loaded.source("loop.max_steps"), Source::Variable("OSTLER_LOOP_MAX_STEPS".to_owned()));
+    assert_eq!(*loaded.source("loop.max_steps"), ConfigSource::Variable("OSTLER_LOOP_MAX_STEPS".to_owned()));
     assert_eq!(loaded.config.models.named_default(), Some("a:b"));
-    assert!(matches!(loaded.source("models.default"), Source::File { line: 7, .. }), "{:?}", loaded.sources);
-    assert_eq!(*loaded.source("server.auth"), Source::Default);
+    assert!(
+        matches!(loaded.source("models.default"), ConfigSource::File { line: 7, .. }),
+        "{:?}",
+        loaded.sources
+    );
+    assert_eq!(*loaded.source("server.auth"), ConfigSource::Default);
 }
 
 #[test]
 fn every_section_can_be_written() {
     let loaded = from_file(EXAMPLE).unwrap();
     let config = &loaded.config;
-    assert_eq!(config.providers["ollama"].kind("ollama"), Some(ProviderKind::OpenAiChat));
+    assert_eq!(config.providers["ollama"].kind("ollama"), Some(ProviderProtocol::OpenAiChat));
     assert_eq!(config.providers["claude"].base_url("claude"), "https://api.anthropic.com/v1");
     let policy = config.models.policy();
     assert_eq!(
@@ -301,7 +310,7 @@ fn agents_have_a_command_or_a_preset_and_a_name_of_their_own() {
     let config =
         from_file("[agents.work]\npreset = \"claude\"\nsettings = { mode = \"plan\" }\n").unwrap().config;
     assert_eq!(config.agents["work"].preset().unwrap().name, "claude");
-    assert_eq!(config.agents["work"].sandbox, Confinement::On, "unless its owner says otherwise");
+    assert_eq!(config.agents["work"].sandbox, AgentConfinement::On, "unless its owner says otherwise");
     let own = "[agents.x]\npreset = \"codex\"\nwritable = [\"~/a\", \"/b\"]\nreadable = [\"~/c\"]\nnetwork = false\n";
     assert_eq!(from_file(own).unwrap().config.agents["x"].writable, ["~/a", "/b"]);
     for (text, why) in [

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, Turn, call, free};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, call, free};
 
 const TOLD: &[(&str, &str)] = &[("OSTLER_CONTEXT_BUNDLE", "true")];
 
@@ -13,7 +13,7 @@ fn prompt(steps: &[Value]) -> String {
 }
 
 /// The texts that the model was told in a turn and that nobody said.
-fn texts(turn: &Turn) -> Vec<String> {
+fn texts(turn: &ScriptedTurn) -> Vec<String> {
     let mut added = turn.all("message_added");
     added.retain(|added| added["message"]["role"] == "system");
     added.iter().map(|added| added["message"]["parts"][0]["text"].as_str().unwrap().to_owned()).collect()
@@ -21,7 +21,7 @@ fn texts(turn: &Turn) -> Vec<String> {
 
 #[tokio::test]
 async fn a_session_is_told_of_its_workspace_once() {
-    let stage = Stage::with("", TOLD).await;
+    let stage = ScriptedDaemon::with("", TOLD).await;
     stage.write("AGENTS.md", "Use tabs, never spaces.\n");
     stage.write("src/lib.rs", "pub fn saddle() {}\n");
     let skill = "---\nname: shoe-a-horse\ndescription: how to shoe a horse\n---\nLift the hoof.\n";
@@ -46,7 +46,7 @@ async fn a_session_is_told_of_its_workspace_once() {
 
 #[tokio::test]
 async fn another_session_does_the_work_and_its_changes_are_merged() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     stage.commit();
     let id = stage.session(free()).await;
@@ -65,7 +65,7 @@ async fn another_session_does_the_work_and_its_changes_are_merged() {
 
 #[tokio::test]
 async fn a_daemon_that_is_killed_while_a_session_works_for_another_goes_on_with_both() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     let id = stage.session(ostler_types::Policy::default()).await;
     // The other session waits for an answer, which is asked for at both.
     let work = prompt(&[call("shell", json!({"command": "touch made"})), json!("made it")]);
@@ -85,7 +85,7 @@ async fn a_daemon_that_is_killed_while_a_session_works_for_another_goes_on_with_
 
 #[tokio::test]
 async fn a_conversation_that_was_made_shorter_stays_so_after_a_crash() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     for number in 0..3 {
         stage.play(id, &[json!(format!("answer {number} {}", "word ".repeat(500)))]).await;

@@ -10,14 +10,14 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::process::binary;
-use crate::scripted::Stage;
+use crate::scripted::ScriptedDaemon;
 
 /// What a model is shown, in its order, as `docs/session-files.md` says it.
 const SHOWN: &str = "SELECT id, role, content FROM messages WHERE in_context = 1 ORDER BY CASE \
     WHEN summary_of IS NULL THEN id WHEN role = 'tool' THEN CAST(summary_of AS INTEGER) ELSE -id END";
 
 /// Where a session's files lie.
-pub(crate) fn folder(stage: &Stage, id: SessionId) -> PathBuf {
+pub(crate) fn folder(stage: &ScriptedDaemon, id: SessionId) -> PathBuf {
     stage.data.join("sessions").join(id.to_string())
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn named<'a>(records: &'a [Value], name: &str) -> Vec<&'a Value> {
 }
 
 /// Waits until nothing of a session runs or waits, and everything that it asks is answered with yes.
-pub(crate) async fn settle(stage: &Stage, id: SessionId) {
+pub(crate) async fn settle(stage: &ScriptedDaemon, id: SessionId) {
     for _ in 0..20_000 {
         let view = stage.client.session(id).await.unwrap();
         if view.running_turn_id.is_none() && view.queue.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) async fn settle(stage: &Stage, id: SessionId) {
 }
 
 /// The database of a session as it is now, in a file that nobody writes to.
-pub(crate) async fn database(stage: &Stage, id: SessionId) -> (Connection, tempfile::NamedTempFile) {
+pub(crate) async fn database(stage: &ScriptedDaemon, id: SessionId) -> (Connection, tempfile::NamedTempFile) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let mut download = stage.client.download(id, ExportFormat::Sqlite).await.unwrap();
     while let Some(bytes) = download.next().await.unwrap() {
@@ -229,7 +229,7 @@ pub(crate) fn views(folder: &Path) -> BTreeMap<String, String> {
 }
 
 /// Has every view of a daemon that has ended made again.
-pub(crate) fn rebuild(stage: &Stage) {
+pub(crate) fn rebuild(stage: &ScriptedDaemon) {
     let output = binary().args(["doctor", "--rebuild", "--data-dir"]).arg(&stage.data).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

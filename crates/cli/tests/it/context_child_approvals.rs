@@ -14,20 +14,20 @@ use ostler_types::{Policy, SessionId};
 use serde_json::{Value, json};
 
 use crate::context_checks::{assert_paired, assert_whole, folder, named, records};
-use crate::scripted::{Stage, Turn, call, prompt, shell};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, call, prompt, shell};
 
 /// A session that waits for an answer on behalf of another one.
-struct Asking {
+struct ChildApproval {
     parent: SessionId,
     child: SessionId,
-    turn: Turn,
+    turn: ScriptedTurn,
     /// The question as the parent has it.
     asked: Value,
 }
 
-impl Asking {
+impl ChildApproval {
     /// Has a session start another one, which wants to make this file.
-    async fn start(stage: &Stage, file: &str) -> Asking {
+    async fn start(stage: &ScriptedDaemon, file: &str) -> ChildApproval {
         let parent = stage.session(Policy::default()).await;
         let script = prompt(&[shell(&format!("touch {file}")), json!(format!("no more to say of {file}"))]);
         let task = call("task", json!({"description": "make a file", "prompt": script}));
@@ -35,11 +35,11 @@ impl Asking {
         let asked = turn.until("approval_requested").await;
         let child: SessionId = asked["data"]["child"]["session_id"].as_str().unwrap().parse().unwrap();
         assert_eq!(asked["data"]["child"]["via"], json!(child), "it came up directly");
-        Asking { parent, child, turn, asked }
+        ChildApproval { parent, child, turn, asked }
     }
 
     /// The answer to it, where it was asked or where it came up.
-    async fn answer(&self, stage: &Stage, at_child: bool, action: &str) -> (u16, Value) {
+    async fn answer(&self, stage: &ScriptedDaemon, at_child: bool, action: &str) -> (u16, Value) {
         let (session, turn_id) = if at_child {
             (self.child, &self.asked["data"]["child"]["turn_id"])
         } else {
@@ -53,7 +53,7 @@ impl Asking {
     }
 
     /// How many wait at the parent, at the child, and in the list of all.
-    async fn waiting(&self, stage: &Stage) -> [usize; 3] {
+    async fn waiting(&self, stage: &ScriptedDaemon) -> [usize; 3] {
         let [parent, child] = [self.parent, self.child].map(|id| stage.client.session(id));
         let (_, listed) = stage.request("GET", "/v1/approvals", &Value::Null).await;
         let mine =
@@ -63,7 +63,7 @@ impl Asking {
     }
 
     /// Fails unless both logs have the question once and this answer once.
-    fn assert_recorded(&self, stage: &Stage, name: &str) {
+    fn assert_recorded(&self, stage: &ScriptedDaemon, name: &str) {
         for id in [self.parent, self.child] {
             let records = records(&folder(stage, id));
             assert_whole(&records);
@@ -77,10 +77,10 @@ impl Asking {
 
 #[tokio::test]
 async fn it_is_asked_at_both_and_answered_at_either() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     for (at_child, action) in [(false, "approve"), (true, "approve"), (false, "deny"), (true, "deny")] {
         let file = format!("made-{at_child}-{action}");
-        let mut asking = Asking::start(&stage, &file).await;
+        let mut asking = ChildApproval::start(&stage, &file).await;
         assert_eq!(asking.waiting(&stage).await, [1, 1, 1], "asked at both, listed once");
         let (status, told) = asking.answer(&stage, at_child, action).await;
         assert_eq!(status, 200, "{told}");
@@ -106,10 +106,10 @@ async fn it_is_asked_at_both_and_answered_at_either() {
 
 #[tokio::test]
 async fn of_two_who_answer_at_the_parent_and_at_the_child_one_is_heard() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     for round in 0..4 {
         let file = format!("made-{round}");
-        let mut asking = Asking::start(&stage, &file).await;
+        let mut asking = ChildApproval::start(&stage, &file).await;
         let (first, second) = tokio::join!(
             asking.answer(&stage, round % 2 == 0, "approve"),
             asking.answer(&stage, round % 2 != 0, "deny")
@@ -126,9 +126,9 @@ async fn of_two_who_answer_at_the_parent_and_at_the_child_one_is_heard() {
 
 #[tokio::test]
 async fn stopping_either_takes_the_question_back() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     for stop_child in [false, true] {
-        let mut asking = Asking::start(&stage, "never").await;
+        let mut asking = ChildApproval::start(&stage, "never").await;
         let stopped = if stop_child { asking.child } else { asking.parent };
         assert!(stage.client.cancel(stopped).await.unwrap());
         let end = asking.turn.finish().await;
@@ -156,8 +156,8 @@ async fn stopping_either_takes_the_question_back() {
 
 #[tokio::test]
 async fn a_question_outlives_two_crashes_and_is_answered_at_the_child() {
-    let mut stage = Stage::new("").await;
-    let mut asking = Asking::start(&stage, "never").await;
+    let mut stage = ScriptedDaemon::new("").await;
+    let mut asking = ChildApproval::start(&stage, "never").await;
     for _ in 0..2 {
         stage.crash().await;
         assert_eq!(asking.waiting(&stage).await, [1, 1, 1]);
@@ -174,9 +174,9 @@ async fn a_question_outlives_two_crashes_and_is_answered_at_the_child() {
 
 #[tokio::test]
 async fn an_answer_that_was_accepted_outlives_a_crash() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     for at_child in [false, true] {
-        let mut asking = Asking::start(&stage, &format!("made-{at_child}")).await;
+        let mut asking = ChildApproval::start(&stage, &format!("made-{at_child}")).await;
         let (status, told) = asking.answer(&stage, at_child, "approve").await;
         assert_eq!(status, 200, "{told}");
         stage.crash().await;

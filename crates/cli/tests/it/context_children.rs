@@ -9,7 +9,7 @@ use ostler_types::SessionId;
 use serde_json::{Value, json};
 
 use crate::context_checks::{assert_paired, assert_views, assert_whole, folder, named, records};
-use crate::scripted::{Stage, Turn, free, prompt, shell, write};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, free, prompt, shell, write};
 
 /// A step that has other sessions work on these scripts at once, each in a worktree of its own.
 fn tasks(scripts: &[Vec<Value>]) -> Value {
@@ -30,14 +30,14 @@ fn ends(sessions: &[(SessionId, &str)]) -> Value {
 }
 
 /// A daemon whose workspace is a repository with one commit.
-async fn repository() -> Stage {
-    let stage = Stage::new("").await;
+async fn repository() -> ScriptedDaemon {
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     stage.commit();
     stage
 }
 
-fn git(stage: &Stage, arguments: &[&str]) -> String {
+fn git(stage: &ScriptedDaemon, arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.arg("-C").arg(&stage.work).args(arguments);
     git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
@@ -47,7 +47,7 @@ fn git(stage: &Stage, arguments: &[&str]) -> String {
 }
 
 /// All that a repository holds but its worktrees: commits, branches, the index, and the files.
-fn state(stage: &Stage) -> [String; 4] {
+fn state(stage: &ScriptedDaemon) -> [String; 4] {
     [
         git(stage, &["rev-parse", "HEAD"]),
         git(stage, &["for-each-ref"]),
@@ -57,7 +57,7 @@ fn state(stage: &Stage) -> [String; 4] {
 }
 
 /// The worktrees that git knows of, and the directories that there are. Fails when these are not the same.
-fn worktrees(stage: &Stage) -> BTreeSet<PathBuf> {
+fn worktrees(stage: &ScriptedDaemon) -> BTreeSet<PathBuf> {
     let known = git(stage, &["worktree", "list", "--porcelain"]);
     let known = known.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
     let known: BTreeSet<PathBuf> = known.filter(|path| *path != stage.work.canonicalize().unwrap()).collect();
@@ -73,7 +73,7 @@ fn worktrees(stage: &Stage) -> BTreeSet<PathBuf> {
     known
 }
 
-fn children(turn: &Turn) -> Vec<SessionId> {
+fn children(turn: &ScriptedTurn) -> Vec<SessionId> {
     turn.all("subagent_started")
         .iter()
         .map(|data| data["session_id"].as_str().unwrap().parse().unwrap())
@@ -88,7 +88,7 @@ fn processes(words: &str) -> usize {
 }
 
 /// Fails unless those processes end, which takes the kernel a moment.
-async fn assert_gone(stage: &Stage, words: &str) {
+async fn assert_gone(stage: &ScriptedDaemon, words: &str) {
     for _ in 0..2_000 {
         if processes(words) == 0 {
             return;
@@ -141,7 +141,7 @@ async fn twenty_sessions_work_in_twenty_worktrees_and_are_merged_or_dropped() {
 }
 
 /// Waits until every session that was started has ended, and gives how.
-async fn outcomes(stage: &Stage, id: SessionId) -> Vec<Value> {
+async fn outcomes(stage: &ScriptedDaemon, id: SessionId) -> Vec<Value> {
     for _ in 0..20_000 {
         let records = records(&folder(stage, id));
         let ended = named(&records, "subagent_completed");

@@ -17,21 +17,21 @@ use tokio::sync::{Barrier, Notify};
 use crate::context_checks::{
     assert_paired, assert_views, assert_whole, folder, named, rebuild, records, views,
 };
-use crate::raw_server::{Asked, Reply};
-use crate::scripted::{Stage, Turn, free};
+use crate::raw_server::{RawServerReply, RawServerRequest};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, free};
 
-fn asks_for_summary(asked: &Asked) -> bool {
+fn asks_for_summary(asked: &RawServerRequest) -> bool {
     asked.body["tools"].is_null()
 }
 
 /// A conversation that is worth a summary.
-async fn talk(stage: &Stage, id: SessionId) {
+async fn talk(stage: &ScriptedDaemon, id: SessionId) {
     for number in 0..4 {
         stage.play(id, &[json!(format!("answer {number} {}", "word ".repeat(400)))]).await;
     }
 }
 
-async fn compact(stage: &Stage, id: SessionId) -> Turn {
+async fn compact(stage: &ScriptedDaemon, id: SessionId) -> ScriptedTurn {
     let (status, started) = stage.request("POST", &format!("/v1/sessions/{id}/compact"), &Value::Null).await;
     assert_eq!(status, 202, "{started}");
     stage.follow(id, started["turn_id"].as_str().unwrap().parse().unwrap()).await
@@ -41,11 +41,11 @@ async fn compact(stage: &Stage, id: SessionId) -> Turn {
 async fn what_a_provider_finds_too_long_is_made_shorter_and_asked_once_more() {
     let refusals = Arc::new(AtomicUsize::new(0));
     let left = Arc::clone(&refusals);
-    let stage = Stage::directed("", &[], move |asked| {
+    let stage = ScriptedDaemon::directed("", &[], move |asked| {
         let refuse = |left: usize| left.checked_sub(1).filter(|_| !asks_for_summary(asked));
         left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, refuse).ok()?;
         let error = json!({"error": {"code": "context_length_exceeded", "message": "too many tokens"}});
-        Some(Reply::whole("400 Bad Request", error.to_string()))
+        Some(RawServerReply::whole("400 Bad Request", error.to_string()))
     })
     .await;
     let id = stage.session(free()).await;
@@ -76,9 +76,9 @@ async fn what_a_provider_finds_too_long_is_made_shorter_and_asked_once_more() {
 
 #[tokio::test]
 async fn a_summary_that_cannot_be_had_leaves_the_session_usable() {
-    let mut stage = Stage::directed("", &[], |asked| {
+    let mut stage = ScriptedDaemon::directed("", &[], |asked| {
         let error = json!({"error": {"code": "bad", "message": "I do not write summaries"}});
-        asks_for_summary(asked).then(|| Reply::whole("400 Bad Request", error.to_string()))
+        asks_for_summary(asked).then(|| RawServerReply::whole("400 Bad Request", error.to_string()))
     })
     .await;
     let id = stage.session(free()).await;
@@ -98,7 +98,7 @@ async fn a_summary_that_cannot_be_had_leaves_the_session_usable() {
 
 #[tokio::test]
 async fn nothing_is_made_shorter_while_a_turn_runs_or_when_it_is_short() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     stage.play(id, &[json!("short")]).await;
     let mut turn = compact(&stage, id).await;
@@ -111,30 +111,30 @@ async fn nothing_is_made_shorter_while_a_turn_runs_or_when_it_is_short() {
 }
 
 /// A daemon whose model falls silent the first time that it is asked for a summary, and says so.
-async fn silent_once(config: &str) -> (Stage, Arc<Notify>) {
+async fn silent_once(config: &str) -> (ScriptedDaemon, Arc<Notify>) {
     let (arrived, hangs) = (Arc::new(Notify::new()), AtomicUsize::new(1));
     let tell = Arc::clone(&arrived);
-    let stage = Stage::directed(config, &[], move |asked| {
+    let stage = ScriptedDaemon::directed(config, &[], move |asked| {
         let hang = |left: usize| left.checked_sub(1).filter(|_| asks_for_summary(asked));
         hangs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, hang).ok()?;
         tell.notify_one();
         // Nobody else ever comes to it.
         let together = Some(Arc::new(Barrier::new(2)));
-        Some(Reply { together, ..Reply::chat(&["notes that never come".to_owned()]) })
+        Some(RawServerReply { together, ..RawServerReply::chat(&["notes that never come".to_owned()]) })
     })
     .await;
     (stage, arrived)
 }
 
 /// Fails unless the turn was cut short, before anything was made shorter.
-async fn assert_interrupted(turn: &mut Turn) {
+async fn assert_interrupted(turn: &mut ScriptedTurn) {
     let end = turn.finish().await;
     assert_eq!((&end["type"], &end["data"]["reason"]), (&json!("turn_failed"), &json!("interrupted")));
     assert!(turn.all("context_compacted").is_empty());
 }
 
 /// Fails unless what is left of a session is whole, with so many compactions, and can be made again.
-fn assert_kept(stage: &mut Stage, id: SessionId, compactions: usize) {
+fn assert_kept(stage: &mut ScriptedDaemon, id: SessionId, compactions: usize) {
     stage.asked().iter().for_each(assert_paired);
     stage.stop();
     let folder = folder(stage, id);

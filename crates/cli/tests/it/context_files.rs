@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::context_checks::{assert_views, folder, rows};
-use crate::scripted::{Stage, call, free, prompt};
+use crate::scripted::{ScriptedDaemon, call, free, prompt};
 
 /// A statement with single blanks, and none beside brackets and commas.
 fn plain(sql: &str) -> String {
@@ -46,7 +46,7 @@ fn assert_log_id(log_id: &str, mode: &str, id: SessionId) {
 
 #[tokio::test]
 async fn the_database_has_the_documented_schema_to_the_statement() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     stage.play(id, &[json!("hello")]).await;
     stage.stop();
@@ -71,7 +71,7 @@ async fn the_database_has_the_documented_schema_to_the_statement() {
 
 #[tokio::test]
 async fn a_session_and_those_that_it_starts_have_folders_and_names() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     let task = json!({"description": "greet", "prompt": prompt(&[json!("hello from below")])});
     let turn = stage.play(id, &[call("task", task)]).await;
@@ -98,7 +98,7 @@ async fn a_session_and_those_that_it_starts_have_folders_and_names() {
 
 #[tokio::test]
 async fn a_stream_that_nobody_asked_for_leaves_no_file() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     let workspace_path = stage.work.to_str().unwrap().to_owned();
     let new = CreateSession { workspace_path, policy: Some(free().into()), ..CreateSession::default() };

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ostler_api_types::{Approve, SendMessage};
+use ostler_api_types::{ApprovalAnswerBody, SendMessage};
 use ostler_client::ClientError;
 use ostler_types::{Delivery, Policy, SessionId, Verdict};
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::context_checks::{
     assert_paired, assert_views, assert_whole, folder, named, rebuild, records, settle, text_of, views,
 };
-use crate::raw_server::Reply;
-use crate::scripted::{Stage, call, free, prompt, shell};
+use crate::raw_server::RawServerReply;
+use crate::scripted::{ScriptedDaemon, call, free, prompt, shell};
 
 /// Sessions of one daemon.
 const SESSIONS: usize = 4;
@@ -36,16 +36,16 @@ impl Dice {
 }
 
 /// A session, and what it was told.
-struct Played {
+struct PlayedScript {
     id: SessionId,
     dice: Dice,
     /// The messages that were sent, by their marks.
-    sent: BTreeMap<String, Sent>,
+    sent: BTreeMap<String, SendOutcome>,
 }
 
 /// What the daemon said of a message.
 #[derive(PartialEq, Eq)]
-enum Sent {
+enum SendOutcome {
     /// It has it.
     Accepted,
     /// It does not take it.
@@ -54,9 +54,9 @@ enum Sent {
     Unknown,
 }
 
-impl Played {
+impl PlayedScript {
     /// Does something. What a daemon refuses, or does not answer because it was killed, is as good.
-    async fn act(&mut self, stage: &Stage) {
+    async fn act(&mut self, stage: &ScriptedDaemon) {
         match self.dice.below(13) {
             0..=5 => self.say(stage).await,
             6 | 7 => drop(stage.client.cancel(self.id).await),
@@ -66,14 +66,14 @@ impl Played {
         }
     }
 
-    async fn retry(&mut self, stage: &Stage) {
+    async fn retry(&mut self, stage: &ScriptedDaemon) {
         let Ok(view) = stage.client.session(self.id).await else { return };
         if let Some(turn) = view.session.last_turn_id {
             _ = stage.client.retry(self.id, turn).await;
         }
     }
 
-    async fn say(&mut self, stage: &Stage) {
+    async fn say(&mut self, stage: &ScriptedDaemon) {
         let mark = format!("wish-{}-end", self.sent.len());
         let quick = call("read_file", json!({"path": "a.txt"}));
         let below =
@@ -107,19 +107,19 @@ impl Played {
         let text = format!("{mark}\n{}", prompt(&script));
         let message = SendMessage { delivery: Some(delivery), ..SendMessage::prompt(text) };
         let sent = match stage.client.send_message(self.id, &message).await {
-            Ok(_) => Sent::Accepted,
-            Err(ClientError::Refused { .. }) => Sent::Refused,
-            Err(_) => Sent::Unknown,
+            Ok(_) => SendOutcome::Accepted,
+            Err(ClientError::Refused { .. }) => SendOutcome::Refused,
+            Err(_) => SendOutcome::Unknown,
         };
         self.sent.insert(mark, sent);
     }
 
-    async fn answer(&mut self, stage: &Stage) {
+    async fn answer(&mut self, stage: &ScriptedDaemon) {
         let Ok(view) = stage.client.session(self.id).await else { return };
         for asked in view.pending_approvals {
             let action = if self.dice.below(2) == 0 { Verdict::Approve } else { Verdict::Deny };
             let (turn_id, tool_call_id) = (asked.turn_id, asked.tool_call_id);
-            let answer = Approve {
+            let answer = ApprovalAnswerBody {
                 turn_id,
                 tool_call_id,
                 action,
@@ -133,7 +133,7 @@ impl Played {
     }
 
     /// Fails unless the log and the last request have all that was said.
-    fn check(&self, stage: &Stage, asked: &[Value], seed: u64) {
+    fn check(&self, stage: &ScriptedDaemon, asked: &[Value], seed: u64) {
         let records = records(&folder(stage, self.id));
         assert_whole(&records);
         let added: Vec<String> = named(&records, "message_added")
@@ -144,9 +144,9 @@ impl Played {
         for (mark, sent) in &self.sent {
             let times = added.iter().filter(|text| text.lines().next() == Some(mark)).count();
             let is_right = match sent {
-                Sent::Accepted => times == 1,
-                Sent::Refused => times == 0,
-                Sent::Unknown => times <= 1,
+                SendOutcome::Accepted => times == 1,
+                SendOutcome::Refused => times == 0,
+                SendOutcome::Unknown => times <= 1,
             };
             assert!(is_right, "seed {seed}: {mark} of {} was added {times} times", self.id);
         }
@@ -163,7 +163,7 @@ impl Played {
         let missing = self
             .sent
             .iter()
-            .filter(|(mark, sent)| **sent == Sent::Accepted && !shown.contains(mark.as_str()));
+            .filter(|(mark, sent)| **sent == SendOutcome::Accepted && !shown.contains(mark.as_str()));
         let (missing, counted) = (missing.count(), counted.sum::<usize>());
         assert!(missing <= counted, "seed {seed}: {missing} messages are not shown:\n{shown}");
     }
@@ -171,11 +171,12 @@ impl Played {
 
 async fn play(seed: u64) {
     // A model without a script has nothing to do.
-    let mut stage = Stage::directed("", &[], |asked| {
+    let mut stage = ScriptedDaemon::directed("", &[], |asked| {
         let has_script = asked.body["messages"].as_array().unwrap().iter().any(|message| {
             message["role"] == "user" && text_of(message).lines().any(|line| line.starts_with("play "))
         });
-        (!has_script && !asked.body["tools"].is_null()).then(|| Reply::chat(&["nothing to do".to_owned()]))
+        (!has_script && !asked.body["tools"].is_null())
+            .then(|| RawServerReply::chat(&["nothing to do".to_owned()]))
     })
     .await;
     stage.write("a.txt", "one\n");
@@ -184,7 +185,7 @@ async fn play(seed: u64) {
     for number in 0..SESSIONS {
         let policy = if number % 2 == 0 { free() } else { Policy::default() };
         let (id, dice) = (stage.session(policy).await, Dice(dice.below(u64::MAX - 1) + 1));
-        sessions.push(Played { id, dice, sent: BTreeMap::new() });
+        sessions.push(PlayedScript { id, dice, sent: BTreeMap::new() });
     }
     for _ in 0..ACTIONS {
         let (is_killed, moment, pid) = (dice.below(4) == 0, dice.below(300), stage.pid());

@@ -18,8 +18,8 @@ use ostler_types::results;
 use serde_json::{Value, json};
 
 use crate::context_checks::{assert_paired, text_of};
-use crate::raw_server::Reply;
-use crate::scripted::{Stage, Turn, free};
+use crate::raw_server::RawServerReply;
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, free};
 
 /// A step with these calls.
 fn batch(calls: &[(&str, Value)]) -> Value {
@@ -31,7 +31,7 @@ fn read(path: &str) -> (&'static str, Value) {
 }
 
 /// The names of a turn's records, those aside that say what it cost and how the workspace stood.
-fn names(turn: &Turn) -> Vec<&str> {
+fn names(turn: &ScriptedTurn) -> Vec<&str> {
     let besides = ["usage_recorded", "checkpoint_created", "message_added", "turn_started"];
     let names = turn.records.iter().map(|record| record["type"].as_str().unwrap());
     names.filter(|name| !besides.contains(name)).collect()
@@ -45,7 +45,7 @@ fn results_in(body: &Value) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn a_batch_runs_in_order_and_every_step_of_it_is_an_event() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     stage.write("b.txt", "two\n");
     let id = stage.session(free()).await;
@@ -72,7 +72,7 @@ async fn a_batch_runs_in_order_and_every_step_of_it_is_an_event() {
 
 #[tokio::test]
 async fn the_first_failure_halts_the_rest_and_the_model_is_told() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     let id = stage.session(free()).await;
     for (broken, why) in [
@@ -113,7 +113,7 @@ async fn the_first_failure_halts_the_rest_and_the_model_is_told() {
 
 #[tokio::test]
 async fn calls_side_by_side_run_at_the_same_time() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     // None of them ends before all have begun.
     let meet = |own: usize| {
@@ -152,7 +152,7 @@ async fn calls_side_by_side_run_at_the_same_time() {
 
 #[tokio::test]
 async fn arguments_for_the_loop_reach_no_tool() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     let id = stage.session(free()).await;
     let input = json!({"path": "a.txt", "_parallel": false, "_why": "because", "_": 1});
@@ -166,7 +166,7 @@ async fn arguments_for_the_loop_reach_no_tool() {
 
 #[tokio::test]
 async fn after_ten_steps_a_notice_ends_the_turn() {
-    let stage = Stage::with("", &[("OSTLER_LOOP_MAX_STEPS", "10")]).await;
+    let stage = ScriptedDaemon::with("", &[("OSTLER_LOOP_MAX_STEPS", "10")]).await;
     stage.write("a.txt", "one\n");
     let id = stage.session(free()).await;
     let turn = stage.play(id, &vec![batch(&[read("a.txt")]); 15]).await;
@@ -186,7 +186,7 @@ async fn after_ten_steps_a_notice_ends_the_turn() {
 
 #[tokio::test]
 async fn canceled_calls_have_their_results_before_the_next_request() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     for (crash, told, rest) in
         [(false, results::CANCELED, results::CANCELED), (true, results::INTERRUPTED, results::NOT_STARTED)]
@@ -221,7 +221,7 @@ async fn canceled_calls_have_their_results_before_the_next_request() {
 
 #[tokio::test]
 async fn thinking_is_told_apart_from_what_is_said() {
-    let stage = Stage::directed("", &[], |_| {
+    let stage = ScriptedDaemon::directed("", &[], |_| {
         let chunk = |delta: Value, finish: Value| {
             let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
             format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [choice]}))
@@ -233,7 +233,7 @@ async fn thinking_is_told_apart_from_what_is_said() {
             chunk(json!({}), json!("stop")),
             "data: [DONE]\n\n".to_owned(),
         ];
-        Some(Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None })
+        Some(RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None })
     })
     .await;
     let id = stage.session(free()).await;

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use crate::context_checks::{
     assert_paired, assert_views, database, folder, named, records, rows, shown, text_of,
 };
-use crate::raw_server::{Asked, Reply};
-use crate::scripted::{Stage, free};
+use crate::raw_server::{RawServerReply, RawServerRequest};
+use crate::scripted::{ScriptedDaemon, free};
 
 /// How many tokens the model takes, by its own count.
 const WINDOW: usize = 20_000;
@@ -31,14 +31,14 @@ struct Narrow {
 }
 
 impl Narrow {
-    fn answer(&self, asked: &Asked) -> Reply {
+    fn answer(&self, asked: &RawServerRequest) -> RawServerReply {
         let tokens = asked.body.to_string().len().div_ceil(4);
         self.largest.fetch_max(tokens, Ordering::Relaxed);
         if tokens > WINDOW {
             self.refused.fetch_add(1, Ordering::Relaxed);
             let error =
                 json!({"error": {"code": "context_length_exceeded", "message": "prompt is too long"}});
-            return Reply::whole("400 Bad Request", error.to_string());
+            return RawServerReply::whole("400 Bad Request", error.to_string());
         }
         let last = asked.body["messages"].as_array().unwrap().last().unwrap();
         let text = text_of(last);
@@ -64,24 +64,24 @@ impl Narrow {
             chunk(json!([]), usage),
             "data: [DONE]\n\n".to_owned(),
         ];
-        Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
+        RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
     }
 }
 
 /// A daemon, and a session whose model has a small window.
-async fn talk() -> (Stage, Arc<Narrow>, SessionId) {
+async fn talk() -> (ScriptedDaemon, Arc<Narrow>, SessionId) {
     let model = Arc::new(Narrow { refused: AtomicUsize::new(0), largest: AtomicUsize::new(0) });
     let answering = Arc::clone(&model);
     let config =
         format!("[models.info.\"mock:narrow\"]\nabilities = [\"tools\"]\ncontext_window = {WINDOW}\n");
-    let stage = Stage::directed(&config, &[], move |asked| Some(answering.answer(asked))).await;
+    let stage = ScriptedDaemon::directed(&config, &[], move |asked| Some(answering.answer(asked))).await;
     stage.write("long.txt", &"a line of a file that is looked at now and then\n".repeat(60));
     let id = stage.session_in(&stage.work, free(), Some("mock:narrow")).await;
     (stage, model, id)
 }
 
 /// Says something, and waits for the answer.
-async fn say(stage: &Stage, id: SessionId, events: &mut EventStream, number: usize) {
+async fn say(stage: &ScriptedDaemon, id: SessionId, events: &mut EventStream, number: usize) {
     let look = if number.is_multiple_of(7) { "Have a look at it. " } else { "" };
     let text = format!("wish-{number}-end {look}{}", "and so on and so forth ".repeat(8));
     let sent = stage.client.send_message(id, &SendMessage::prompt(text)).await.unwrap();
@@ -158,12 +158,12 @@ async fn a_long_conversation_stays_within_a_small_window() {
     assert!(read < 4 << 20, "waking read {read} bytes of a log of {log}");
 }
 
-async fn log_end(stage: &Stage, id: SessionId) -> u64 {
+async fn log_end(stage: &ScriptedDaemon, id: SessionId) -> u64 {
     stage.client.session(id).await.unwrap().last_seq
 }
 
 /// Fails unless the database and the API say that the model is shown what it was just shown, and its answer.
-async fn assert_shown(stage: &Stage, id: SessionId, wishes: usize, asked: &Value) {
+async fn assert_shown(stage: &ScriptedDaemon, id: SessionId, wishes: usize, asked: &Value) {
     let (connection, _file) = database(stage, id).await;
     let shown = shown(&connection);
     let measured = stage.client.context(id).await.unwrap();

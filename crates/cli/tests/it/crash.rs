@@ -5,8 +5,8 @@ use futures_util::StreamExt;
 use ostler_api_types::{CreateSession, SendMessage};
 use ostler_types::{Event, MessageEvent, Record};
 
-use crate::process::Process;
-use crate::scenario::{Told, check, export, play, workspace};
+use crate::process::DaemonProcess;
+use crate::scenario::{ObservedScenario, check, export, play, workspace};
 
 #[tokio::test]
 async fn killed_before_any_operation() {
@@ -40,14 +40,14 @@ async fn kill_at(fault: &str) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let (data, work) = (dir.path().join("data"), dir.path().join("work"));
     workspace(&work);
-    let mut told = Told::default();
-    let daemon = Process::faulty(&data, fault);
+    let mut told = ObservedScenario::default();
+    let daemon = DaemonProcess::faulty(&data, fault);
     let survived = match daemon.client().await {
         Some(client) => play(&client, &work, &mut told).await.is_ok(),
         None => false,
     };
     daemon.kill();
-    let again = Process::faulty(&data, "");
+    let again = DaemonProcess::faulty(&data, "");
     let client = again.client().await.unwrap_or_else(|| panic!("no daemon after {fault}"));
     println!("{fault}: {told:?}");
     check(&client, &work, &told).await;
@@ -65,7 +65,7 @@ async fn killed_while_a_draft_is_written_or_put_away() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let daemon = Process::faulty(&data, fault);
+        let daemon = DaemonProcess::faulty(&data, fault);
         let client = daemon.client().await.unwrap();
         let workspace_path = dir.path().to_str().unwrap().to_owned();
         let new = CreateSession { workspace_path, ..CreateSession::default() };
@@ -76,7 +76,7 @@ async fn killed_while_a_draft_is_written_or_put_away() {
         while events.next().await.is_some_and(|line| line.is_ok()) {}
         daemon.kill();
 
-        let again = Process::faulty(&data, "");
+        let again = DaemonProcess::faulty(&data, "");
         let client = again.client().await.unwrap();
         let view = client.session(id).await.unwrap();
         assert!(view.running_turn_id.is_none(), "{fault}: the turn is over");

@@ -9,8 +9,8 @@ use ostler_client::Client;
 use ostler_types::SessionId;
 use rustix::process::Signal;
 
-use crate::process::{Process, binary};
-use crate::provider::{Piece, Provider};
+use crate::process::{DaemonProcess, binary};
+use crate::provider::{AnswerPiece, GatedProvider};
 
 fn ostler(data: &Path, arguments: &[&str]) -> Output {
     binary().arg("--data-dir").arg(data).args(arguments).current_dir(data.parent().unwrap()).output().unwrap()
@@ -24,7 +24,7 @@ fn text(bytes: &[u8]) -> String {
 async fn a_second_daemon_gives_up_and_the_others_are_clients() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     let second = ostler(&data, &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(second.status.code(), Some(1));
     let said = text(&second.stderr);
@@ -80,9 +80,9 @@ fn without_a_daemon_each_command_is_its_own() {
 async fn stopped_by(signal: Signal) {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let provider = Provider::start().await;
-    provider.answer(vec![Piece::Text("half of it".to_owned()), Piece::Gate]);
-    let daemon = Process::serve(&data, &provider.config());
+    let provider = GatedProvider::start().await;
+    provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
+    let daemon = DaemonProcess::serve(&data, &provider.config());
     let client = daemon.tcp_client().await;
     let workspace_path = dir.path().to_str().unwrap().to_owned();
     let id =
@@ -94,8 +94,8 @@ async fn stopped_by(signal: Signal) {
     daemon.signal(signal);
     assert!(daemon.wait().success());
 
-    provider.answer(vec![Piece::Text("answered".to_owned())]);
-    let daemon = Process::serve(&data, &provider.config());
+    provider.answer(vec![AnswerPiece::Text("answered".to_owned())]);
+    let daemon = DaemonProcess::serve(&data, &provider.config());
     let client = daemon.tcp_client().await;
     let mut events = client.events(id, 0, true).await.unwrap();
     let mut seen = Vec::new();
@@ -135,8 +135,8 @@ async fn so_does_a_closed_terminal() {
 struct Busy {
     dir: tempfile::TempDir,
     data: PathBuf,
-    _provider: Provider,
-    daemon: Process,
+    _provider: GatedProvider,
+    daemon: DaemonProcess,
     client: Client,
     id: SessionId,
 }
@@ -145,9 +145,9 @@ impl Busy {
     async fn new() -> Busy {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let provider = Provider::start().await;
-        provider.answer(vec![Piece::Gate]);
-        let daemon = Process::serve(&data, &provider.config());
+        let provider = GatedProvider::start().await;
+        provider.answer(vec![AnswerPiece::Gate]);
+        let daemon = DaemonProcess::serve(&data, &provider.config());
         let client = daemon.tcp_client().await;
         let workspace_path = dir.path().to_str().unwrap().to_owned();
         let new = CreateSession { workspace_path, ..CreateSession::default() };
@@ -182,7 +182,7 @@ async fn commands_without_a_daemon_leave_the_work_to_the_next_one() {
 async fn an_approval_given_without_a_daemon_is_carried_out_by_the_next_one() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     let client = daemon.tcp_client().await;
     let workspace_path = dir.path().to_str().unwrap().to_owned();
     let id =
@@ -199,7 +199,7 @@ async fn an_approval_given_without_a_daemon_is_carried_out_by_the_next_one() {
     assert_eq!(text(&approved.stdout), "approved\n", "{}", text(&approved.stderr));
     assert!(!dir.path().join("made.txt").exists(), "nobody was there to do it");
 
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     let client = daemon.tcp_client().await;
     let mut events = client.events(id, 0, true).await.unwrap();
     while events.next().await.unwrap().unwrap().name != "turn_completed" {}

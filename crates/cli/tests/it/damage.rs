@@ -9,22 +9,22 @@ use ostler_api_types::{CreateSession, SendMessage};
 use ostler_client::{Client, ClientError, SessionFilter};
 use ostler_types::SessionId;
 
-use crate::process::{Process, binary};
-use crate::scenario::{Told, check, export, play, workspace};
+use crate::process::{DaemonProcess, binary};
+use crate::scenario::{ObservedScenario, check, export, play, workspace};
 
 /// Two sessions with a turn each, in a data directory without a daemon.
-struct Rest {
+struct TwoSessions {
     dir: tempfile::TempDir,
     data: PathBuf,
     sessions: Vec<SessionId>,
 }
 
-impl Rest {
-    async fn new() -> Rest {
+impl TwoSessions {
+    async fn new() -> TwoSessions {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         workspace(&dir.path().join("work"));
-        let daemon = Process::faulty(&data, "");
+        let daemon = DaemonProcess::faulty(&data, "");
         let client = daemon.client().await.unwrap();
         let mut sessions = Vec::new();
         for text in ["say the first thing", "say the second thing"] {
@@ -32,7 +32,7 @@ impl Rest {
         }
         daemon.signal(rustix::process::Signal::TERM);
         assert!(daemon.wait().success());
-        Rest { dir, data, sessions }
+        TwoSessions { dir, data, sessions }
     }
 
     fn log(&self, session: usize) -> PathBuf {
@@ -69,11 +69,11 @@ fn refusal(error: ClientError) -> (u16, String) {
 
 #[tokio::test]
 async fn a_torn_tail_is_cut_and_the_session_goes_on() {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let before = std::fs::read(rest.log(0)).unwrap();
     let mut log = OpenOptions::new().append(true).open(rest.log(0)).unwrap();
     log.write_all(br#"{"seq":8,"ts":"2026-01-01T00:00:00Z","sess"#).unwrap();
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     assert_eq!(export(&client, rest.sessions[0]).await.len(), 7);
     turn_in(&client, rest.sessions[0], "say on").await;
@@ -84,14 +84,14 @@ async fn a_torn_tail_is_cut_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn a_flipped_byte_is_reported_and_hurts_nobody_else() {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let mut log = std::fs::read(rest.log(0)).unwrap();
     let middle = log.len() / 2;
     log[middle] ^= 1;
     std::fs::write(rest.log(0), &log).unwrap();
     _ = std::fs::remove_file(rest.log(0).with_file_name("snapshot.json"));
 
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     let (status, code) = refusal(client.session(rest.sessions[0]).await.unwrap_err());
     assert_eq!((status, code.as_str()), (409, "log_damaged"));
@@ -110,7 +110,7 @@ async fn a_flipped_byte_is_reported_and_hurts_nobody_else() {
     assert!(said.contains(&format!("{}: damaged at record", rest.sessions[0])), "{said}");
     let (code, said) = doctor(&["--salvage", &rest.sessions[0].to_string()]);
     assert_eq!(code, Some(0), "{said}");
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     assert!(!export(&client, rest.sessions[0]).await.is_empty(), "what was before the damage is there");
     turn_in(&client, rest.sessions[0], "say on").await;
@@ -118,10 +118,10 @@ async fn a_flipped_byte_is_reported_and_hurts_nobody_else() {
 
 #[tokio::test]
 async fn a_line_of_five_megabytes_is_damage_and_no_more() {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let mut log = OpenOptions::new().append(true).open(rest.log(0)).unwrap();
     log.write_all(format!("{{\"seq\":6,\"junk\":\"{}\"}}\n", "x".repeat(5 << 20)).as_bytes()).unwrap();
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     let (status, code) =
         refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
@@ -131,10 +131,10 @@ async fn a_line_of_five_megabytes_is_damage_and_no_more() {
 
 #[tokio::test]
 async fn without_its_index_a_daemon_lists_and_finds_the_same() {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let search = SessionFilter { q: Some("second".to_owned()), ..SessionFilter::default() };
     let look = async |faults: &str| {
-        let daemon = Process::faulty(&rest.data, faults);
+        let daemon = DaemonProcess::faulty(&rest.data, faults);
         let client = daemon.client().await.unwrap();
         (
             client.list_sessions(&SessionFilter::default()).await.unwrap(),
@@ -151,20 +151,20 @@ async fn without_its_index_a_daemon_lists_and_finds_the_same() {
 
 /// A disk that refuses: the client is told, nothing is half done, and it goes on when the disk does.
 async fn refused_with(faults: &str, expected: &str) {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let work = rest.dir.path().join("work");
-    let daemon = Process::faulty(&rest.data, faults);
+    let daemon = DaemonProcess::faulty(&rest.data, faults);
     let client = daemon.client().await.unwrap();
     let (status, code) =
         refusal(client.send_message(rest.sessions[0], &SendMessage::prompt("on")).await.unwrap_err());
     assert_eq!((status, code.as_str()), (503, expected));
     assert_eq!(export(&client, rest.sessions[0]).await.len(), 7, "nothing was recorded");
     daemon.kill();
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     turn_in(&client, rest.sessions[0], "say on").await;
     rest.check_the_other(&client).await;
-    let mut told = Told::default();
+    let mut told = ObservedScenario::default();
     play(&client, &work, &mut told).await.unwrap();
     check(&client, &work, &told).await;
 }
@@ -196,7 +196,7 @@ fn cut(log: &Path, records: usize) -> Vec<u8> {
 #[tokio::test]
 async fn a_log_that_was_cut_back_at_the_end_of_a_record_is_noticed() {
     for (views, records) in [("both", 4), ("snapshot", 4), ("index", 4), ("both", 0), ("index", 0)] {
-        let rest = Rest::new().await;
+        let rest = TwoSessions::new().await;
         let (id, snapshot) = (rest.sessions[0], rest.log(0).with_file_name("snapshot.json"));
         let whole = cut(&rest.log(0), records);
         match views {
@@ -217,7 +217,7 @@ async fn a_log_that_was_cut_back_at_the_end_of_a_record_is_noticed() {
         let (code, said) = doctor(&["--rebuild"]);
         assert!(code != Some(0) && said.contains("--salvage"), "the only witnesses are kept: {said}");
 
-        let daemon = Process::faulty(&rest.data, "");
+        let daemon = DaemonProcess::faulty(&rest.data, "");
         let client = daemon.client().await.unwrap();
         let (status, code) = refusal(client.session(id).await.unwrap_err());
         assert_eq!((status, code.as_str()), (409, "log_damaged"), "{views} {records}");
@@ -237,7 +237,7 @@ async fn a_log_that_was_cut_back_at_the_end_of_a_record_is_noticed() {
         let (code, said) = doctor(&["--salvage", &id.to_string()]);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("records 5 to 7 are lost"), "{said}");
-        let daemon = Process::faulty(&rest.data, "");
+        let daemon = DaemonProcess::faulty(&rest.data, "");
         let client = daemon.client().await.unwrap();
         assert!(export(&client, id).await.len() >= 4);
         turn_in(&client, id, "say on").await;
@@ -246,11 +246,11 @@ async fn a_log_that_was_cut_back_at_the_end_of_a_record_is_noticed() {
 
 #[tokio::test]
 async fn views_that_lag_behind_the_log_are_no_damage() {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let snapshot = rest.log(0).with_file_name("snapshot.json");
     let (before, index) =
         (std::fs::read(&snapshot).unwrap(), std::fs::read(rest.data.join("index.db")).unwrap());
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     turn_in(&client, rest.sessions[0], "say more").await;
     daemon.signal(rustix::process::Signal::TERM);
@@ -262,21 +262,21 @@ async fn views_that_lag_behind_the_log_are_no_damage() {
     std::fs::write(rest.data.join("index.db"), index).unwrap();
     let doctor = binary().arg("doctor").arg("--data-dir").arg(&rest.data).output().unwrap();
     assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     assert_eq!(export(&client, rest.sessions[0]).await.len(), 12);
 }
 
 #[tokio::test]
 async fn a_log_that_went_on_after_it_was_cut_is_noticed_by_the_record_that_its_snapshot_knows() {
-    let rest = Rest::new().await;
+    let rest = TwoSessions::new().await;
     let (id, snapshot) = (rest.sessions[0], rest.log(0).with_file_name("snapshot.json"));
     let known = std::fs::read(&snapshot).unwrap();
     std::fs::remove_file(&snapshot).unwrap();
     std::fs::remove_file(rest.data.join("index.db")).unwrap();
     cut(&rest.log(0), 2);
     // Nothing knows of the loss here, as with a daemon of an earlier version.
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     turn_in(&client, id, "say something else").await;
     turn_in(&client, id, "and more").await;
@@ -291,12 +291,12 @@ async fn a_log_that_went_on_after_it_was_cut_is_noticed_by_the_record_that_its_s
     };
     let (code, said) = doctor(&[]);
     assert!(code == Some(1) && said.contains("damaged at record 7"), "{said}");
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     let client = daemon.client().await.unwrap();
     assert_eq!(refusal(client.session(id).await.unwrap_err()).1, "log_damaged");
     daemon.kill();
     let (code, said) = doctor(&["--salvage", &id.to_string()]);
     assert!(code == Some(0) && said.contains("accepted as it is"), "{said}");
-    let daemon = Process::faulty(&rest.data, "");
+    let daemon = DaemonProcess::faulty(&rest.data, "");
     turn_in(&daemon.client().await.unwrap(), id, "say on").await;
 }

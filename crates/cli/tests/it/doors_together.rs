@@ -16,27 +16,32 @@ mod sse;
 
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, write};
-use doors::{ALL, ANSWERING, Door, Doors};
+use crate::scripted::{ScriptedDaemon, write};
+use doors::{ALL, ANSWERING, DoorClients, DoorKind};
 
 /// The gateway has no fixed port, so that tests run side by side.
 const CONFIG: &str = "[gateway]\nlisten = \"127.0.0.1:0\"\n";
 
 #[tokio::test]
 async fn what_is_said_at_any_door_is_seen_at_all_of_them() {
-    let stage = Stage::new(CONFIG).await;
-    let mut doors = Doors::open(&stage).await;
+    let stage = ScriptedDaemon::new(CONFIG).await;
+    let mut doors = DoorClients::open(&stage).await;
     // The first turn waits for an answer; the others wait for it, each begun at another door. The pool's comes last,
     // so that its request looks on at those of all others.
-    doors.prompt(&stage, Door::Http, &[write("a.txt", "a"), json!("first\u{2028}said")]).await;
+    doors.prompt(&stage, DoorKind::Http, &[write("a.txt", "a"), json!("first\u{2028}said")]).await;
     doors.until_asked().await;
-    doors.prompt(&stage, Door::Gateway, &[write("b.txt", "b"), json!("second \"said\"")]).await;
-    doors.prompt(&stage, Door::Lines, &[write("c.txt", "c"), json!("third é\nsaid")]).await;
+    doors.prompt(&stage, DoorKind::Gateway, &[write("b.txt", "b"), json!("second \"said\"")]).await;
+    doors.prompt(&stage, DoorKind::Lines, &[write("c.txt", "c"), json!("third é\nsaid")]).await;
     while stage.client.session(doors.session).await.unwrap().queue.len() < 2 {
         tokio::task::yield_now().await;
     }
-    doors.prompt(&stage, Door::Pool, &[write("d.txt", "d"), json!("fourth said")]).await;
-    let answers = [(Door::Gateway, true), (Door::Lines, true), (Door::Http, false), (Door::Gateway, true)];
+    doors.prompt(&stage, DoorKind::Pool, &[write("d.txt", "d"), json!("fourth said")]).await;
+    let answers = [
+        (DoorKind::Gateway, true),
+        (DoorKind::Lines, true),
+        (DoorKind::Http, false),
+        (DoorKind::Gateway, true),
+    ];
     for (index, (door, approve)) in answers.into_iter().enumerate() {
         if index > 0 {
             doors.until_asked().await;
@@ -61,8 +66,8 @@ async fn what_is_said_at_any_door_is_seen_at_all_of_them() {
 
 #[tokio::test]
 async fn a_question_that_comes_up_at_one_door_is_answered_at_another() {
-    let stage = Stage::new(CONFIG).await;
-    let mut doors = Doors::open(&stage).await;
+    let stage = ScriptedDaemon::new(CONFIG).await;
+    let mut doors = DoorClients::open(&stage).await;
     let mut number = 0;
     for asking in ALL {
         for answering in ANSWERING {
@@ -86,7 +91,7 @@ async fn a_question_that_comes_up_at_one_door_is_answered_at_another() {
 }
 
 /// The first answer counts; the others are told so, and change nothing.
-async fn too_late(stage: &Stage, doors: &mut Doors, asked: &Value) {
+async fn too_late(stage: &ScriptedDaemon, doors: &mut DoorClients, asked: &Value) {
     let (status, body) = stage.answer(asked, json!({"action": "approve"})).await;
     assert_eq!(status, 409, "{body}");
     let answer = doors.gateway.client.call("exec.approve", json!({"approvalId": doors.gateway.asked})).await;

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
 
-use crate::scripted::{CANARY, Outcome, Stage, call, free, shell, write};
+use crate::scripted::{CANARY, ScriptedCallOutcome, ScriptedDaemon, call, free, shell, write};
 
 /// Plays the steps one by one, and gives what became of each.
-async fn attempt(stage: &Stage, steps: &[Value]) -> Vec<Outcome> {
+async fn attempt(stage: &ScriptedDaemon, steps: &[Value]) -> Vec<ScriptedCallOutcome> {
     let id = stage.session(free()).await;
     let results = stage.play(id, steps).await.results();
     assert_eq!(results.len(), steps.len(), "each was tried");
@@ -19,7 +19,7 @@ async fn attempt(stage: &Stage, steps: &[Value]) -> Vec<Outcome> {
 
 #[tokio::test]
 async fn nothing_outside_the_workspace_is_written() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let outside = stage.outside.to_str().unwrap();
     std::fs::write(stage.outside.join("kept.txt"), "kept\n").unwrap();
     symlink(&stage.outside, stage.work.join("way-out")).unwrap();
@@ -63,7 +63,7 @@ async fn nothing_outside_the_workspace_is_written() {
 
 #[tokio::test]
 async fn no_secret_of_the_daemon_reaches_a_command() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let (pid, data) = (stage.pid(), stage.data.to_str().unwrap());
     let token = std::fs::read_to_string(stage.data.join("token")).unwrap();
     let steps = [
@@ -111,7 +111,7 @@ async fn no_secret_of_the_daemon_reaches_a_command() {
 
 #[tokio::test]
 async fn what_makes_others_run_code_later_is_not_changed() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "a\n");
     stage.commit();
     let config = stage.read(".git/config");
@@ -149,7 +149,7 @@ async fn what_makes_others_run_code_later_is_not_changed() {
 
 #[tokio::test]
 async fn no_socket_outside_is_reached() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let path = stage.outside.join("s.sock");
     let unix = UnixListener::bind(&path).unwrap();
     let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::json;
 
-use crate::scripted::{Stage, call, free, shell};
+use crate::scripted::{ScriptedDaemon, call, free, shell};
 
 /// Forks until it cannot, and says how often it could.
 const FORKS: &str = "/usr/bin/python3 -c '
@@ -21,7 +21,7 @@ print(\"forked\", count, flush=True)'";
 
 #[tokio::test]
 async fn a_fork_bomb_is_bounded_and_gone_with_its_call() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     let turn = stage
         .play(
@@ -48,7 +48,7 @@ async fn a_fork_bomb_is_bounded_and_gone_with_its_call() {
 
 #[tokio::test]
 async fn what_runs_in_the_background_ends_with_its_session_and_however_the_daemon_ends() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     let first = stage.session(free()).await;
     let others = [stage.session(free()).await, stage.session(free()).await];
     for (id, marker) in [(first, "94217001"), (others[0], "94217002")] {
@@ -80,7 +80,7 @@ async fn what_runs_in_the_background_ends_with_its_session_and_however_the_daemo
 
 #[tokio::test]
 async fn a_canceled_turn_takes_its_command_with_it() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     let command = "setsid sleep 94217004 & sleep 94217004 & echo begun; wait";
     let mut turn = stage.start(id, &[shell(command)]).await;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, call, free, shell, write};
+use crate::scripted::{ScriptedDaemon, call, free, shell, write};
 
 /// Makes a repository in `sub` whose every setting that names a program, and every hook, leaves a trace
 /// outside; and has the workspace's own repository name it.
@@ -28,7 +28,7 @@ echo two > file.txt; cd ..; git add -f sub 2>/dev/null || true
 
 #[tokio::test]
 async fn an_embedded_repository_springs_no_trap_in_what_the_daemon_does() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("top.txt", "top\n");
     stage.commit();
     let sprung = stage.outside.join("sprung");

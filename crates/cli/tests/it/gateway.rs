@@ -9,18 +9,18 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::Value;
 
 use crate::process::binary;
-use crate::raw_server::{RawServer, Reply};
+use crate::raw_server::{RawServer, RawServerReply};
 
 /// A daemon with a gateway, killed when dropped.
-struct Daemon {
+struct GatewayDaemon {
     child: Child,
     /// What it has to say of itself.
     greeting: String,
     token: String,
 }
 
-impl Daemon {
-    fn start(dir: &Path, config: &str) -> Daemon {
+impl GatewayDaemon {
+    fn start(dir: &Path, config: &str) -> GatewayDaemon {
         let file = dir.join("config.toml");
         std::fs::create_dir_all(dir.join("work")).unwrap();
         let work = dir.join("work").display().to_string();
@@ -38,7 +38,7 @@ impl Daemon {
             }
         }
         let token = std::fs::read_to_string(dir.join("data/token")).unwrap().trim().to_owned();
-        Daemon { child, greeting, token }
+        GatewayDaemon { child, greeting, token }
     }
 
     /// Where the gateway is: on a port of its own, or at its path.
@@ -72,7 +72,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for GatewayDaemon {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
@@ -100,7 +100,7 @@ async fn provider() -> RawServer {
         } else {
             "I do not know."
         };
-        Reply::chat(&answer.split_inclusive(' ').map(str::to_owned).collect::<Vec<_>>())
+        RawServerReply::chat(&answer.split_inclusive(' ').map(str::to_owned).collect::<Vec<_>>())
     })
     .await
 }
@@ -118,10 +118,10 @@ async fn the_steps_of_the_protocol_by_a_client_of_other_people() {
     );
     let place = dir.path().to_owned();
     tokio::task::spawn_blocking(move || {
-        let daemon = Daemon::start(&place, &config);
+        let daemon = GatewayDaemon::start(&place, &config);
         let learnt = daemon.ask(&["talk"]);
         daemon.stop();
-        let daemon = Daemon::start(&place, &config);
+        let daemon = GatewayDaemon::start(&place, &config);
         daemon.ask(&["again", &learnt.to_string()]);
         daemon.stop();
         let session = format!("sess_{}", learnt["key"].as_str().unwrap().replace('-', ""));
@@ -138,7 +138,7 @@ async fn the_steps_of_the_protocol_by_a_client_of_other_people() {
 fn a_run_that_was_cut_short_by_a_crash_is_found_again_with_what_it_had_said() {
     let dir = tempfile::tempdir().unwrap();
     let config = format!("{ANY_PORT}[models]\ndefault = \"demo:demo\"\n");
-    let daemon = Daemon::start(dir.path(), &config);
+    let daemon = GatewayDaemon::start(dir.path(), &config);
     let key = key_of_new_session(&daemon);
     let words = (1..60).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ");
     let mut client = daemon.client(&["follow", &key, &format!("say {words} slowly")]).spawn().unwrap();
@@ -155,7 +155,7 @@ fn a_run_that_was_cut_short_by_a_crash_is_found_again_with_what_it_had_said() {
     }
     assert!(client.wait().unwrap().success(), "the client sees that the connection is lost");
 
-    let daemon = Daemon::start(dir.path(), &config);
+    let daemon = GatewayDaemon::start(dir.path(), &config);
     let after = daemon.ask(&["after", &key, &run]);
     assert_eq!(after["status"], "failed");
     let kept = after["kept"][0].as_str().unwrap();
@@ -169,7 +169,7 @@ fn piece(lines: &mut Lines<BufReader<ChildStdout>>) -> Option<String> {
     serde_json::from_str(&lines.next()?.unwrap()).ok()
 }
 
-fn key_of_new_session(daemon: &Daemon) -> String {
+fn key_of_new_session(daemon: &GatewayDaemon) -> String {
     daemon.ask(&["create"])["key"].as_str().unwrap().to_owned()
 }
 
@@ -178,14 +178,16 @@ fn a_port_that_is_taken_does_not_keep_the_daemon_from_starting() {
     let dir = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let daemon =
-        Daemon::start(dir.path(), &format!("listen = \"{address}\"\n[models]\ndefault = \"demo:demo\"\n"));
+    let daemon = GatewayDaemon::start(
+        dir.path(),
+        &format!("listen = \"{address}\"\n[models]\ndefault = \"demo:demo\"\n"),
+    );
     assert!(daemon.greeting.contains(&format!("{address} cannot be had")), "{}", daemon.greeting);
     assert!(daemon.url().ends_with("/gateway"));
     key_of_new_session(&daemon);
     daemon.stop();
 
-    let daemon = Daemon::start(dir.path(), "enabled = false\n");
+    let daemon = GatewayDaemon::start(dir.path(), "enabled = false\n");
     assert!(!daemon.greeting.contains("gateway"), "{}", daemon.greeting);
     daemon.stop();
 }

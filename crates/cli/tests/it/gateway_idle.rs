@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::process::Process;
+use crate::process::DaemonProcess;
 
 const SOCKETS: usize = 10_000;
 /// Sockets that are opened at a time; those that have not shown their token are limited.
@@ -62,7 +62,7 @@ async fn open(address: SocketAddr, token: &str) -> TcpStream {
 async fn ten_thousand_idle_sockets_are_held_and_answered() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let daemon = Process::serve(&data, "[gateway]\nlisten = \"127.0.0.1:0\"\n");
+    let daemon = DaemonProcess::serve(&data, "[gateway]\nlisten = \"127.0.0.1:0\"\n");
     let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
     let address = daemon.address.unwrap();
     // A system that allows fewer files shows fewer sockets.

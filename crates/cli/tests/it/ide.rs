@@ -7,18 +7,18 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::process::{Process, binary};
+use crate::process::{DaemonProcess, binary};
 
 const CONFIG: &str = "[models]\ndefault = \"demo:demo\"\n[gateway]\nenabled = false\n";
 
 /// One socket.
-struct Socket {
+struct IdeTestSocket {
     stream: TcpStream,
     requests: u64,
 }
 
-impl Socket {
-    fn open(process: &Process, data: &Path) -> Socket {
+impl IdeTestSocket {
+    fn open(process: &DaemonProcess, data: &Path) -> IdeTestSocket {
         let address = process.address.unwrap();
         let token = std::fs::read_to_string(data.join("token")).unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -38,7 +38,7 @@ impl Socket {
         let head = String::from_utf8(head).unwrap().to_lowercase();
         assert!(head.starts_with("http/1.1 101"), "{head}");
         assert!(head.contains("sec-websocket-protocol: ostler-ide\r\n"), "the token is not repeated: {head}");
-        Socket { stream, requests: 0 }
+        IdeTestSocket { stream, requests: 0 }
     }
 
     fn tell(&mut self, kind: &str, mut fields: Value) {
@@ -104,8 +104,8 @@ fn what_was_said_is_there_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let (data, work) = (dir.path().join("data"), dir.path().join("work"));
     std::fs::create_dir_all(&work).unwrap();
-    let process = Process::serve(&data, CONFIG);
-    let mut socket = Socket::open(&process, &data);
+    let process = DaemonProcess::serve(&data, CONFIG);
+    let mut socket = IdeTestSocket::open(&process, &data);
     let added = socket.ask("project:add", json!({"path": work}));
     let project = added["project"]["id"].clone();
     let created = socket.ask("session:create", json!({"projectId": project, "cliType": "ostler"}));
@@ -123,8 +123,8 @@ fn what_was_said_is_there_after_a_crash() {
         seen += frame["content"].as_str().unwrap();
     }
 
-    let process = Process::serve(&data, CONFIG);
-    let mut socket = Socket::open(&process, &data);
+    let process = DaemonProcess::serve(&data, CONFIG);
+    let mut socket = IdeTestSocket::open(&process, &data);
     let projects = socket.ask("project:list", json!({}));
     assert_eq!(projects["projects"], json!([added["project"]]));
     let listed = socket.ask("session:list", json!({"projectId": project}))["sessions"].clone();
@@ -148,8 +148,8 @@ fn sessions_of_an_agent_have_its_own_ids_and_those_it_keeps_are_adopted_on_reque
     std::fs::create_dir_all(&notes).unwrap();
     std::fs::write(notes.join("kept-1:a:b"), "").unwrap();
     let config = format!("{CONFIG}{}", crate::agents::fault(&notes, &["lists"]));
-    let process = Process::serve(&data, &config);
-    let mut socket = Socket::open(&process, &data);
+    let process = DaemonProcess::serve(&data, &config);
+    let mut socket = IdeTestSocket::open(&process, &data);
     let status = |frame: &Value| (frame["cliType"].clone(), frame["status"].clone());
     assert_eq!(status(&socket.until("agent:status")), (json!("fault"), json!("disconnected")));
     let added = socket.ask("project:add", json!({"path": work}));
@@ -160,8 +160,9 @@ fn sessions_of_an_agent_have_its_own_ids_and_those_it_keeps_are_adopted_on_reque
     socket.tell("session:send", json!({"sessionId": session, "content": "say:hello"}));
     assert_eq!(socket.until("session:complete")["sessionId"], session);
 
-    let listed =
-        |socket: &mut Socket| socket.ask("session:list", json!({"projectId": project}))["sessions"].clone();
+    let listed = |socket: &mut IdeTestSocket| {
+        socket.ask("session:list", json!({"projectId": project}))["sessions"].clone()
+    };
     assert_eq!(
         listed(&mut socket).as_array().unwrap().len(),
         1,
@@ -180,8 +181,8 @@ fn sessions_of_an_agent_have_its_own_ids_and_those_it_keeps_are_adopted_on_reque
     process.kill();
 
     // With all agents down the list is there, and the ids lead where they led.
-    let process = Process::serve(&data, &config);
-    let mut socket = Socket::open(&process, &data);
+    let process = DaemonProcess::serve(&data, &config);
+    let mut socket = IdeTestSocket::open(&process, &data);
     let ids: Vec<Value> =
         listed(&mut socket).as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
     assert!(ids.contains(&kept["id"]) && ids.contains(&json!(session)), "{ids:?}");

@@ -10,7 +10,7 @@ use ostler_types::SessionId;
 use serde_json::Value;
 
 use crate::context_checks::assert_views;
-use crate::process::Process;
+use crate::process::DaemonProcess;
 
 /// Does something bad to the folder of a session.
 type Spoil = fn(&Path);
@@ -45,7 +45,7 @@ async fn killed_while_the_views_lag() {
     for (what, spoil) in WAYS {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let daemon = Process::faulty(&data, "");
+        let daemon = DaemonProcess::faulty(&data, "");
         let client = daemon.client().await.unwrap();
         let workspace_path = dir.path().to_str().unwrap().to_owned();
         let new = CreateSession { workspace_path, ..CreateSession::default() };
@@ -58,7 +58,7 @@ async fn killed_while_the_views_lag() {
         let folder = data.join("sessions").join(id.to_string());
         spoil(&folder);
 
-        let again = Process::faulty(&data, "");
+        let again = DaemonProcess::faulty(&data, "");
         let client = again.client().await.unwrap();
         let view = client.session(id).await.unwrap();
         assert_eq!((&view.session, view.last_seq), (&told.session, told.last_seq), "{what}");

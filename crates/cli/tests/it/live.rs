@@ -10,10 +10,10 @@ use ostler_client::Client;
 use ostler_types::SessionId;
 use serde_json::Value;
 
-use crate::process::Process;
-use crate::typed::{Desk, sees, terminal};
+use crate::process::DaemonProcess;
+use crate::typed::{CliFixture, sees, terminal};
 
-async fn session(client: &Client, desk: &Desk) -> SessionId {
+async fn session(client: &Client, desk: &CliFixture) -> SessionId {
     let workspace_path = desk.work.to_str().unwrap().to_owned();
     client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await.unwrap()
 }
@@ -25,7 +25,7 @@ async fn says(client: &Client, id: SessionId, prompt: &str) {
 
 #[test]
 fn a_log_is_a_line_for_each_record() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let id = desk.types(&["run", "read README.md"]).err;
     let id = id.trim().strip_prefix("session ").unwrap();
     let exported = desk.types(&["sessions", "export", id]).out;
@@ -46,14 +46,14 @@ fn a_log_is_a_line_for_each_record() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_is_followed_over_the_death_of_the_daemon() {
-    let desk = Desk::new("");
-    let daemon = Process::serve(&desk.data, "");
+    let desk = CliFixture::new("");
+    let daemon = DaemonProcess::serve(&desk.data, "");
     let client = daemon.tcp_client().await;
     let id = session(&client, &desk).await;
     says(&client, id, "say one").await;
     let mut logs = desk.starts(&["logs", &id.to_string(), "--follow", "--json"]);
     let mut seen = Vec::new();
-    let mut until_completed = |logs: &mut crate::typed::Started| {
+    let mut until_completed = |logs: &mut crate::typed::StartedCli| {
         loop {
             let record: Value = serde_json::from_str(&logs.line().unwrap()).unwrap();
             seen.push(record["seq"].as_u64().unwrap());
@@ -66,7 +66,7 @@ async fn a_log_is_followed_over_the_death_of_the_daemon() {
     says(&client, id, "say two").await;
     until_completed(&mut logs);
     daemon.kill();
-    let daemon = Process::serve(&desk.data, "");
+    let daemon = DaemonProcess::serve(&desk.data, "");
     let client = daemon.tcp_client().await;
     says(&client, id, "say three").await;
     until_completed(&mut logs);
@@ -79,8 +79,8 @@ async fn a_log_is_followed_over_the_death_of_the_daemon() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_sessions_are_watched_over_the_death_of_the_daemon() {
-    let desk = Desk::new("");
-    let daemon = Process::serve(&desk.data, "");
+    let desk = CliFixture::new("");
+    let daemon = DaemonProcess::serve(&desk.data, "");
     let client = daemon.tcp_client().await;
     let mut watch = desk.starts(&["watch", "--json"]);
     let (sender, lines) = mpsc::channel();
@@ -105,7 +105,7 @@ async fn all_sessions_are_watched_over_the_death_of_the_daemon() {
     says(&client, before, "say one").await;
     while take(lines.recv().unwrap()) != (before.to_string(), "turn_completed".to_owned()) {}
     daemon.kill();
-    let daemon = Process::serve(&desk.data, "");
+    let daemon = DaemonProcess::serve(&desk.data, "");
     let client = daemon.tcp_client().await;
     // What happens before it is back is read from the logs.
     says(&client, before, "say two").await;
@@ -124,10 +124,10 @@ async fn all_sessions_are_watched_over_the_death_of_the_daemon() {
 
 #[test]
 fn who_stays_goes_when_nobody_reads() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let id = desk.types(&["run", "say hello"]).err;
     let id = id.trim().strip_prefix("session ").unwrap();
-    let _daemon = Process::serve(&desk.data, "");
+    let _daemon = DaemonProcess::serve(&desk.data, "");
     for arguments in [&["watch", "--json"][..], &["watch"], &["logs", id, "--follow"]] {
         let mut stays = desk.starts(arguments);
         // Nothing more happens, so that nothing more is written.
@@ -139,8 +139,8 @@ fn who_stays_goes_when_nobody_reads() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_a_line_for_each_session_is_written_again() {
-    let desk = Desk::new("");
-    let daemon = Process::serve(&desk.data, "");
+    let desk = CliFixture::new("");
+    let daemon = DaemonProcess::serve(&desk.data, "");
     let client = daemon.tcp_client().await;
     let id = session(&client, &desk).await;
     for plain in [false, true] {

@@ -4,7 +4,7 @@
 use ostler_types::Policy;
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, call, free};
+use crate::scripted::{ScriptedDaemon, call, free};
 use crate::tool_server;
 
 /// The tool of a server, which tries to get out.
@@ -15,13 +15,13 @@ def tool(arguments):
     return json.dumps(told | {place: write(place) for place in arguments["places"]})
 "#;
 
-async fn stage() -> Stage {
+async fn stage() -> ScriptedDaemon {
     let server = tool_server::script(&[tool_server::WRITE, TOOL].concat());
     let config = format!(
         "[mcp.x]\ncommand = [\"/usr/bin/python3\", \"-c\", '''{server}''']\nenv = {{ GREETING = \"hello\" }}\n\
          [mcp.broken]\ncommand = [\"/nonexistent/server\"]\n"
     );
-    Stage::with(&config, &[("CANARY_KEY", "canary-7d1f")]).await
+    ScriptedDaemon::with(&config, &[("CANARY_KEY", "canary-7d1f")]).await
 }
 
 #[tokio::test]

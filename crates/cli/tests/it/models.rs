@@ -7,7 +7,7 @@ use ostler_cli::config::load;
 use ostler_cli::paths::ConfigFile;
 use ostler_config::{Config, Environment};
 use ostler_daemon::models::{models, providers};
-use ostler_models::{Fresh, Key, ModelError, ProviderConfig, ProviderKind, Secret};
+use ostler_models::{KeyFreshness, ModelError, ProviderConfig, ProviderKey, ProviderKind, Secret};
 use ostler_process::ProgramFinder;
 
 use crate::process;
@@ -34,11 +34,11 @@ fn named(providers: &[ProviderConfig], name: &str) -> ProviderConfig {
     providers.iter().find(|provider| provider.name == name).unwrap_or_else(|| panic!("{name}")).clone()
 }
 
-async fn key(provider: &ProviderConfig, fresh: Fresh) -> Result<String, ModelError> {
+async fn key(provider: &ProviderConfig, fresh: KeyFreshness) -> Result<String, ModelError> {
     match &provider.api_key {
-        Key::None => Ok(String::new()),
-        Key::Fixed(secret) => Ok(secret.expose().to_owned()),
-        Key::Found(source) => source(fresh).await.map(|secret| secret.expose().to_owned()),
+        ProviderKey::None => Ok(String::new()),
+        ProviderKey::Fixed(secret) => Ok(secret.expose().to_owned()),
+        ProviderKey::Found(source) => source(fresh).await.map(|secret| secret.expose().to_owned()),
     }
 }
 
@@ -140,8 +140,8 @@ fn presets_need_no_configuration() {
     assert!(all.iter().all(|provider| !provider.configured));
     assert_eq!(named(&all, "openai").kind, ProviderKind::OpenAiResponses);
     assert_eq!(named(&all, "gemini").readiness.missing(), None);
-    assert!(matches!(named(&all, "gemini").api_key, Key::Fixed(_)));
-    assert!(matches!(named(&all, "ollama").api_key, Key::None));
+    assert!(matches!(named(&all, "gemini").api_key, ProviderKey::Fixed(_)));
+    assert!(matches!(named(&all, "ollama").api_key, ProviderKey::None));
     let missing = named(&all, "anthropic").readiness.missing().unwrap();
     assert!(missing.contains("set ANTHROPIC_API_KEY"), "{missing}");
 }
@@ -186,7 +186,7 @@ fn customary_variables_move_their_preset_only() {
 #[tokio::test]
 async fn a_missing_variable_is_named_before_anything_is_sent() {
     let all = of("[providers.x]\nkind = \"openai-chat\"\napi_key_env = \"MY_KEY\"\n", &[]);
-    let error = key(&named(&all, "x"), Fresh::Any).await.unwrap_err();
+    let error = key(&named(&all, "x"), KeyFreshness::Any).await.unwrap_err();
     assert_eq!(error.code, "unauthorized");
     assert!(error.message.contains("MY_KEY is not set"), "{error}");
     assert!(error.hint.unwrap().contains("set MY_KEY"));
@@ -232,7 +232,7 @@ async fn a_key_file_must_be_private() {
     ] {
         let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_file = \"{path}\"\n");
         let provider = named(&of(&text, &[]), "x");
-        let (found, missing) = (key(&provider, Fresh::Any).await, provider.readiness.missing());
+        let (found, missing) = (key(&provider, KeyFreshness::Any).await, provider.readiness.missing());
         match problem {
             None => assert_eq!((found.as_deref(), missing), (Ok(CANARY), None)),
             Some(problem) => {
@@ -255,7 +255,7 @@ async fn a_key_file_in_the_home_directory_that_comes_later_is_found() {
     assert!(provider.readiness.missing().is_some());
     file(home.path(), "key", CANARY, 0o600);
     assert_eq!(provider.readiness.missing(), None);
-    assert_eq!(key(&provider, Fresh::Any).await.as_deref(), Ok(CANARY));
+    assert_eq!(key(&provider, KeyFreshness::Any).await.as_deref(), Ok(CANARY));
 }
 
 #[tokio::test]
@@ -268,12 +268,12 @@ async fn a_command_runs_once_and_again_after_its_key_was_refused() {
     let program = file(dir.path(), "print-key", &script, 0o700);
     let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_command = [\"{program}\", \"a b\"]\n");
     let provider = named(&of(&text, &[]), "x");
-    let both = tokio::join!(key(&provider, Fresh::Any), key(&provider, Fresh::Any));
+    let both = tokio::join!(key(&provider, KeyFreshness::Any), key(&provider, KeyFreshness::Any));
     assert_eq!((both.0.as_deref(), both.1.as_deref()), (Ok("key-1"), Ok("key-1")));
-    let refused = || Fresh::InsteadOf(Secret::new("key-1"));
+    let refused = || KeyFreshness::InsteadOf(Secret::new("key-1"));
     let again = tokio::join!(key(&provider, refused()), key(&provider, refused()));
     assert_eq!((again.0.as_deref(), again.1.as_deref()), (Ok("key-2"), Ok("key-2")));
-    assert_eq!(key(&provider, Fresh::Any).await.as_deref(), Ok("key-2"));
+    assert_eq!(key(&provider, KeyFreshness::Any).await.as_deref(), Ok("key-2"));
 }
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn a_command_that_fails_says_so_and_nothing_of_what_it_printed() {
         ("[\"/nonexistent/print-key\", \"sk-canary-0815\"]", "is not run"),
     ] {
         let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_command = {command}\n");
-        let error = key(&named(&of(&text, &[]), "x"), Fresh::Any).await.unwrap_err();
+        let error = key(&named(&of(&text, &[]), "x"), KeyFreshness::Any).await.unwrap_err();
         assert_eq!(error.code, "unauthorized");
         assert!(error.message.contains(problem), "{error}");
         assert!(!format!("{error:?}").contains(CANARY), "{error:?}");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use ostler_api_types::{Approve, CreateSession, SendMessage, UndoTurn, UsageBy};
+use ostler_api_types::{ApprovalAnswerBody, CreateSession, SendMessage, UndoTurn, UsageBy};
 use ostler_client::{Client, ClientError, ExportFormat, SessionFilter, UsageFilter};
 use ostler_types::{SessionId, TurnId, Verdict};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::agents::fault;
 use crate::page::{list, status};
-use crate::process::{Process, binary};
+use crate::process::{DaemonProcess, binary};
 use crate::scenario::export;
 
 /// Where its workspaces must lie: their paths are in the logs, whose chains cover every byte.
@@ -31,16 +31,16 @@ async fn data_directories_of_earlier_versions_are_whole_and_go_on() {
         .collect();
     assert!(!archives.is_empty());
     for archive in archives {
-        is_whole_and_goes_on(Old::unpack(&archive)).await;
+        is_whole_and_goes_on(OldData::unpack(&archive)).await;
     }
 }
 
-async fn is_whole_and_goes_on(old: Old) {
+async fn is_whole_and_goes_on(old: OldData) {
     let lines = old.lines();
     old.doctor(&[]);
-    let daemon = Process::serve(&old.data, &fault(&Path::new(PLACE).join("notes"), &[]));
+    let daemon = DaemonProcess::serve(&old.data, &fault(&Path::new(PLACE).join("notes"), &[]));
     let client = daemon.tcp_client().await;
-    let old = Opened { old, client };
+    let old = OpenedOldData { old, client };
     old.what_was_there_is_there(&lines).await;
     old.settings_hold(&daemon).await;
     old.what_was_left_open_goes_on().await;
@@ -57,7 +57,7 @@ async fn is_whole_and_goes_on(old: Old) {
 }
 
 /// What the archive holds, unpacked.
-struct Old {
+struct OldData {
     _dir: TempDir,
     data: PathBuf,
     /// The ids, and what the old daemon said of its sessions.
@@ -66,8 +66,8 @@ struct Old {
     _place: File,
 }
 
-impl Old {
-    fn unpack(archive: &Path) -> Old {
+impl OldData {
+    fn unpack(archive: &Path) -> OldData {
         let dir = tempfile::tempdir().unwrap();
         let unpacked =
             Command::new("tar").arg("-xzpf").arg(archive).current_dir(dir.path()).status().unwrap();
@@ -89,7 +89,7 @@ impl Old {
         let mut logins: Value = serde_json::from_str(&logins).unwrap();
         logins[0]["expires_at"] = "2100-01-01T00:00:00Z".into();
         std::fs::write(data.join("logins.json"), logins.to_string()).unwrap();
-        Old { data, _dir: dir, made, _place: place }
+        OldData { data, _dir: dir, made, _place: place }
     }
 
     /// The log of each session, line by line.
@@ -125,12 +125,12 @@ impl Old {
 }
 
 /// The same with a daemon of this version on it.
-struct Opened {
-    old: Old,
+struct OpenedOldData {
+    old: OldData,
     client: Client,
 }
 
-impl Opened {
+impl OpenedOldData {
     async fn what_was_there_is_there(&self, lines: &BTreeMap<SessionId, Vec<String>>) {
         let filter = SessionFilter { children: true, limit: Some(200), ..SessionFilter::default() };
         let listed = self.client.list_sessions(&filter).await.unwrap().sessions;
@@ -163,7 +163,7 @@ impl Opened {
         assert!(usage.steps >= self.old.made["usage"]["steps"].as_u64().unwrap(), "{usage:?}");
     }
 
-    async fn settings_hold(&self, daemon: &Process) {
+    async fn settings_hold(&self, daemon: &DaemonProcess) {
         let trusted = Path::new(PLACE).join("trusted");
         assert!(self.client.is_trusted(trusted.to_str().unwrap()).await.unwrap());
         assert!(!self.client.is_trusted(self.old.work("").to_str().unwrap()).await.unwrap());
@@ -310,8 +310,15 @@ impl Opened {
         let asked =
             self.client.approvals().await.unwrap().into_iter().find(|asked| asked.session_id == id).unwrap();
         let (turn_id, tool_call_id, action) = (asked.turn_id, asked.tool_call_id, Verdict::Approve);
-        let answer =
-            Approve { turn_id, tool_call_id, action, scope: None, reason: None, review: None, option: None };
+        let answer = ApprovalAnswerBody {
+            turn_id,
+            tool_call_id,
+            action,
+            scope: None,
+            reason: None,
+            review: None,
+            option: None,
+        };
         self.client.approve(id, &answer).await.unwrap();
     }
 

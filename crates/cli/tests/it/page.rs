@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use crate::process::{Process, binary};
+use crate::process::{DaemonProcess, binary};
 
 /// Sends a request, and returns the whole answer.
 fn exchange(address: SocketAddr, request: &str, headers: &[(&str, &str)], body: &str) -> String {
@@ -50,7 +50,7 @@ fn an_address_lets_one_browser_in_which_stays_in_when_the_daemon_is_killed() {
     assert_eq!(refused.status.code(), Some(5), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("ostler serve --open"), "{refused:?}");
 
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     let address = daemon.address.unwrap();
     let page = exchange(address, "GET /", &[("accept", "text/html")], "");
     assert_eq!(status(&page), "200", "{page}");
@@ -67,7 +67,7 @@ fn an_address_lets_one_browser_in_which_stays_in_when_the_daemon_is_killed() {
     assert_eq!(status(&list(address, &cookie)), "200");
     daemon.kill();
 
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     let address = daemon.address.unwrap();
     assert_eq!(status(&list(address, &cookie)), "200");
     assert_eq!(status(&list(address, &"0".repeat(64))), "401");
@@ -113,7 +113,7 @@ fn the_settings_say_which_providers_have_a_key_and_never_the_key() {
     let config = format!(
         "[providers.mine]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_file = {key:?}\n"
     );
-    let daemon = Process::serve(&data, &config);
+    let daemon = DaemonProcess::serve(&data, &config);
     let token = std::fs::read_to_string(data.join("token")).unwrap();
     let bearer = format!("Bearer {}", token.trim());
     let answer = exchange(daemon.address.unwrap(), "GET /v1/settings", &[("authorization", &bearer)], "");

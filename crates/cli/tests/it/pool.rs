@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::process::Process;
+use crate::process::DaemonProcess;
 
 /// Calls a method, and returns the whole response.
-async fn rpc(daemon: &Process, data: &Path, path: &str, method: &str, params: Value) -> Value {
+async fn rpc(daemon: &DaemonProcess, data: &Path, path: &str, method: &str, params: Value) -> Value {
     let token = std::fs::read_to_string(data.join("token")).unwrap();
     let address = daemon.address.unwrap();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
@@ -32,7 +32,7 @@ async fn agents_outlive_a_daemon_that_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let (data, work) = (dir.path().join("data"), dir.path().join("work"));
     std::fs::create_dir(&work).unwrap();
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     let cwd = json!({"agent_id": "scout", "cwd": work});
     let made = rpc(&daemon, &data, "/rpc", "create_agent", cwd).await;
     assert_eq!(made["result"], json!({"agent_id": "scout", "url": "/agent/scout"}), "{made}");
@@ -56,7 +56,7 @@ async fn agents_outlive_a_daemon_that_is_killed() {
     tokio::join!(cut, kill);
     drop(daemon);
 
-    let daemon = Process::serve(&data, "");
+    let daemon = DaemonProcess::serve(&data, "");
     assert_eq!(rpc(&daemon, &data, "/agent/scout", "send", hello).await["result"]["content"], json!(said));
     let list = rpc(&daemon, &data, "/rpc", "list_agents", json!({})).await;
     assert_eq!(list["result"]["agents"][0]["agent_id"], "scout", "{list}");

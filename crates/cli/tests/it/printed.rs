@@ -1,8 +1,8 @@
 //! Text of models and strangers on its way to a terminal, a pipe or a file: nothing in it drives a terminal, turns a line
 //! around or hides.
 
-use crate::provider::{Piece, Provider};
-use crate::typed::Desk;
+use crate::provider::{AnswerPiece, GatedProvider};
+use crate::typed::CliFixture;
 
 const EVIL: &str = "a\u{1b}[31mred\u{1b}[8m\u{1b}]0;title\u{7}b\u{9b}2Jc\u{202e}d\u{2066}e\u{61c}f\u{200b}g\u{e0041}h\u{7f}i\u{8}\tj";
 
@@ -13,9 +13,9 @@ fn assert_harmless(text: &str, from: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_command_prints_what_drives_a_terminal() {
-    let provider = Provider::start().await;
-    let desk = Desk::new(&provider.config());
-    provider.answer(vec![Piece::Text(EVIL.to_owned())]);
+    let provider = GatedProvider::start().await;
+    let desk = CliFixture::new(&provider.config());
+    provider.answer(vec![AnswerPiece::Text(EVIL.to_owned())]);
     let said = desk.types(&["run", EVIL]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(said.out, "aredbcdefghi\tj\n", "an answer in a pipe is plain text");

@@ -5,23 +5,23 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use ostler_client::{Client, Endpoint};
+use ostler_client::{Client, DaemonEndpoint};
 
 /// A daemon, killed when dropped.
-pub(crate) struct Process {
+pub(crate) struct DaemonProcess {
     child: Child,
     data_dir: PathBuf,
     pub(crate) address: Option<SocketAddr>,
 }
 
-impl Process {
+impl DaemonProcess {
     /// The real binary, on a TCP port of its own choice.
-    pub(crate) fn serve(data_dir: &Path, config: &str) -> Process {
-        Process::serve_with(data_dir, config, &[])
+    pub(crate) fn serve(data_dir: &Path, config: &str) -> DaemonProcess {
+        DaemonProcess::serve_with(data_dir, config, &[])
     }
 
     /// The same with variables in its environment.
-    pub(crate) fn serve_with(data_dir: &Path, config: &str, environment: &[(&str, &str)]) -> Process {
+    pub(crate) fn serve_with(data_dir: &Path, config: &str, environment: &[(&str, &str)]) -> DaemonProcess {
         let mut command = binary();
         command.envs(environment.iter().copied());
         let file = data_dir.parent().unwrap().join("config.toml");
@@ -33,28 +33,32 @@ impl Process {
             .arg(data_dir);
         let (child, line) = start(command, "ostler is ready at http://");
         let address = line.and_then(|line| line.strip_prefix("ostler is ready at http://")?.parse().ok());
-        Process { child, data_dir: data_dir.to_owned(), address: Some(address.expect("the daemon starts")) }
+        DaemonProcess {
+            child,
+            data_dir: data_dir.to_owned(),
+            address: Some(address.expect("the daemon starts")),
+        }
     }
 
     /// The daemon with faults, on its socket. It may die before it is ready.
-    pub(crate) fn faulty(data_dir: &Path, faults: &str) -> Process {
+    pub(crate) fn faulty(data_dir: &Path, faults: &str) -> DaemonProcess {
         let test = std::env::current_exe().unwrap();
         let path = test.parent().unwrap().parent().unwrap().join("examples/faulty_daemon");
         let mut command = Command::new(path);
         command.arg(data_dir).env("OSTLER_TEST_FAULTS", faults);
         let (child, _) = start(command, "ready");
-        Process { child, data_dir: data_dir.to_owned(), address: None }
+        DaemonProcess { child, data_dir: data_dir.to_owned(), address: None }
     }
 
     /// A client over the socket, if the daemon is there.
     pub(crate) async fn client(&self) -> Option<Client> {
-        let endpoint = Endpoint::Unix(self.data_dir.join("ostler.sock"));
+        let endpoint = DaemonEndpoint::Unix(self.data_dir.join("ostler.sock"));
         Client::connect(endpoint, Some(token(&self.data_dir)?)).await.ok()
     }
 
     /// A client over TCP.
     pub(crate) async fn tcp_client(&self) -> Client {
-        let endpoint = Endpoint::Tcp(self.address.unwrap());
+        let endpoint = DaemonEndpoint::Tcp(self.address.unwrap());
         Client::connect(endpoint, token(&self.data_dir)).await.unwrap()
     }
 
@@ -85,7 +89,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for DaemonProcess {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();

@@ -8,7 +8,7 @@ use ostler_types::Policy;
 use serde_json::{Value, json};
 
 use crate::process::binary;
-use crate::scripted::{Stage, call, free, shell, write};
+use crate::scripted::{ScriptedDaemon, call, free, shell, write};
 use crate::tool_server;
 
 /// A server that leaves a file where it was started, and has one tool.
@@ -21,26 +21,26 @@ def tool(arguments):
 const MCP_JSON: &str =
     r#"{"mcpServers": {"own": {"command": "python3", "args": ["server.py"], "env": {"A": "hidden-9"}}}}"#;
 
-async fn stage() -> Stage {
-    let stage = Stage::new("").await;
+async fn stage() -> ScriptedDaemon {
+    let stage = ScriptedDaemon::new("").await;
     stage.write("server.py", &tool_server::script(&[tool_server::WRITE, TOOL].concat()));
     stage.write(".mcp.json", MCP_JSON);
     stage
 }
 
-async fn trust(stage: &Stage, trusted: bool) -> Value {
+async fn trust(stage: &ScriptedDaemon, trusted: bool) -> Value {
     let body = json!({"workspace_path": stage.work.to_str().unwrap(), "trusted": trusted});
     let (status, answer) = stage.request("PUT", "/v1/trust", &body).await;
     assert_eq!(status, 200, "{answer}");
     answer
 }
 
-async fn brings(stage: &Stage) -> Value {
+async fn brings(stage: &ScriptedDaemon) -> Value {
     let path = format!("/v1/trust?workspace_path={}", stage.work.to_str().unwrap());
     stage.request("GET", &path, &Value::Null).await.1["brings"].clone()
 }
 
-async fn has_probe(stage: &Stage, name: &str) -> bool {
+async fn has_probe(stage: &ScriptedDaemon, name: &str) -> bool {
     let path = format!("/v1/tools?workspace_path={}", stage.work.to_str().unwrap());
     let (status, listed) = stage.request("GET", &path, &Value::Null).await;
     assert_eq!(status, 200, "{listed}");
@@ -48,7 +48,7 @@ async fn has_probe(stage: &Stage, name: &str) -> bool {
 }
 
 /// The processes that run this workspace's server, seen from outside of their sandboxes.
-fn running(stage: &Stage) -> usize {
+fn running(stage: &ScriptedDaemon) -> usize {
     let of_workspace = |place: &Path| {
         let words = std::fs::read(place.join("cmdline")).unwrap_or_default();
         let words = String::from_utf8_lossy(&words).into_owned();
@@ -194,7 +194,7 @@ async fn files_that_cannot_be_used_are_told_and_stop_nothing() {
 
 #[tokio::test]
 async fn a_workspace_says_how_it_is_checked_and_what_is_asked_about() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write(
         ".ostler/config.toml",
         "[verify]\ncommands = [\"touch ran.txt\"]\n[approval]\nrequire_for_kinds = [\"read\"]\n",
@@ -225,7 +225,7 @@ async fn a_workspace_says_how_it_is_checked_and_what_is_asked_about() {
 
 #[tokio::test]
 async fn rules_of_a_workspace_hold_as_they_were_when_it_was_trusted() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let rules = |commands: &[&str]| {
         let rule = |command: &&str| format!("{{ tool = \"shell\", subject = \"{command}\" }}");
         let rules: Vec<String> = commands.iter().map(rule).collect();

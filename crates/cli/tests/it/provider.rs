@@ -9,9 +9,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 
 /// A provider. Each request takes the next answer.
-pub(crate) struct Provider {
+pub(crate) struct GatedProvider {
     pub(crate) address: SocketAddr,
-    answers: mpsc::UnboundedSender<Vec<Piece>>,
+    answers: mpsc::UnboundedSender<Vec<AnswerPiece>>,
     /// Lets one [`Piece::Gate`] through per permit.
     pub(crate) gate: Arc<Semaphore>,
     server: tokio::task::JoinHandle<()>,
@@ -19,15 +19,15 @@ pub(crate) struct Provider {
 
 /// A piece of an answer.
 #[derive(Clone)]
-pub(crate) enum Piece {
+pub(crate) enum AnswerPiece {
     /// Some text.
     Text(String),
     /// Waits for a permit.
     Gate,
 }
 
-impl Provider {
-    pub(crate) async fn start() -> Provider {
+impl GatedProvider {
+    pub(crate) async fn start() -> GatedProvider {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (answers, receiver) = mpsc::unbounded_channel();
@@ -40,10 +40,10 @@ impl Provider {
                 connections.spawn(serve(stream, receiver.clone(), doorman.clone()));
             }
         });
-        Provider { address, answers, gate, server }
+        GatedProvider { address, answers, gate, server }
     }
 
-    pub(crate) fn answer(&self, pieces: Vec<Piece>) {
+    pub(crate) fn answer(&self, pieces: Vec<AnswerPiece>) {
         self.answers.send(pieces).unwrap();
     }
 
@@ -56,15 +56,15 @@ impl Provider {
     }
 }
 
-impl Drop for Provider {
+impl Drop for GatedProvider {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-type Answers = Arc<Mutex<mpsc::UnboundedReceiver<Vec<Piece>>>>;
+type AnswerQueue = Arc<Mutex<mpsc::UnboundedReceiver<Vec<AnswerPiece>>>>;
 
-async fn serve(mut stream: TcpStream, answers: Answers, gate: Arc<Semaphore>) -> Option<()> {
+async fn serve(mut stream: TcpStream, answers: AnswerQueue, gate: Arc<Semaphore>) -> Option<()> {
     loop {
         read_request(&mut stream).await?;
         let pieces = answers.lock().await.recv().await?;
@@ -72,8 +72,8 @@ async fn serve(mut stream: TcpStream, answers: Answers, gate: Arc<Semaphore>) ->
         stream.write_all(head.as_bytes()).await.ok()?;
         for piece in pieces {
             let delta = match piece {
-                Piece::Text(text) => json!({"content": text}),
-                Piece::Gate => {
+                AnswerPiece::Text(text) => json!({"content": text}),
+                AnswerPiece::Gate => {
                     gate.acquire().await.ok()?.forget();
                     continue;
                 }

@@ -12,8 +12,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::process::Process;
-use crate::raw_server::{RawServer, Reply};
+use crate::process::DaemonProcess;
+use crate::raw_server::{RawServer, RawServerReply};
 
 const PIECES: usize = 200;
 
@@ -68,7 +68,7 @@ fn file(data: &Path, id: SessionId) -> PathBuf {
 }
 
 /// Stops a daemon in order, after which all of its files are written.
-fn stop(daemon: Process) {
+fn stop(daemon: DaemonProcess) {
     daemon.signal(Signal::TERM);
     assert!(daemon.wait().success());
 }
@@ -83,10 +83,10 @@ async fn sessions_that_stream_at_once_keep_only_their_own_traffic() {
         let word = asked.prompt();
         let pieces: Vec<String> = (0..PIECES).map(|n| format!("{word} {n}. ")).collect();
         let together = (word != "gamma").then(|| together.clone());
-        Reply { together, ..Reply::chat(&pieces) }
+        RawServerReply { together, ..RawServerReply::chat(&pieces) }
     })
     .await;
-    let daemon = Process::serve(&data, &config(&server));
+    let daemon = DaemonProcess::serve(&data, &config(&server));
     let client = daemon.tcp_client().await;
     let alpha = session(&client, dir.path(), Some(true)).await;
     let beta = session(&client, dir.path(), Some(true)).await;
@@ -119,9 +119,9 @@ async fn a_recording_answers_the_same_conversation_without_a_server() {
         let asked_for_file = asked.prompt().contains("file");
         let has_result = asked.body["messages"].as_array().unwrap().last().unwrap()["role"] == "tool";
         match (asked_for_file, has_result) {
-            (true, false) => Reply::chat_call("call_7", "read_file", &json!({"path": "stable.txt"})),
-            (true, true) => Reply::chat(&["There are ".to_owned(), "three.".to_owned()]),
-            (false, _) => Reply::chat(&["You are welcome.".to_owned()]),
+            (true, false) => RawServerReply::chat_call("call_7", "read_file", &json!({"path": "stable.txt"})),
+            (true, true) => RawServerReply::chat(&["There are ".to_owned(), "three.".to_owned()]),
+            (false, _) => RawServerReply::chat(&["You are welcome.".to_owned()]),
         }
     })
     .await;
@@ -151,7 +151,7 @@ async fn converse<const N: usize>(
 ) -> (Vec<Value>, PathBuf) {
     std::fs::create_dir(place).unwrap();
     let data = place.join("data");
-    let daemon = Process::serve(&data, config);
+    let daemon = DaemonProcess::serve(&data, config);
     let client = daemon.tcp_client().await;
     let id = session(&client, place.parent().unwrap(), Some(raw_log)).await;
     let mut answers = Vec::new();

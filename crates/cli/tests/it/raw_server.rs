@@ -15,13 +15,13 @@ pub(crate) struct RawServer {
 }
 
 /// What was asked.
-pub(crate) struct Asked {
+pub(crate) struct RawServerRequest {
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
 /// What is answered.
-pub(crate) struct Reply {
+pub(crate) struct RawServerReply {
     pub(crate) status: &'static str,
     pub(crate) kind: &'static str,
     /// Each is sent by itself.
@@ -31,10 +31,12 @@ pub(crate) struct Reply {
 }
 
 impl RawServer {
-    pub(crate) async fn start(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> RawServer {
+    pub(crate) async fn start(
+        reply: impl Fn(&RawServerRequest) -> RawServerReply + Send + Sync + 'static,
+    ) -> RawServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let reply: Arc<dyn Fn(&Asked) -> Reply + Send + Sync> = Arc::new(reply);
+        let reply: Arc<dyn Fn(&RawServerRequest) -> RawServerReply + Send + Sync> = Arc::new(reply);
         let server = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             loop {
@@ -52,7 +54,7 @@ impl Drop for RawServer {
     }
 }
 
-impl Asked {
+impl RawServerRequest {
     /// What the user said last, in any of the protocols.
     pub(crate) fn prompt(&self) -> String {
         let messages = self.body["input"].as_array().or(self.body["messages"].as_array()).unwrap();
@@ -64,25 +66,25 @@ impl Asked {
     }
 }
 
-impl Reply {
+impl RawServerReply {
     /// A stream of Chat Completions that says these pieces.
-    pub(crate) fn chat(pieces: &[String]) -> Reply {
+    pub(crate) fn chat(pieces: &[String]) -> RawServerReply {
         let text = |piece| chunk(&json!({"content": piece}), &Value::Null);
         let pieces = pieces.iter().map(text).chain([chunk(&json!({}), &json!("stop")), done()]).collect();
-        Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
+        RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
     }
 
     /// One that asks for a tool.
-    pub(crate) fn chat_call(id: &str, name: &str, arguments: &Value) -> Reply {
+    pub(crate) fn chat_call(id: &str, name: &str, arguments: &Value) -> RawServerReply {
         let function = json!({"name": name, "arguments": arguments.to_string()});
         let call = json!({"tool_calls": [{"index": 0, "id": id, "type": "function", "function": function}]});
         let pieces = vec![chunk(&call, &Value::Null), chunk(&json!({}), &json!("tool_calls")), done()];
-        Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
+        RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
     }
 
     /// A body in one piece.
-    pub(crate) fn whole(status: &'static str, body: String) -> Reply {
-        Reply { status, kind: "application/json", pieces: vec![body], together: None }
+    pub(crate) fn whole(status: &'static str, body: String) -> RawServerReply {
+        RawServerReply { status, kind: "application/json", pieces: vec![body], together: None }
     }
 }
 
@@ -95,10 +97,13 @@ fn done() -> String {
     "data: [DONE]\n\n".to_owned()
 }
 
-async fn serve(mut stream: TcpStream, reply: Arc<dyn Fn(&Asked) -> Reply + Send + Sync>) -> Option<()> {
+async fn serve(
+    mut stream: TcpStream,
+    reply: Arc<dyn Fn(&RawServerRequest) -> RawServerReply + Send + Sync>,
+) -> Option<()> {
     loop {
         let asked = read(&mut stream).await?;
-        let Reply { status, kind, pieces, together } = reply(&asked);
+        let RawServerReply { status, kind, pieces, together } = reply(&asked);
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
         stream.write_all(head.as_bytes()).await.ok()?;
         for piece in pieces {
@@ -111,7 +116,7 @@ async fn serve(mut stream: TcpStream, reply: Arc<dyn Fn(&Asked) -> Reply + Send 
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<RawServerRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
@@ -120,5 +125,5 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
     let length = |line: &str| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok();
     let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
     stream.read_exact(&mut body).await.ok()?;
-    Some(Asked { head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
+    Some(RawServerRequest { head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
 }

@@ -11,23 +11,23 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::process::{Process, binary};
-use crate::provider::{Piece, Provider};
-use child::{Child, text};
+use crate::process::{DaemonProcess, binary};
+use crate::provider::{AnswerPiece, GatedProvider};
+use child::{RpcChild, text};
 
 /// A data directory, a workspace and a scripted provider.
-struct Stage {
+struct RpcFixture {
     dir: TempDir,
-    provider: Provider,
+    provider: GatedProvider,
 }
 
-impl Stage {
-    async fn new() -> Stage {
+impl RpcFixture {
+    async fn new() -> RpcFixture {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
-        let provider = Provider::start().await;
+        let provider = GatedProvider::start().await;
         std::fs::write(dir.path().join("config.toml"), provider.config()).unwrap();
-        Stage { dir, provider }
+        RpcFixture { dir, provider }
     }
 
     fn data(&self) -> std::path::PathBuf {
@@ -43,23 +43,27 @@ impl Stage {
         command
     }
 
-    fn rpc(&self, arguments: &[&str]) -> Child {
+    fn rpc(&self, arguments: &[&str]) -> RpcChild {
         let mut command = self.command();
         command.args(arguments);
-        Child::start(command)
+        RpcChild::start(command)
     }
 
-    fn daemon(&self) -> Process {
-        Process::serve(&self.data(), &self.provider.config())
+    fn daemon(&self) -> DaemonProcess {
+        DaemonProcess::serve(&self.data(), &self.provider.config())
     }
 
     fn says(&self, words: &str) {
-        self.provider.answer(vec![Piece::Text(words.to_owned())]);
+        self.provider.answer(vec![AnswerPiece::Text(words.to_owned())]);
     }
 
     /// An answer that stops in the middle, until the gate is opened.
     fn says_half(&self) {
-        let half = vec![Piece::Text("half of ".to_owned()), Piece::Gate, Piece::Text("it".to_owned())];
+        let half = vec![
+            AnswerPiece::Text("half of ".to_owned()),
+            AnswerPiece::Gate,
+            AnswerPiece::Text("it".to_owned()),
+        ];
         self.provider.answer(half);
     }
 
@@ -79,7 +83,7 @@ impl Stage {
 }
 
 /// What must hold with and without a daemon.
-async fn two_sessions(stage: &Stage) {
+async fn two_sessions(stage: &RpcFixture) {
     let mut rpc = stage.rpc(&[]);
     let ready = rpc.next().await;
     assert_eq!((&ready["type"], &ready["model"]), (&json!("ready"), &json!({"provider": "mock", "id": "m"})));
@@ -113,12 +117,12 @@ async fn two_sessions(stage: &Stage) {
 
 #[tokio::test]
 async fn many_sessions_by_itself() {
-    two_sessions(&Stage::new().await).await;
+    two_sessions(&RpcFixture::new().await).await;
 }
 
 #[tokio::test]
 async fn many_sessions_in_front_of_a_daemon() {
-    let stage = Stage::new().await;
+    let stage = RpcFixture::new().await;
     let daemon = stage.daemon();
     two_sessions(&stage).await;
     // They are the daemon's.
@@ -129,7 +133,7 @@ async fn many_sessions_in_front_of_a_daemon() {
 #[tokio::test]
 async fn a_plain_shell_pipe_gets_its_answer() {
     for with_daemon in [false, true] {
-        let stage = Stage::new().await;
+        let stage = RpcFixture::new().await;
         let daemon = with_daemon.then(|| stage.daemon());
         stage.says("an answer");
         let rpc = stage.command();
@@ -151,7 +155,7 @@ async fn a_plain_shell_pipe_gets_its_answer() {
 
 #[tokio::test]
 async fn a_script_in_another_language_drives_it() {
-    let stage = Stage::new().await;
+    let stage = RpcFixture::new().await;
     stage.says("from python");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/jsonl/client.py");
     let rpc = stage.command();
@@ -168,7 +172,7 @@ async fn a_script_in_another_language_drives_it() {
 #[tokio::test]
 async fn stdin_that_closes_in_mid_turn_cancels_it_and_loses_nothing() {
     for with_daemon in [false, true] {
-        let stage = Stage::new().await;
+        let stage = RpcFixture::new().await;
         let daemon = with_daemon.then(|| stage.daemon());
         let mut rpc = stage.rpc(&["--linger", "0"]);
         let primary = rpc.next().await["primary_session_id"].as_str().unwrap().to_owned();
@@ -188,7 +192,7 @@ async fn stdin_that_closes_in_mid_turn_cancels_it_and_loses_nothing() {
 #[tokio::test]
 async fn a_signal_ends_it_in_order() {
     for with_daemon in [false, true] {
-        let stage = Stage::new().await;
+        let stage = RpcFixture::new().await;
         let daemon = with_daemon.then(|| stage.daemon());
         let mut rpc = stage.rpc(&[]);
         let primary = rpc.next().await["primary_session_id"].as_str().unwrap().to_owned();
@@ -205,7 +209,7 @@ async fn a_signal_ends_it_in_order() {
 
 #[tokio::test]
 async fn a_killed_daemon_is_told_and_its_sessions_go_on_afterwards() {
-    let stage = Stage::new().await;
+    let stage = RpcFixture::new().await;
     let daemon = stage.daemon();
     let mut rpc = stage.rpc(&[]);
     let primary = rpc.next().await["primary_session_id"].as_str().unwrap().to_owned();
@@ -246,7 +250,7 @@ async fn a_killed_daemon_is_told_and_its_sessions_go_on_afterwards() {
 
 #[tokio::test]
 async fn two_processes_never_write_one_log() {
-    let stage = Stage::new().await;
+    let stage = RpcFixture::new().await;
     // The first one has the data directory; the second is its client.
     let (mut first, mut second) = (stage.rpc(&[]), None);
     let one = first.next().await["primary_session_id"].as_str().unwrap().to_owned();
@@ -269,7 +273,7 @@ async fn two_processes_never_write_one_log() {
 #[tokio::test]
 async fn what_cannot_start_says_why() {
     for with_daemon in [false, true] {
-        let stage = Stage::new().await;
+        let stage = RpcFixture::new().await;
         let daemon = with_daemon.then(|| stage.daemon());
         let mut rpc = stage.rpc(&["--model", "nobody:nothing"]);
         let error = rpc.next().await;
@@ -282,14 +286,14 @@ async fn what_cannot_start_says_why() {
         assert_eq!(rpc.end().await.0, Some(1));
         drop(daemon);
     }
-    let stage = Stage::new().await;
+    let stage = RpcFixture::new().await;
     let mut rpc = stage.rpc(&["--cwd", "/nonexistent"]);
     assert_eq!(rpc.end().await.0, Some(2), "--cwd is given twice");
 }
 
 #[tokio::test]
 async fn a_session_file_of_ones_own_is_kept() {
-    let stage = Stage::new().await;
+    let stage = RpcFixture::new().await;
     let mut rpc = stage.rpc(&["--session-file", "mine.jsonl"]);
     let primary = rpc.next().await["primary_session_id"].as_str().unwrap().to_owned();
     stage.says("kept");

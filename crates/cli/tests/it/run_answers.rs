@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::provider::{Piece, Provider};
-use crate::raw_server::{RawServer, Reply};
-use crate::typed::{Desk, Said};
+use crate::provider::{AnswerPiece, GatedProvider};
+use crate::raw_server::{RawServer, RawServerReply};
+use crate::typed::{CliFixture, CliOutput};
 
 const SCHEMA: &str = r#"{"type": "object", "required": ["files"], "properties": {"files": {"type": "array",
     "items": {"type": "string"}}}, "additionalProperties": false}"#;
@@ -23,16 +23,16 @@ fn config(server: &RawServer) -> String {
 }
 
 /// Asks a model that gives these answers, one after the other, for what fits a schema.
-async fn asked(answers: &'static [&'static str], arguments: &[&str]) -> (Said, Vec<String>) {
+async fn asked(answers: &'static [&'static str], arguments: &[&str]) -> (CliOutput, Vec<String>) {
     let (count, heard) = (AtomicUsize::new(0), Arc::new(std::sync::Mutex::new(Vec::new())));
     let kept = Arc::clone(&heard);
     let server = RawServer::start(move |asked| {
         let last = asked.body["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
         kept.lock().unwrap().push(last);
-        Reply::chat(&[answers[count.fetch_add(1, Ordering::SeqCst)].to_owned()])
+        RawServerReply::chat(&[answers[count.fetch_add(1, Ordering::SeqCst)].to_owned()])
     })
     .await;
-    let desk = Desk::new(&config(&server));
+    let desk = CliFixture::new(&config(&server));
     std::fs::write(desk.work.join("schema.json"), SCHEMA).unwrap();
     let arguments: Vec<&str> = [&["run", "--output-schema", "schema.json"], arguments].concat();
     let said = desk.types(&arguments);
@@ -63,11 +63,14 @@ async fn one_that_does_not_fit_is_asked_for_again_a_few_times() {
 }
 
 /// A call that has its price, and then an answer that never comes.
-fn dear(together: &Arc<Barrier>, step: usize) -> Reply {
+fn dear(together: &Arc<Barrier>, step: usize) -> RawServerReply {
     if step > 0 {
-        return Reply { together: Some(Arc::clone(together)), ..Reply::chat(&["never".to_owned()]) };
+        return RawServerReply {
+            together: Some(Arc::clone(together)),
+            ..RawServerReply::chat(&["never".to_owned()])
+        };
     }
-    let mut reply = Reply::chat_call("call_1", "read_file", &json!({"path": "README.md"}));
+    let mut reply = RawServerReply::chat_call("call_1", "read_file", &json!({"path": "README.md"}));
     let usage = json!({"prompt_tokens": 500, "completion_tokens": 500, "total_tokens": 1000});
     let usage = json!({"object": "chat.completion.chunk", "choices": [], "usage": usage});
     reply.pieces.insert(2, format!("data: {usage}\n\n"));
@@ -78,7 +81,7 @@ fn dear(together: &Arc<Barrier>, step: usize) -> Reply {
 async fn what_costs_too_much_is_stopped() {
     let (count, together) = (AtomicUsize::new(0), Arc::new(Barrier::new(2)));
     let server = RawServer::start(move |_| dear(&together, count.fetch_add(1, Ordering::SeqCst))).await;
-    let desk = Desk::new(&config(&server));
+    let desk = CliFixture::new(&config(&server));
     let said = desk.types(&["run", "--json", "--max-cost", "$0.50", "go"]);
     assert_eq!(said.code, Some(7), "{said:?}");
     assert!(said.err.contains("it cost $1.00, more than the $0.50 of --max-cost"), "{said:?}");
@@ -89,7 +92,7 @@ async fn what_costs_too_much_is_stopped() {
 async fn a_cost_that_nobody_knows_is_told() {
     let count = AtomicUsize::new(0);
     let server = RawServer::start(move |_| {
-        let mut reply = Reply::chat(&["hello".to_owned()]);
+        let mut reply = RawServerReply::chat(&["hello".to_owned()]);
         let usage = json!({"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10});
         let usage = json!({"object": "chat.completion.chunk", "choices": [], "usage": usage});
         reply.pieces.insert(2, format!("data: {usage}\n\n"));
@@ -97,7 +100,7 @@ async fn a_cost_that_nobody_knows_is_told() {
         reply
     })
     .await;
-    let desk = Desk::new(&config(&server));
+    let desk = CliFixture::new(&config(&server));
     let said = desk.types(&["run", "--model", "mock:free", "--max-cost", "1", "go"]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), "hello\n"), "{said:?}");
     assert!(said.err.contains("the price of a model is not known"), "{said:?}");
@@ -105,9 +108,9 @@ async fn a_cost_that_nobody_knows_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_takes_too_long_is_stopped_and_kept() {
-    let provider = Provider::start().await;
-    provider.answer(vec![Piece::Text("half of it".to_owned()), Piece::Gate]);
-    let desk = Desk::new(&provider.config());
+    let provider = GatedProvider::start().await;
+    provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
+    let desk = CliFixture::new(&provider.config());
     let said = desk.types(&["run", "--timeout", "2s", "go"]);
     assert_eq!((said.code, said.out.as_str()), (Some(8), "half of it\n"), "{said:?}");
     assert!(said.err.contains("longer than --timeout"), "{said:?}");

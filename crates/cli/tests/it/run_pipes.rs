@@ -5,9 +5,9 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::process::Process;
-use crate::provider::{Piece, Provider};
-use crate::typed::{Desk, sees, terminal};
+use crate::process::DaemonProcess;
+use crate::provider::{AnswerPiece, GatedProvider};
+use crate::typed::{CliFixture, sees, terminal};
 
 fn events(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
@@ -18,7 +18,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 }
 
 /// What was said to the model first.
-fn parts(desk: &Desk, input: &str, arguments: &[&str]) -> Value {
+fn parts(desk: &CliFixture, input: &str, arguments: &[&str]) -> Value {
     let arguments: Vec<&str> = [&["run", "--json"], arguments].concat();
     let said = desk.pipes(input, &arguments);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -29,7 +29,7 @@ fn parts(desk: &Desk, input: &str, arguments: &[&str]) -> Value {
 
 #[test]
 fn stdin_is_the_prompt_or_goes_along_with_it() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let text = |text: &str| json!({"type": "text", "text": text});
     assert_eq!(parts(&desk, "say hello\n", &[]), json!([text("say hello\n")]));
     assert_eq!(parts(&desk, "say hello\n", &["-"]), json!([text("say hello\n")]));
@@ -47,7 +47,7 @@ fn stdin_is_the_prompt_or_goes_along_with_it() {
 
 #[test]
 fn what_cannot_be_asked_is_told_before_a_session_is_made() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     std::fs::write(desk.work.join("fake.png"), "<html>").unwrap();
     std::fs::write(desk.work.join("bad.json"), "{\"type\": \"txt\"}").unwrap();
     for (input, arguments, code, why) in [
@@ -79,7 +79,7 @@ fn what_cannot_be_asked_is_told_before_a_session_is_made() {
 
 #[test]
 fn in_a_pipe_the_answer_is_alone() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let said = desk.types(&["run", "read README.md and then say all done"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("all done") && said.out.ends_with('\n'), "{said:?}");
@@ -97,7 +97,7 @@ fn in_a_pipe_the_answer_is_alone() {
 
 #[test]
 fn progress_is_shown_where_somebody_looks() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let (mut screen, program) = terminal(120, 30);
     let mut command = desk.command(&["run", "read README.md"]);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(program).spawn().unwrap();
@@ -129,8 +129,8 @@ fn progress_is_shown_where_somebody_looks() {
 
 #[test]
 fn sessions_are_continued_and_forked() {
-    let desk = Desk::new("");
-    let id = |said: &crate::typed::Said| said.err.trim().strip_prefix("session ").unwrap().to_owned();
+    let desk = CliFixture::new("");
+    let id = |said: &crate::typed::CliOutput| said.err.trim().strip_prefix("session ").unwrap().to_owned();
     let first = id(&desk.types(&["run", "say one"]));
     let again = id(&desk.types(&["run", "--continue", "say two"]));
     assert_eq!(first, again);
@@ -146,9 +146,9 @@ fn sessions_are_continued_and_forked() {
 }
 
 /// A turn whose model has said half of what it wants to say, and says no more.
-async fn halfway(desk: &Desk) -> (Provider, crate::typed::Started) {
-    let provider = Provider::start().await;
-    provider.answer(vec![Piece::Text("half of it".to_owned()), Piece::Gate]);
+async fn halfway(desk: &CliFixture) -> (GatedProvider, crate::typed::StartedCli) {
+    let provider = GatedProvider::start().await;
+    provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
     std::fs::write(desk.path("config.toml"), provider.config()).unwrap();
     let mut run = desk.starts(&["run", "--json", "go"]);
     run.until("model_output_delta");
@@ -158,7 +158,7 @@ async fn halfway(desk: &Desk) -> (Provider, crate::typed::Started) {
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_cancels_and_keeps_what_was_written() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let desk = Desk::new("");
+        let desk = CliFixture::new("");
         let (_provider, run) = halfway(&desk).await;
         run.signal(signal);
         let said = run.ends();
@@ -172,10 +172,10 @@ async fn ctrl_c_cancels_and_keeps_what_was_written() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_twice_leaves_whatever_the_daemon_does() {
-    let desk = Desk::new("");
-    let provider = Provider::start().await;
-    provider.answer(vec![Piece::Text("half of it".to_owned()), Piece::Gate]);
-    let daemon = Process::serve(&desk.data, &provider.config());
+    let desk = CliFixture::new("");
+    let provider = GatedProvider::start().await;
+    provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
+    let daemon = DaemonProcess::serve(&desk.data, &provider.config());
     let mut run = desk.starts(&["run", "--json", "go"]);
     run.until("model_output_delta");
     daemon.signal(Signal::STOP);
@@ -198,15 +198,15 @@ async fn ctrl_c_twice_leaves_whatever_the_daemon_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_goes_away_ends_the_turn() {
-    let desk = Desk::new("");
-    let provider = Provider::start().await;
+    let desk = CliFixture::new("");
+    let provider = GatedProvider::start().await;
     provider.answer(vec![
-        Piece::Text("one".to_owned()),
-        Piece::Gate,
-        Piece::Text("two".to_owned()),
-        Piece::Gate,
+        AnswerPiece::Text("one".to_owned()),
+        AnswerPiece::Gate,
+        AnswerPiece::Text("two".to_owned()),
+        AnswerPiece::Gate,
     ]);
-    let daemon = Process::serve(&desk.data, &provider.config());
+    let daemon = DaemonProcess::serve(&desk.data, &provider.config());
     let mut run = desk.starts(&["run", "--json", "go"]);
     let first: Value = serde_json::from_str(&run.line().unwrap()).unwrap();
     run.until("model_output_delta");
@@ -223,7 +223,7 @@ async fn a_reader_that_goes_away_ends_the_turn() {
 
 #[test]
 fn a_list_ends_quietly_when_nobody_reads_it() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let id = desk.types(&["run", "list the files, then read README.md"]).err;
     let id = id.trim().strip_prefix("session ").unwrap();
     let program = env!("CARGO_BIN_EXE_ostler");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use futures_util::StreamExt;
-use ostler_api_types::{Approve, CreateSession, SendMessage};
+use ostler_api_types::{ApprovalAnswerBody, CreateSession, SendMessage};
 use ostler_client::{Client, ClientError, EventStream};
 use ostler_types::{
     ApprovalEvent, CallEvent, Event, MessageEvent, Record, SessionId, State, TurnEvent, TurnId, Verdict,
@@ -15,7 +15,7 @@ const PROMPT: &str = "read README.md and then run `echo once >> runs.txt`";
 
 /// What the daemon has said so far; all of it must be true for ever.
 #[derive(Default, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ObservedScenario {
     pub(crate) session: Option<SessionId>,
     pub(crate) turn: Option<TurnId>,
     pub(crate) approved: bool,
@@ -30,7 +30,11 @@ pub(crate) fn workspace(path: &Path) {
 }
 
 /// Plays the scenario as far as the daemon lives.
-pub(crate) async fn play(client: &Client, workspace: &Path, told: &mut Told) -> Result<(), ClientError> {
+pub(crate) async fn play(
+    client: &Client,
+    workspace: &Path,
+    told: &mut ObservedScenario,
+) -> Result<(), ClientError> {
     let workspace_path = workspace.to_str().unwrap().to_owned();
     let id = client.create_session(&CreateSession { workspace_path, ..CreateSession::default() }).await?;
     told.session = Some(id);
@@ -44,7 +48,7 @@ async fn finish(
     client: &Client,
     id: SessionId,
     mut events: EventStream,
-    told: &mut Told,
+    told: &mut ObservedScenario,
 ) -> Result<(), ClientError> {
     while let Some(line) = events.next().await {
         let line = line?;
@@ -55,7 +59,7 @@ async fn finish(
             Event::Approval(ApprovalEvent::Requested { tool_call, .. }) => {
                 let turn_id = record.turn_id.unwrap();
                 let tool_call_id = tool_call.id;
-                let answer = Approve {
+                let answer = ApprovalAnswerBody {
                     turn_id,
                     tool_call_id,
                     action: Verdict::Approve,
@@ -79,7 +83,7 @@ async fn finish(
 }
 
 /// After the restart: what was told is there, and the session goes on as the contract says.
-pub(crate) async fn check(client: &Client, workspace: &Path, told: &Told) {
+pub(crate) async fn check(client: &Client, workspace: &Path, told: &ObservedScenario) {
     let Some(id) = told.session else { return };
     let view = settle(client, id).await;
     let lines = export(client, id).await;
@@ -117,7 +121,7 @@ async fn settle(client: &Client, id: SessionId) -> serde_json::Value {
     if view.running_turn_id.is_some() {
         let events = client.events(id, 0, true).await.unwrap();
         let survived = view.pending_approvals.len();
-        let mut told = Told::default();
+        let mut told = ObservedScenario::default();
         match finish(client, id, events, &mut told).await {
             Ok(()) => assert!(told.approved || survived == 0, "the approval could still be answered"),
             // The history holds the request and its answer from before the crash.

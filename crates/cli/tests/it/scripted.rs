@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ostler_api_types::{CreateSession, SendMessage};
-use ostler_client::{Client, Endpoint, EventStream};
+use ostler_client::{Client, DaemonEndpoint, EventStream};
 use ostler_types::{Policy, SessionId, TurnId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use self::model::next_step;
 pub(crate) use self::model::prompt;
 use crate::process::binary;
-use crate::raw_server::{Asked, RawServer, Reply};
+use crate::raw_server::{RawServer, RawServerReply, RawServerRequest};
 
 /// The key of the provider, which the daemon has in its environment.
 pub(crate) const CANARY: &str = "canary-4f1d0c77b2";
@@ -30,13 +30,13 @@ pub(crate) const CANARY: &str = "canary-4f1d0c77b2";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A daemon, its scripted provider and a workspace.
-pub(crate) struct Stage {
+pub(crate) struct ScriptedDaemon {
     pub(crate) data: PathBuf,
     pub(crate) work: PathBuf,
     /// A directory that no session works in.
     pub(crate) outside: PathBuf,
     pub(crate) client: Client,
-    daemon: Daemon,
+    daemon: ScriptedDaemonProcess,
     config: String,
     environment: Vec<(String, String)>,
     asked: Arc<Mutex<Vec<Value>>>,
@@ -44,22 +44,22 @@ pub(crate) struct Stage {
     _dir: TempDir,
 }
 
-impl Stage {
-    pub(crate) async fn new(config: &str) -> Stage {
-        Stage::with(config, &[]).await
+impl ScriptedDaemon {
+    pub(crate) async fn new(config: &str) -> ScriptedDaemon {
+        ScriptedDaemon::with(config, &[]).await
     }
 
     /// With variables in the daemon's environment.
-    pub(crate) async fn with(config: &str, environment: &[(&str, &str)]) -> Stage {
-        Stage::directed(config, environment, |_| None).await
+    pub(crate) async fn with(config: &str, environment: &[(&str, &str)]) -> ScriptedDaemon {
+        ScriptedDaemon::directed(config, environment, |_| None).await
     }
 
     /// With a model that is told what to answer before it looks for a script.
     pub(crate) async fn directed(
         config: &str,
         environment: &[(&str, &str)],
-        director: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static,
-    ) -> Stage {
+        director: impl Fn(&RawServerRequest) -> Option<RawServerReply> + Send + Sync + 'static,
+    ) -> ScriptedDaemon {
         // Not in `/tmp`, which a confined program has for itself anyway.
         let dir = tempfile::tempdir_in(crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
         let [data, work, outside] = ["data", "work", "outside"].map(|name| dir.path().join(name));
@@ -82,8 +82,8 @@ impl Stage {
         );
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let (daemon, client) = Daemon::start(&data, &config, &environment).await;
-        Stage {
+        let (daemon, client) = ScriptedDaemonProcess::start(&data, &config, &environment).await;
+        ScriptedDaemon {
             data,
             work,
             outside,
@@ -109,30 +109,30 @@ impl Stage {
     }
 
     /// Starts a turn whose model plays these steps, and then says that it is done.
-    pub(crate) async fn start(&self, session: SessionId, steps: &[Value]) -> Turn {
+    pub(crate) async fn start(&self, session: SessionId, steps: &[Value]) -> ScriptedTurn {
         let after = self.client.session(session).await.unwrap().last_seq;
         let events = self.client.events(session, after, true).await.unwrap();
         let sent = self.client.send_message(session, &SendMessage::prompt(prompt(steps))).await.unwrap();
-        Turn { session, id: sent.turn_id.unwrap(), events, records: Vec::new() }
+        ScriptedTurn { session, id: sent.turn_id.unwrap(), events, records: Vec::new() }
     }
 
     /// The same, to its end.
-    pub(crate) async fn play(&self, session: SessionId, steps: &[Value]) -> Turn {
+    pub(crate) async fn play(&self, session: SessionId, steps: &[Value]) -> ScriptedTurn {
         let mut turn = self.start(session, steps).await;
         turn.finish().await;
         turn
     }
 
     /// Goes on with a turn that was left, from the beginning of its session.
-    pub(crate) async fn follow(&self, session: SessionId, id: TurnId) -> Turn {
+    pub(crate) async fn follow(&self, session: SessionId, id: TurnId) -> ScriptedTurn {
         let events = self.client.events(session, 0, true).await.unwrap();
-        Turn { session, id, events, records: Vec::new() }
+        ScriptedTurn { session, id, events, records: Vec::new() }
     }
 
     /// Goes on with a turn from the record after this one.
-    pub(crate) async fn follow_after(&self, session: SessionId, id: TurnId, after: u64) -> Turn {
+    pub(crate) async fn follow_after(&self, session: SessionId, id: TurnId, after: u64) -> ScriptedTurn {
         let events = self.client.events(session, after, true).await.unwrap();
-        Turn { session, id, events, records: Vec::new() }
+        ScriptedTurn { session, id, events, records: Vec::new() }
     }
 
     /// Answers the approval that a record asks for.
@@ -210,7 +210,8 @@ impl Stage {
 
     /// Starts a daemon in the place of one that has ended.
     pub(crate) async fn restart(&mut self) {
-        (self.daemon, self.client) = Daemon::start(&self.data, &self.config, &self.environment).await;
+        (self.daemon, self.client) =
+            ScriptedDaemonProcess::start(&self.data, &self.config, &self.environment).await;
     }
 
     /// Ends the daemon in order.
@@ -249,7 +250,7 @@ impl Stage {
 }
 
 /// A turn as a client sees it.
-pub(crate) struct Turn {
+pub(crate) struct ScriptedTurn {
     pub(crate) session: SessionId,
     pub(crate) id: TurnId,
     events: EventStream,
@@ -257,7 +258,7 @@ pub(crate) struct Turn {
     pub(crate) records: Vec<Value>,
 }
 
-impl Turn {
+impl ScriptedTurn {
     /// Waits for the next record of this name. That the turn ends before is a failure.
     pub(crate) async fn until(&mut self, name: &str) -> Value {
         loop {
@@ -320,12 +321,12 @@ impl Turn {
     }
 
     /// The results of its calls, in the order in which they came.
-    pub(crate) fn results(&self) -> Vec<Outcome> {
-        self.all("tool_call_completed").iter().map(Outcome::of).collect()
+    pub(crate) fn results(&self) -> Vec<ScriptedCallOutcome> {
+        self.all("tool_call_completed").iter().map(ScriptedCallOutcome::of).collect()
     }
 
     /// The result of its only call.
-    pub(crate) fn result(&self) -> Outcome {
+    pub(crate) fn result(&self) -> ScriptedCallOutcome {
         let mut results = self.results();
         assert_eq!(results.len(), 1, "one call");
         results.remove(0)
@@ -334,19 +335,19 @@ impl Turn {
 
 /// What became of a call.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ScriptedCallOutcome {
     pub(crate) ok: bool,
     pub(crate) text: String,
     /// The whole result.
     pub(crate) result: Value,
 }
 
-impl Outcome {
-    fn of(completed: &Value) -> Outcome {
+impl ScriptedCallOutcome {
+    fn of(completed: &Value) -> ScriptedCallOutcome {
         let result = completed["tool_result"].clone();
         let parts = result["parts"].as_array().unwrap();
         let text = parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
-        Outcome { ok: result["ok"] == true, text, result }
+        ScriptedCallOutcome { ok: result["ok"] == true, text, result }
     }
 }
 
@@ -378,13 +379,17 @@ fn is_end(record: &Value) -> bool {
 }
 
 /// The daemon as a process, killed when dropped.
-struct Daemon {
+struct ScriptedDaemonProcess {
     child: Child,
     address: SocketAddr,
 }
 
-impl Daemon {
-    async fn start(data: &Path, config: &str, environment: &[(String, String)]) -> (Daemon, Client) {
+impl ScriptedDaemonProcess {
+    async fn start(
+        data: &Path,
+        config: &str,
+        environment: &[(String, String)],
+    ) -> (ScriptedDaemonProcess, Client) {
         let place = data.parent().unwrap();
         let file = place.join("config.toml");
         std::fs::write(&file, config).unwrap();
@@ -400,12 +405,12 @@ impl Daemon {
             panic!("{}", std::fs::read_to_string(place.join("stderr")).unwrap());
         };
         let token = std::fs::read_to_string(data.join("token")).unwrap().trim().to_owned();
-        let client = Client::connect(Endpoint::Tcp(address), Some(token)).await.unwrap();
-        (Daemon { child, address }, client)
+        let client = Client::connect(DaemonEndpoint::Tcp(address), Some(token)).await.unwrap();
+        (ScriptedDaemonProcess { child, address }, client)
     }
 }
 
-impl Drop for Daemon {
+impl Drop for ScriptedDaemonProcess {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::raw_server::Reply;
-use crate::scripted::{CANARY, Stage, call, free, shell};
+use crate::raw_server::RawServerReply;
+use crate::scripted::{CANARY, ScriptedDaemon, call, free, shell};
 
 /// Every file below a directory that holds the text.
 fn holding(directory: &Path, text: &str, found: &mut Vec<String>) {
@@ -23,10 +23,10 @@ fn holding(directory: &Path, text: &str, found: &mut Vec<String>) {
 
 #[tokio::test]
 async fn a_key_that_is_printed_is_in_no_file_no_stream_and_no_request() {
-    let mut stage = Stage::directed("", &[], |asked| {
+    let mut stage = ScriptedDaemon::directed("", &[], |asked| {
         let (first, second) = CANARY.split_at(5);
         let pieces = ["my key is ", first, second, " and so on"].map(str::to_owned);
-        (asked.prompt() == "tell").then(|| Reply::chat(&pieces))
+        (asked.prompt() == "tell").then(|| RawServerReply::chat(&pieces))
     })
     .await;
     stage.write("keys.txt", &format!("key={CANARY}\n"));

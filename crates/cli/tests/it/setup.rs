@@ -3,19 +3,19 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::process::{Process, binary};
+use crate::process::{DaemonProcess, binary};
 use crate::tool_server;
-use crate::typed::Desk;
+use crate::typed::CliFixture;
 
 const CONFIG: &str = "# Mine.\n[models]\ndefault = \"demo:demo\"  # for now\n\n[mcp.old]\ncommand = [\"old\", \"--key\", \"hunter2\"]\n\n# The end.\n";
 
-fn config(desk: &Desk) -> String {
+fn config(desk: &CliFixture) -> String {
     std::fs::read_to_string(desk.path("config.toml")).unwrap()
 }
 
 #[test]
 fn servers_are_added_listed_and_removed_and_comments_stay() {
-    let desk = Desk::new(CONFIG);
+    let desk = CliFixture::new(CONFIG);
     let add = [
         "mcp",
         "add",
@@ -52,7 +52,7 @@ fn servers_are_added_listed_and_removed_and_comments_stay() {
 
 #[test]
 fn a_secret_is_not_taken_and_not_repeated() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     for arguments in [
         &["mcp", "add", "x", "--env", "KEY=hunter2", "--", "server"][..],
         &["mcp", "add", "x", "--url", "https://h/mcp", "--bearer-env", "hunter2-token"],
@@ -79,7 +79,7 @@ def tool(arguments):
 
 #[test]
 fn a_daemon_starts_what_was_added_and_tells_how_it_is() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let add = [
         "mcp",
         "add",
@@ -96,7 +96,7 @@ fn a_daemon_starts_what_was_added_and_tells_how_it_is() {
     let unreachable = desk.types(&["mcp", "list", "--check"]);
     assert_eq!(unreachable.code, Some(5), "{unreachable:?}");
     let written = config(&desk);
-    let daemon = Process::serve_with(&desk.data, &written, &[("SERVER_KEY", "hunter2")]);
+    let daemon = DaemonProcess::serve_with(&desk.data, &written, &[("SERVER_KEY", "hunter2")]);
     let idle = desk.types(&["mcp", "list"]);
     assert!(idle.out.contains("not needed yet"), "{idle:?}");
     let checked = desk.types(&["mcp", "list", "--check"]);
@@ -113,7 +113,7 @@ fn a_daemon_starts_what_was_added_and_tells_how_it_is() {
 }
 
 /// A systemd that writes down what it is told.
-fn systemd(desk: &Desk, script: &str) {
+fn systemd(desk: &CliFixture, script: &str) {
     std::fs::create_dir_all(desk.path("bin")).unwrap();
     let path = desk.path("bin/systemctl");
     std::fs::write(&path, format!("#!/bin/sh\necho \"$@\" >> '{}'\n{script}\n", desk.path("told").display()))
@@ -121,7 +121,7 @@ fn systemd(desk: &Desk, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn service(desk: &Desk, path: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+fn service(desk: &CliFixture, path: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = desk.command(&[&["service"], arguments].concat());
     command.env("PATH", path).env("XDG_CONFIG_HOME", desk.path("xdg"));
     let output = command.output().unwrap();
@@ -131,7 +131,7 @@ fn service(desk: &Desk, path: &str, arguments: &[&str]) -> (Option<i32>, String,
 
 #[test]
 fn a_unit_is_written_started_and_removed_as_often_as_one_likes() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     systemd(&desk, "test \"$2\" != is-active");
     let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
     let unit = desk.path("xdg/systemd/user/ostler.service");
@@ -163,9 +163,9 @@ fn a_unit_is_written_started_and_removed_as_often_as_one_likes() {
 
 #[test]
 fn a_daemon_that_runs_already_is_not_fought_over() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     systemd(&desk, "test \"$2\" != is-active");
-    let _daemon = Process::serve(&desk.data, "");
+    let _daemon = DaemonProcess::serve(&desk.data, "");
     let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
     let (code, out, _) = service(&desk, &path, &["install"]);
     assert_eq!(code, Some(0), "{out}");
@@ -177,7 +177,7 @@ fn a_daemon_that_runs_already_is_not_fought_over() {
 
 #[test]
 fn without_systemd_it_says_what_to_type() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let empty = desk.path("empty");
     std::fs::create_dir(&empty).unwrap();
     let (code, out, err) = service(&desk, empty.to_str().unwrap(), &["install"]);
@@ -227,7 +227,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn the_manual_has_a_page_for_each_command_with_examples() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     let said = desk.types(&["man", "--out", desk.path("man").to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let pages = names(&desk.path("man"));
@@ -244,7 +244,7 @@ fn the_manual_has_a_page_for_each_command_with_examples() {
 
 #[test]
 fn completions_are_what_the_shell_reads() {
-    let desk = Desk::new("");
+    let desk = CliFixture::new("");
     for shell in ["bash", "zsh", "fish"] {
         let text = desk.types(&["completions", shell]).out;
         assert!(text.contains("self-check") && text.contains("output-schema"), "{shell}");

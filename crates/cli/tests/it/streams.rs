@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::process::Process;
-use crate::provider::{Piece, Provider};
+use crate::process::DaemonProcess;
+use crate::provider::{AnswerPiece, GatedProvider};
 use crate::scenario::export;
 
 const CLIENTS: usize = 50;
@@ -26,12 +26,12 @@ async fn session(client: &Client, work: &std::path::Path) -> SessionId {
 
 /// What one client has of a session: its records by seq, and the text of each message spliced.
 #[derive(Default)]
-struct Screen {
+struct ClientScreen {
     records: BTreeMap<u64, String>,
     texts: BTreeMap<String, String>,
 }
 
-impl Screen {
+impl ClientScreen {
     /// Takes one event, and fails on a gap, on a record twice, or on a hole in a text.
     fn take(&mut self, line: &EventLine) {
         if let Some(seq) = line.seq {
@@ -63,11 +63,11 @@ impl Screen {
 #[tokio::test]
 async fn fifty_clients_come_and_go_and_miss_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let provider = Provider::start().await;
-    let answer: Vec<Piece> =
-        (0..PIECES).flat_map(|n| [Piece::Gate, Piece::Text(format!("piece {n} é\n"))]).collect();
+    let provider = GatedProvider::start().await;
+    let answer: Vec<AnswerPiece> =
+        (0..PIECES).flat_map(|n| [AnswerPiece::Gate, AnswerPiece::Text(format!("piece {n} é\n"))]).collect();
     provider.answer(answer);
-    let daemon = Process::serve(&dir.path().join("data"), &provider.config());
+    let daemon = DaemonProcess::serve(&dir.path().join("data"), &provider.config());
     let client = daemon.tcp_client().await;
     let id = session(&client, dir.path()).await;
     client.send_message(id, &SendMessage::prompt("go")).await.unwrap();
@@ -88,8 +88,8 @@ async fn fifty_clients_come_and_go_and_miss_nothing() {
 }
 
 /// Follows a session to the end of its turn, dropping the connection at random places.
-async fn watch(client: Client, id: SessionId, seed: u64, gate: Arc<Semaphore>) -> Screen {
-    let mut screen = Screen::default();
+async fn watch(client: Client, id: SessionId, seed: u64, gate: Arc<Semaphore>) -> ClientScreen {
+    let mut screen = ClientScreen::default();
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     loop {
         random ^= random << 13;
@@ -116,7 +116,7 @@ async fn a_client_that_stops_reading_catches_up_and_costs_little() {
     const OUTPUT: u64 = 1_000_000;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let daemon = Process::serve(&data, "[approval]\nrequire_for_kinds = []\n");
+    let daemon = DaemonProcess::serve(&data, "[approval]\nrequire_for_kinds = []\n");
     let client = daemon.tcp_client().await;
     let id = session(&client, dir.path()).await;
     let sleeper = raw_events(&daemon, &data, id).await;
@@ -156,7 +156,7 @@ async fn read_up_to(mut stream: TcpStream, last: u64) -> Vec<u64> {
 }
 
 /// A connection that asks for events and does not read them until told to.
-async fn raw_events(daemon: &Process, data: &std::path::Path, id: SessionId) -> TcpStream {
+async fn raw_events(daemon: &DaemonProcess, data: &std::path::Path, id: SessionId) -> TcpStream {
     let address = daemon.address.unwrap();
     let token = std::fs::read_to_string(data.join("token")).unwrap();
     let socket = tokio::net::TcpSocket::new_v4().unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::scripted::{Stage, call, free};
+use crate::scripted::{ScriptedDaemon, call, free};
 
 /// One red pixel.
 const PIXEL: &[u8] =
@@ -11,7 +11,7 @@ const PIXEL: &[u8] =
 
 #[tokio::test]
 async fn the_tools_that_look_need_no_answer_and_tell_what_is_there() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("src/lib.rs", "pub struct Harness;\n\npub fn saddle(harness: &Harness) {}\n");
     stage.write("src/main.rs", "fn main() {\n    saddle(&Harness);\n}\n");
     stage.write(".gitignore", "ignored.txt\n");
@@ -46,7 +46,7 @@ async fn the_tools_that_look_need_no_answer_and_tell_what_is_there() {
 
 #[tokio::test]
 async fn a_picture_reaches_a_model_that_sees_and_is_named_to_one_that_does_not() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     std::fs::write(stage.work.join("pixel.png"), PIXEL).unwrap();
     for (model, sees) in [("mock:m", true), ("mock:blind", false)] {
         let id = stage.session_in(&stage.work, free(), Some(model)).await;

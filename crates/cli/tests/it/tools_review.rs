@@ -3,7 +3,7 @@
 use ostler_types::{PatchReviewMode, Policy};
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, free, write};
+use crate::scripted::{ScriptedDaemon, free, write};
 
 fn reviewed() -> Policy {
     let mut policy = free();
@@ -13,7 +13,7 @@ fn reviewed() -> Policy {
 
 #[tokio::test]
 async fn a_file_that_is_rejected_is_put_back_and_the_model_hears_why() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("kept.txt", "before\n");
     stage.write("rejected.txt", "before\n");
     let id = stage.session(reviewed()).await;
@@ -55,7 +55,7 @@ async fn a_file_that_is_rejected_is_put_back_and_the_model_hears_why() {
 
 #[tokio::test]
 async fn a_change_that_is_refused_as_a_whole_is_gone() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "before\n");
     let id = stage.session(reviewed()).await;
     let mut turn = stage.start(id, &[write("a.txt", "after\n"), write("b.txt", "new\n")]).await;
@@ -73,7 +73,7 @@ async fn a_change_that_is_refused_as_a_whole_is_gone() {
 
 #[tokio::test]
 async fn what_a_review_put_back_is_checked_again() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let mut policy = reviewed();
     policy.verify.commands = vec!["test -f a.txt".to_owned()];
     for (answer, verified) in [
@@ -105,7 +105,7 @@ async fn what_a_review_put_back_is_checked_again() {
 
 #[tokio::test]
 async fn a_review_survives_the_daemon() {
-    let mut stage = Stage::new("").await;
+    let mut stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "before\n");
     let id = stage.session(reviewed()).await;
     let mut turn = stage.start(id, &[write("a.txt", "after\n"), write("b.txt", "new\n")]).await;

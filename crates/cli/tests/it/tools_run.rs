@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, call, free, shell};
+use crate::scripted::{ScriptedDaemon, call, free, shell};
 
 #[tokio::test]
 async fn commands_run_to_their_end_and_say_how_they_ended() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let mut policy = free();
     policy.verify.auto = false;
     policy.verify.commands = vec!["test -f made.txt".to_owned(), "echo checked".to_owned()];
@@ -41,7 +41,7 @@ async fn commands_run_to_their_end_and_say_how_they_ended() {
 
 #[tokio::test]
 async fn a_command_in_the_background_is_looked_at_spoken_to_and_ended() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     let process = |action: &str, more: Value| {
         let mut input = json!({"process_id": "p1", "action": action});
@@ -77,7 +77,7 @@ async fn a_command_in_the_background_is_looked_at_spoken_to_and_ended() {
 
 #[tokio::test]
 async fn the_web_is_there_only_when_the_owner_wants_it() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     let turn = stage.play(id, &[call("web_fetch", json!({"url": "http://127.0.0.1:9/"}))]).await;
     assert!(turn.result().text.contains("Unknown skill: web_fetch"), "{}", turn.result().text);
@@ -85,7 +85,7 @@ async fn the_web_is_there_only_when_the_owner_wants_it() {
     let (_, tools) = stage.request("GET", "/v1/tools", &Value::Null).await;
     assert!(!tools.to_string().contains("web_fetch"), "{tools}");
 
-    let stage = Stage::new("[web]\nfetch = true\n").await;
+    let stage = ScriptedDaemon::new("[web]\nfetch = true\n").await;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -98,7 +98,7 @@ async fn the_web_is_there_only_when_the_owner_wants_it() {
 
 #[tokio::test]
 async fn endless_output_is_bounded_for_the_model_on_disk_and_in_memory() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let id = stage.session(free()).await;
     let turn = stage.play(id, &[shell("head -c 200000000 /dev/zero | tr '\\0' x; echo the end")]).await;
     let result = turn.result();

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, free, write};
+use crate::scripted::{ScriptedDaemon, free, write};
 
 /// A test of the workspace's own.
 const TEST: &str = "grep -q oats feed.txt || { echo 'FAILED: the horse wants oats'; exit 1; }\n";
 
 #[tokio::test]
 async fn a_model_that_broke_a_test_is_told_and_mends_it() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("test.sh", TEST);
     stage.write("feed.txt", "oats\n");
     let mut policy = free();
@@ -30,7 +30,7 @@ async fn a_model_that_broke_a_test_is_told_and_mends_it() {
 
 #[tokio::test]
 async fn a_model_that_never_mends_it_is_not_believed() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("test.sh", TEST);
     let mut policy = free();
     policy.verify.commands = vec!["sh test.sh".to_owned()];
@@ -46,7 +46,7 @@ async fn a_model_that_never_mends_it_is_not_believed() {
 
 #[tokio::test]
 async fn a_workspace_says_how_it_is_checked_only_when_it_is_trusted() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("Makefile", "test:\n\techo ran >> ran.txt\n");
     let id = stage.session(free()).await;
     let turn = stage.play(id, &[write("a.txt", "1")]).await;
@@ -76,7 +76,7 @@ async fn a_workspace_says_how_it_is_checked_only_when_it_is_trusted() {
 
 #[tokio::test]
 async fn a_turn_that_leaves_nothing_behind_is_not_checked() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let mut policy = free();
     policy.verify.commands = vec!["false".to_owned()];
     let id = stage.session(policy).await;
@@ -87,7 +87,7 @@ async fn a_turn_that_leaves_nothing_behind_is_not_checked() {
 
 #[tokio::test]
 async fn checks_are_confined_like_commands() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let mut policy = free();
     let outside = stage.outside.join("made.txt");
     policy.verify.commands = vec![format!("touch {}", outside.display())];

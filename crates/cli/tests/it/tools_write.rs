@@ -3,14 +3,14 @@
 use ostler_types::Policy;
 use serde_json::json;
 
-use crate::scripted::{Stage, call, free, write};
+use crate::scripted::{ScriptedDaemon, call, free, write};
 
 const PATCH: &str = "*** Begin Patch\n*** Update File: notes.md\n@@\n one\n-two\n+zwei\n three\n*** Add File: more/added.md\n\
                      +new\n*** Delete File: old.md\n*** End Patch\n";
 
 #[tokio::test]
 async fn the_tools_that_change_files_do_what_they_say() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("notes.md", "one\ntwo\nthree\n");
     stage.write("old.md", "gone soon\n");
     let id = stage.session(free()).await;
@@ -36,7 +36,7 @@ async fn the_tools_that_change_files_do_what_they_say() {
 
 #[tokio::test]
 async fn each_of_them_waits_for_an_answer_by_default() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     stage.write("notes.md", "one\ntwo\nthree\n");
     let id = stage.session(Policy::default()).await;
     for step in [

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::process::binary;
 
 /// A data directory, a workspace and a configuration file.
-pub(crate) struct Desk {
+pub(crate) struct CliFixture {
     dir: TempDir,
     pub(crate) work: PathBuf,
     pub(crate) data: PathBuf,
@@ -20,20 +20,20 @@ pub(crate) struct Desk {
 
 /// How a command ended, and what it said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CliOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Desk {
-    pub(crate) fn new(config: &str) -> Desk {
+impl CliFixture {
+    pub(crate) fn new(config: &str) -> CliFixture {
         let dir = tempfile::tempdir().unwrap();
         let [data, work] = ["data", "work"].map(|name| dir.path().join(name));
         std::fs::create_dir(&work).unwrap();
         std::fs::write(work.join("README.md"), "a file to read\n").unwrap();
         std::fs::write(dir.path().join("config.toml"), config).unwrap();
-        Desk { dir, work, data }
+        CliFixture { dir, work, data }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -48,12 +48,12 @@ impl Desk {
         command
     }
 
-    pub(crate) fn types(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn types(&self, arguments: &[&str]) -> CliOutput {
         said(self.command(arguments).output().unwrap())
     }
 
     /// The same, with this on stdin.
-    pub(crate) fn pipes(&self, input: &str, arguments: &[&str]) -> Said {
+    pub(crate) fn pipes(&self, input: &str, arguments: &[&str]) -> CliOutput {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -62,26 +62,26 @@ impl Desk {
     }
 
     /// Starts it, to be read line by line.
-    pub(crate) fn starts(&self, arguments: &[&str]) -> Started {
+    pub(crate) fn starts(&self, arguments: &[&str]) -> StartedCli {
         let mut command = self.command(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        Started { child, lines: Some(lines) }
+        StartedCli { child, lines: Some(lines) }
     }
 }
 
-fn said(output: Output) -> Said {
+fn said(output: Output) -> CliOutput {
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    CliOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
 /// A command at work; killed when dropped.
-pub(crate) struct Started {
+pub(crate) struct StartedCli {
     child: Child,
     lines: Option<BufReader<std::process::ChildStdout>>,
 }
 
-impl Started {
+impl StartedCli {
     /// The next line of stdout; none at its end.
     pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
@@ -118,17 +118,17 @@ impl Started {
     }
 
     /// Waits for its end.
-    pub(crate) fn ends(mut self) -> Said {
+    pub(crate) fn ends(mut self) -> CliOutput {
         let (mut out, mut err) = (String::new(), String::new());
         if let Some(mut lines) = self.lines.take() {
             lines.read_to_string(&mut out).unwrap();
         }
         self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-        Said { code: self.child.wait().unwrap().code(), out, err }
+        CliOutput { code: self.child.wait().unwrap().code(), out, err }
     }
 }
 
-impl Drop for Started {
+impl Drop for StartedCli {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();

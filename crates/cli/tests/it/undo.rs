@@ -8,13 +8,13 @@ use std::path::Path;
 use ostler_types::Policy;
 use serde_json::{Value, json};
 
-use crate::scripted::{Stage, Turn, free, shell, write};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, free, shell, write};
 
 /// Every path with its mode and content.
-type Tree = BTreeMap<String, (u32, Vec<u8>)>;
+type FileTree = BTreeMap<String, (u32, Vec<u8>)>;
 
-fn tree(root: &Path) -> Tree {
-    let mut tree = Tree::new();
+fn tree(root: &Path) -> FileTree {
+    let mut tree = FileTree::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(place) = waiting.pop() {
         for entry in std::fs::read_dir(place).unwrap() {
@@ -35,8 +35,8 @@ fn tree(root: &Path) -> Tree {
     tree
 }
 
-async fn stage() -> Stage {
-    let stage = Stage::new("").await;
+async fn stage() -> ScriptedDaemon {
+    let stage = ScriptedDaemon::new("").await;
     stage.write("written.txt", "before\n");
     stage.write("deleted.bin", "\u{0}\u{1}binary\r\n");
     stage.write("deep/renamed.txt", "a name\n");
@@ -48,7 +48,7 @@ async fn stage() -> Stage {
 }
 
 /// A turn that does all that can be done to files.
-async fn upheaval(stage: &Stage, policy: Policy) -> Turn {
+async fn upheaval(stage: &ScriptedDaemon, policy: Policy) -> ScriptedTurn {
     let id = stage.session(policy).await;
     let turn = stage
         .play(
@@ -66,7 +66,7 @@ async fn upheaval(stage: &Stage, policy: Policy) -> Turn {
     turn
 }
 
-async fn undo(stage: &Stage, turn: &Turn, more: Value) -> (u16, Value) {
+async fn undo(stage: &ScriptedDaemon, turn: &ScriptedTurn, more: Value) -> (u16, Value) {
     let mut body = json!({"turn_id": turn.id});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     stage.request("POST", &format!("/v1/sessions/{}/undo", turn.session), &body).await
@@ -178,7 +178,7 @@ async fn a_turn_that_was_stopped_can_be_taken_back_too() {
     assert_eq!(tree(&stage.work), before);
 }
 
-async fn diff(stage: &Stage, turn: &Turn) -> (u16, Value) {
+async fn diff(stage: &ScriptedDaemon, turn: &ScriptedTurn) -> (u16, Value) {
     stage.request("GET", &format!("/v1/sessions/{}/turns/{}/diff", turn.session, turn.id), &Value::Null).await
 }
 

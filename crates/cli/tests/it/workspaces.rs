@@ -10,8 +10,8 @@ use ostler_api_types::{CreateSession, SendMessage};
 use ostler_client::ClientError;
 use serde_json::{Value, json};
 
-use crate::process::{Process, binary};
-use crate::scripted::Stage;
+use crate::process::{DaemonProcess, binary};
+use crate::scripted::ScriptedDaemon;
 
 fn unfit(data: &Path) -> Vec<String> {
     let places = ["/", "/etc", "/usr/lib", "/tmp", "/proc", "/dev"].map(str::to_owned);
@@ -20,7 +20,7 @@ fn unfit(data: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn no_door_makes_a_session_in_a_directory_that_is_no_workspace() {
-    let stage = Stage::new("").await;
+    let stage = ScriptedDaemon::new("").await;
     let link = stage.outside.join("link");
     std::os::unix::fs::symlink("/etc", &link).unwrap();
     let places = unfit(&stage.data).into_iter().chain([link.display().to_string()]);
@@ -61,7 +61,7 @@ async fn a_session_that_is_in_one_can_be_read_and_taken_elsewhere_but_runs_no_tu
     let home = |home: &Path| [("HOME".to_owned(), home.to_str().unwrap().to_owned())];
     let elsewhere = home(dir.path().parent().unwrap());
     let [(name, value)] = &elsewhere;
-    let daemon = Process::serve_with(&data, "", &[(name, value)]);
+    let daemon = DaemonProcess::serve_with(&data, "", &[(name, value)]);
     let client = daemon.tcp_client().await;
     let workspace_path = work.to_str().unwrap().to_owned();
     let new = CreateSession { workspace_path, ..CreateSession::default() };
@@ -71,7 +71,7 @@ async fn a_session_that_is_in_one_can_be_read_and_taken_elsewhere_but_runs_no_tu
     daemon.kill();
     // What was a directory like any other is somebody's home now.
     let [(name, value)] = &home(&work);
-    let daemon = Process::serve_with(&data, "", &[(name, value)]);
+    let daemon = DaemonProcess::serve_with(&data, "", &[(name, value)]);
     let client = daemon.tcp_client().await;
     assert_eq!(client.session(id).await.unwrap().turns.len(), 1);
     assert!(!crate::scenario::export(&client, id).await.is_empty());

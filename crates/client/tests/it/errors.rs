@@ -1,16 +1,16 @@
 //! How failures are told apart, and how they read.
 
-use ostler_client::{Client, ClientError, Endpoint};
+use ostler_client::{Client, ClientError, DaemonEndpoint};
 use ostler_types::SessionId;
 
-use crate::server::{Server, json};
+use crate::server::{CannedServer, json};
 
 fn session_id() -> SessionId {
     "sess_0190f3c4a5b67c8d9e0f112233445566".parse().unwrap()
 }
 
 async fn error_of(answer: Vec<u8>) -> ClientError {
-    let server = Server::tcp(vec![answer]).await;
+    let server = CannedServer::tcp(vec![answer]).await;
     server.client(None).await.session(session_id()).await.unwrap_err()
 }
 
@@ -51,7 +51,7 @@ async fn an_answer_of_another_shape_is_a_protocol_error() {
 async fn a_daemon_that_is_not_there_is_unreachable_and_the_text_says_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("absent");
-    let error = Client::connect(Endpoint::Unix(path.clone()), None).await.unwrap_err();
+    let error = Client::connect(DaemonEndpoint::Unix(path.clone()), None).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains(path.to_str().unwrap()) && text.contains("ostler serve"), "{text}");
@@ -66,7 +66,7 @@ async fn an_answer_that_breaks_off_is_unreachable() {
 
 #[tokio::test]
 async fn a_token_that_no_header_can_carry_is_refused_without_being_shown() {
-    let server = Server::tcp(vec![]).await;
+    let server = CannedServer::tcp(vec![]).await;
     let error = Client::connect(server.endpoint, Some("abc\ndef".to_owned())).await.unwrap_err();
     assert!(matches!(&error, ClientError::Protocol(text) if !text.contains("abc")), "{error}");
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use ostler_client::{Backoff, ClientError, EventLine, EventStream};
 use ostler_types::SessionId;
 
-use crate::server::{Server, json, ndjson, ndjson_cut};
+use crate::server::{CannedServer, json, ndjson, ndjson_cut};
 
 const SESSION: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
 const DELTA: &str = r#"{"seq":null,"type":"model_output_delta","data":{"offset":0,"text":"é"}}"#;
@@ -52,7 +52,7 @@ async fn lines_are_whole_wherever_the_stream_is_cut() {
     let stream = stream.trim_end_matches('\n');
     let answers = (1..=stream.len()).map(|size| ndjson(stream, size)).collect::<Vec<_>>();
     let sizes = answers.len();
-    let server = Server::tcp(answers).await;
+    let server = CannedServer::tcp(answers).await;
     let client = server.client(None).await;
     for size in 1..=sizes {
         let lines = collect(client.events(session_id(), 0, false).await.unwrap()).await;
@@ -63,7 +63,7 @@ async fn lines_are_whole_wherever_the_stream_is_cut() {
 
 #[tokio::test]
 async fn an_export_asks_for_the_history_as_lines() {
-    let server = Server::unix(vec![ndjson(&body(&[&record(1)]), 7)]).await;
+    let server = CannedServer::unix(vec![ndjson(&body(&[&record(1)]), 7)]).await;
     let lines = collect(server.client(Some("t")).await.export(session_id()).await.unwrap()).await;
     let line = lines[0].as_ref().unwrap();
     assert_eq!((line.seq, line.name.as_str()), (Some(1), "turn_started"));
@@ -82,7 +82,7 @@ async fn a_break_is_bridged_with_the_cursor_and_nothing_comes_twice() {
         json("404 Not Found", r#"{"error":{"code":"session_not_found","message":"gone","hint":null}}"#);
     let busy =
         json("503 Service Unavailable", r#"{"error":{"code":"stopping","message":"stopping","hint":null}}"#);
-    let server = Server::tcp(vec![
+    let server = CannedServer::tcp(vec![
         ndjson_cut(&half, 11),
         busy,
         ndjson(&body(&[&two, DELTA, &three, HEARTBEAT]), 5),
@@ -112,7 +112,7 @@ async fn a_break_is_bridged_with_the_cursor_and_nothing_comes_twice() {
 async fn a_stream_that_ends_within_a_line_is_a_break_and_not_an_event() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n";
     let cut = format!("{head}{}\n{}", record(1), &record(2)[..12]).into_bytes();
-    let server = Server::tcp(vec![cut.clone()]).await;
+    let server = CannedServer::tcp(vec![cut.clone()]).await;
     let (seqs, error) =
         seqs_and_error(server.client(None).await.events(session_id(), 0, true).await.unwrap()).await;
     assert_eq!(seqs, [Some(1)]);
@@ -121,7 +121,7 @@ async fn a_stream_that_ends_within_a_line_is_a_break_and_not_an_event() {
 
 #[tokio::test]
 async fn a_daemon_that_stays_away_is_given_up_with_a_clear_text() {
-    let server = Server::tcp(vec![ndjson(&body(&[&record(6)]), 9)]).await;
+    let server = CannedServer::tcp(vec![ndjson(&body(&[&record(6)]), 9)]).await;
     let client = server.client(None).await.with_backoff(quick(4));
     let (seqs, error) = seqs_and_error(client.events_resuming(session_id(), 5).await.unwrap()).await;
     assert_eq!(seqs, [Some(6)]);
@@ -131,7 +131,7 @@ async fn a_daemon_that_stays_away_is_given_up_with_a_clear_text() {
 
 #[tokio::test]
 async fn a_hole_in_the_records_is_reported() {
-    let server = Server::tcp(vec![ndjson(&body(&[&record(1), &record(3)]), 100)]).await;
+    let server = CannedServer::tcp(vec![ndjson(&body(&[&record(1), &record(3)]), 100)]).await;
     let (seqs, error) =
         seqs_and_error(server.client(None).await.events_resuming(session_id(), 0).await.unwrap()).await;
     assert_eq!(seqs, [Some(1)]);
@@ -141,7 +141,7 @@ async fn a_hole_in_the_records_is_reported() {
 #[tokio::test]
 async fn what_is_not_an_event_stream_is_refused() {
     let html = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi".to_vec();
-    let server = Server::tcp(vec![html, ndjson("not json\n", 100)]).await;
+    let server = CannedServer::tcp(vec![html, ndjson("not json\n", 100)]).await;
     let client = server.client(None).await;
     let error = client.events(session_id(), 0, true).await.err();
     assert!(matches!(error, Some(ClientError::Protocol(_))), "{error:?}");

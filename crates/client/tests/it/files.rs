@@ -1,10 +1,10 @@
 //! Files on the wire: how they are attached, what part they become, and how they are asked for.
 
-use ostler_api_types::{Attached, InputPart, StoredFile};
+use ostler_api_types::{AttachmentReference, InputPart, StoredFile};
 use ostler_client::ClientError;
 use ostler_types::{SessionId, TurnId};
 
-use crate::server::{Server, json};
+use crate::server::{CannedServer, json};
 
 const SESSION: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
 const TURN: &str = "turn_0190f3c4a5b67c8d9e0f112233445577";
@@ -16,11 +16,13 @@ fn session() -> SessionId {
 #[tokio::test]
 async fn a_file_is_attached_in_base64_under_its_own_name() {
     let stored = r#"{"ref":"attachments/a-2.png","name":"a-2.png","mime_type":"image/png","size":4,"new":1}"#;
-    let server = Server::tcp(vec![json("201 Created", stored)]).await;
+    let server = CannedServer::tcp(vec![json("201 Created", stored)]).await;
     let file = server.client(None).await.attach(session(), "a\"ü.png", b"\x89PNG").await.unwrap();
     let part = file.into_part();
-    let attached =
-        Attached { reference: "attachments/a-2.png".to_owned(), mime_type: Some("image/png".to_owned()) };
+    let attached = AttachmentReference {
+        reference: "attachments/a-2.png".to_owned(),
+        mime_type: Some("image/png".to_owned()),
+    };
     assert_eq!(part, InputPart::Image(attached));
     let requests = server.requests().await;
     let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
@@ -53,7 +55,8 @@ async fn files_are_listed_and_read_by_their_names() {
     let missing =
         json("404 Not Found", r#"{"error":{"code":"artifact_not_found","message":"no","hint":null}}"#);
     let server =
-        Server::tcp(vec![json("200 OK", list), bytes.clone(), json("200 OK", list), bytes, missing]).await;
+        CannedServer::tcp(vec![json("200 OK", list), bytes.clone(), json("200 OK", list), bytes, missing])
+            .await;
     let client = server.client(None).await;
     let listed = client.attachments(session()).await.unwrap();
     assert_eq!((listed.files[0].size, listed.more), (2, true));

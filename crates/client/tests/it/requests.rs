@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use ostler_api_types::{
-    Approve, CreateMode, CreateSession, InputPart, SendMessage, Speaker, UpdateSession, UsageBy,
+    ApprovalAnswerBody, CreateMode, CreateSession, InputPart, SendMessage, Speaker, UpdateSession, UsageBy,
 };
-use ostler_client::{Endpoint, ExportFormat, ImportFormat, SessionFilter, UsageFilter};
+use ostler_client::{DaemonEndpoint, ExportFormat, ImportFormat, SessionFilter, UsageFilter};
 use ostler_types::{
     Budget, Delivery, Effort, MessageId, Plan, Policy, Scope, SessionId, SessionStatus, ToolCallId, TurnId,
     Verdict,
 };
 
-use crate::server::{Server, json};
+use crate::server::{CannedServer, json};
 
 const SESSION: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
 const TURN: &str = "turn_0190f3c4a5b67c8d9e0f112233445577";
@@ -61,8 +61,8 @@ fn view() -> String {
 #[tokio::test]
 async fn a_request_over_tcp_is_exactly_this() {
     let created = json("201 Created", &format!(r#"{{"session_id":"{SESSION}"}}"#));
-    let server = Server::tcp(vec![created]).await;
-    let Endpoint::Tcp(address) = server.endpoint.clone() else { panic!("not TCP") };
+    let server = CannedServer::tcp(vec![created]).await;
+    let DaemonEndpoint::Tcp(address) = server.endpoint.clone() else { panic!("not TCP") };
     let client = server.client(Some("s3cret")).await;
 
     let request = CreateSession { workspace_path: "/w".to_owned(), ..CreateSession::default() };
@@ -80,7 +80,8 @@ async fn a_request_over_tcp_is_exactly_this() {
 
 #[tokio::test]
 async fn a_request_over_a_unix_socket_names_localhost_and_no_token_when_there_is_none() {
-    let server = Server::unix(vec![json("200 OK", r#"{"status":"ok","version":"1.2.3","more":1}"#)]).await;
+    let server =
+        CannedServer::unix(vec![json("200 OK", r#"{"status":"ok","version":"1.2.3","more":1}"#)]).await;
     let client = server.client(None).await;
 
     let health = client.health().await.unwrap();
@@ -124,7 +125,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     let created = json("201 Created", &format!(r#"{{"session_id":"{SESSION}"}}"#));
     let sent = json("202 Accepted", &format!(r#"{{"message_id":"{MESSAGE}","turn_id":null}}"#));
     let done = json("200 OK", "{}");
-    let server = Server::tcp(vec![created, sent, done, json("200 OK", &view())]).await;
+    let server = CannedServer::tcp(vec![created, sent, done, json("200 OK", &view())]).await;
     let client = server.client(None).await;
 
     client.create_session(&whole_session()).await.unwrap();
@@ -137,7 +138,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     };
     let sent = client.send_message(session_id(), &message).await.unwrap();
     assert_eq!((sent.message_id, sent.turn_id), (message_id(), None));
-    let answer = Approve {
+    let answer = ApprovalAnswerBody {
         review: None,
         turn_id: turn_id(),
         tool_call_id: ToolCallId("call_1".to_owned()),
@@ -177,7 +178,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
 
 #[tokio::test]
 async fn a_turn_is_canceled_by_its_name() {
-    let server = Server::tcp(vec![json("200 OK", r#"{"canceled":false}"#)]).await;
+    let server = CannedServer::tcp(vec![json("200 OK", r#"{"canceled":false}"#)]).await;
     let client = server.client(None).await;
     assert!(!client.cancel_turn(session_id(), turn_id()).await.unwrap());
     let requests = server.requests().await;
@@ -191,7 +192,8 @@ async fn commands_without_a_body_of_their_own_send_an_empty_object_to_the_right_
     let turn = json("202 Accepted", &format!(r#"{{"turn_id":"{TURN}"}}"#));
     let canceled = json("200 OK", r#"{"canceled":true}"#);
     let none = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
-    let server = Server::tcp(vec![turn.clone(), turn, canceled, none.clone(), none.clone(), none]).await;
+    let server =
+        CannedServer::tcp(vec![turn.clone(), turn, canceled, none.clone(), none.clone(), none]).await;
     let client = server.client(None).await;
 
     assert_eq!(client.run(session_id()).await.unwrap(), turn_id());
@@ -224,7 +226,7 @@ async fn reading_parses_what_the_daemon_says_and_ignores_what_is_new() {
     );
     let approvals = format!(r#"{{"approvals":[{}]}}"#, approval());
     let answers = [page, view(), message, approvals].map(|body| json("200 OK", &body));
-    let server = Server::tcp(answers.to_vec()).await;
+    let server = CannedServer::tcp(answers.to_vec()).await;
     let client = server.client(None).await;
 
     let filter = SessionFilter {
@@ -264,7 +266,7 @@ async fn reading_parses_what_the_daemon_says_and_ignores_what_is_new() {
 async fn usage_is_asked_for_with_its_filter_and_keeps_its_shape() {
     let sum = r#""steps":2,"input_tokens":10,"output_tokens":5,"cached_tokens":4,"cache_write_tokens":3,"reasoning_tokens":1,"cost_usd":0.25,"unpriced_steps":1"#;
     let body = format!(r#"{{"by":"model","rows":[{{"key":"a:b",{sum}}}],"left_out":0,"total":{{{sum}}}}}"#);
-    let server = Server::tcp(vec![json("200 OK", &body), json("200 OK", &body)]).await;
+    let server = CannedServer::tcp(vec![json("200 OK", &body), json("200 OK", &body)]).await;
     let client = server.client(None).await;
 
     let table = client.usage(&UsageFilter::new(UsageBy::Day)).await.unwrap();
@@ -299,7 +301,8 @@ async fn what_makes_sessions_of_sessions_is_asked_in_its_own_words() {
     let context = r#"{"model":"a:b","tokens":9,"window":null,"percent":null,"messages":1,"sections":[{"kind":"user","name":"n","messages":1,"tokens":9,"percent":100.0}]}"#;
     let file = "HTTP/1.1 200 OK\r\ncontent-type: application/zip\r\ncontent-length: 2\r\n\r\nPK".to_owned();
     let server =
-        Server::tcp(vec![created(), turn(), turn(), json("200 OK", context), file.into(), created()]).await;
+        CannedServer::tcp(vec![created(), turn(), turn(), json("200 OK", context), file.into(), created()])
+            .await;
     let client = server.client(None).await;
 
     assert_eq!(client.fork(session_id(), Some(turn_id())).await.unwrap(), session_id());

@@ -3,23 +3,23 @@
 
 use std::path::PathBuf;
 
-use ostler_client::{Client, Endpoint};
+use ostler_client::{Client, DaemonEndpoint};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
 /// A running daemon.
-pub(crate) struct Server {
-    pub(crate) endpoint: Endpoint,
+pub(crate) struct CannedServer {
+    pub(crate) endpoint: DaemonEndpoint,
     task: JoinHandle<Vec<String>>,
     _dir: Option<tempfile::TempDir>,
 }
 
-impl Server {
+impl CannedServer {
     /// Listens on a free port, and stops listening after the last answer.
-    pub(crate) async fn tcp(answers: Vec<Vec<u8>>) -> Server {
+    pub(crate) async fn tcp(answers: Vec<Vec<u8>>) -> CannedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        let endpoint = DaemonEndpoint::Tcp(listener.local_addr().unwrap());
         let task = tokio::spawn(async move {
             let mut requests = Vec::new();
             while requests.len() < answers.len() {
@@ -28,11 +28,11 @@ impl Server {
             }
             requests
         });
-        Server { endpoint, task, _dir: None }
+        CannedServer { endpoint, task, _dir: None }
     }
 
     /// The same on a Unix socket.
-    pub(crate) async fn unix(answers: Vec<Vec<u8>>) -> Server {
+    pub(crate) async fn unix(answers: Vec<Vec<u8>>) -> CannedServer {
         let dir = tempfile::tempdir().unwrap();
         let path: PathBuf = dir.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -44,7 +44,7 @@ impl Server {
             }
             requests
         });
-        Server { endpoint: Endpoint::Unix(path), task, _dir: Some(dir) }
+        CannedServer { endpoint: DaemonEndpoint::Unix(path), task, _dir: Some(dir) }
     }
 
     /// A client of it.

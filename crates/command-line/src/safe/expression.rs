@@ -1,7 +1,7 @@
 //! Programs whose words are a small language: `find`, `test`, `[[` and `sed`.
 
-use super::options::{self, Options};
-use crate::{Extent, Place, Word, list};
+use super::options::{self, SafeOptions};
+use crate::{ReadExtent, ReadTarget, ShellWord, list};
 
 /// Tests and actions of `find` that take no value and only read or print. Those that follow links are left
 /// out.
@@ -17,27 +17,27 @@ const FIND_VALUED: &str = "\
 /// The ones whose value is a file.
 const FIND_FILES: &str = "-newer -anewer -cnewer -samefile";
 
-pub(super) fn find_places(words: &[Word]) -> Option<Vec<Place>> {
+pub(super) fn find_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
     let mut places = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let Some(text) = word.literal() else {
-            let Word::Unknown { prefix, .. } = word else { return None };
+            let ShellWord::Unknown { prefix, .. } = word else { return None };
             if word.could_be_option() || prefix.starts_with(['(', ')', '!', ',']) {
                 return None;
             }
-            places.extend(Place::of(word, Extent::Below));
+            places.extend(ReadTarget::of(word, ReadExtent::Below));
             continue;
         };
         if list::has(FIND_VALUED, text) {
             let value = words.next()?.literal()?;
             (text != "-printf" || !follows_links(value)).then_some(())?;
         } else if list::has(FIND_FILES, text) {
-            places.push(Place::path(words.next()?.literal()?, Extent::Itself));
+            places.push(ReadTarget::path(words.next()?.literal()?, ReadExtent::Itself));
         } else if text.starts_with('-') {
             list::has(FIND_ALONE, text).then_some(())?;
         } else if !matches!(text, "(" | ")" | "!" | ",") {
-            places.push(Place::path(text, Extent::Below));
+            places.push(ReadTarget::path(text, ReadExtent::Below));
         }
     }
     Some(places)
@@ -62,8 +62,8 @@ fn follows_links(format: &str) -> bool {
 const FILE_TESTS: &str = "-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S";
 
 /// `-v` evaluates the name that it is given. A word that is not known could be it.
-pub(super) fn test_places(words: &[Word]) -> Option<Vec<Place>> {
-    let is_known = |word: &Word| match word.literal() {
+pub(super) fn test_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
+    let is_known = |word: &ShellWord| match word.literal() {
         Some(text) => !matches!(text, "-v" | "-R"),
         None => !word.could_be_option(),
     };
@@ -72,36 +72,36 @@ pub(super) fn test_places(words: &[Word]) -> Option<Vec<Place>> {
 
 /// Operators that compare numbers evaluate their words. Those that another shell would read as redirects or
 /// as the end of the command are left out too, because the line may end up with one.
-pub(super) fn double_test_places(words: &[Word]) -> Option<Vec<Place>> {
+pub(super) fn double_test_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
     const DOUBTFUL: &[&str] =
         &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "&&", "||", "<", ">", "(", ")", "=~"];
-    let is_plain = |word: &Word| word.literal().is_none_or(|text| !DOUBTFUL.contains(&text));
+    let is_plain = |word: &ShellWord| word.literal().is_none_or(|text| !DOUBTFUL.contains(&text));
     words.iter().all(is_plain).then(|| tested_files(words))
 }
 
-fn tested_files(words: &[Word]) -> Vec<Place> {
+fn tested_files(words: &[ShellWord]) -> Vec<ReadTarget> {
     let mut places = Vec::new();
     for (position, word) in words.iter().enumerate() {
         let Some(text) = word.literal() else { continue };
         let compares = matches!(text, "-nt" | "-ot" | "-ef");
         if compares || list::has(FILE_TESTS, text) {
-            places.extend(words.get(position + 1).and_then(|next| Place::of(next, Extent::Itself)));
+            places.extend(words.get(position + 1).and_then(|next| ReadTarget::of(next, ReadExtent::Itself)));
         }
         if compares && position > 0 {
-            places.extend(Place::of(&words[position - 1], Extent::Itself));
+            places.extend(ReadTarget::of(&words[position - 1], ReadExtent::Itself));
         }
     }
     places
 }
 
-const SED: Options = Options::letters("nErsuz", "").long("quiet silent regexp-extended separate");
+const SED: SafeOptions = SafeOptions::letters("nErsuz", "").long("quiet silent regexp-extended separate");
 
 /// Only `sed -n` with a script that prints lines: other commands of `sed` write files and start programs.
-pub(super) fn sed_places(words: &[Word]) -> Option<Vec<Place>> {
+pub(super) fn sed_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
     let parsed = options::read(words, &SED)?;
     let script = parsed.operands.first()?.literal()?;
     let only_prints = parsed.has("n quiet silent") && script.split(';').all(prints_lines);
-    only_prints.then(|| parsed.files_after(1, Extent::Itself))
+    only_prints.then(|| parsed.files_after(1, ReadExtent::Itself))
 }
 
 /// `5p`, `$p`, `5,10p`, `/pattern/p`, `/from/,/to/p`

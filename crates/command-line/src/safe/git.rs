@@ -1,14 +1,14 @@
 //! The subcommands of git that only read. Options before the subcommand can name programs to start, so only
 //! those that do less than usual are taken.
 
-use super::options::{self, Options, Parsed};
-use crate::{Extent, Place, Word, list};
+use super::options::{self, ParsedOptions, SafeOptions};
+use crate::{ReadExtent, ReadTarget, ShellWord, list};
 
 /// The places that a subcommand reads beside the repository; nothing when it may do more than read. Which
 /// operands are paths depends on the repository, and git compares files outside of it where it is told to, so
 /// all of them count.
-pub(super) fn places(words: &[Word]) -> Option<Vec<Place>> {
-    let harmless = |word: &&Word| matches!(word.literal(), Some("--no-pager" | "--no-optional-locks"));
+pub(super) fn places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
+    let harmless = |word: &&ShellWord| matches!(word.literal(), Some("--no-pager" | "--no-optional-locks"));
     let own = words.iter().take_while(harmless).count();
     let [subcommand, words @ ..] = &words[own..] else { return None };
     let name = subcommand.literal()?;
@@ -25,17 +25,19 @@ pub(super) fn places(words: &[Word]) -> Option<Vec<Place>> {
 }
 
 /// Git differs from option to option in whether a value may stand apart, so such a value may be an operand.
-fn all_places(parsed: &Parsed<'_>) -> Vec<Place> {
-    let mut places = parsed.files(Extent::Below);
-    places.extend(parsed.separate_values.iter().map(|value| Place::path(value, Extent::Below)));
+fn all_places(parsed: &ParsedOptions<'_>) -> Vec<ReadTarget> {
+    let mut places = parsed.files(ReadExtent::Below);
+    places.extend(parsed.separate_values.iter().map(|value| ReadTarget::path(value, ReadExtent::Below)));
     places
 }
 
 /// Subcommands that read or write depending on their operands.
-fn is_listing(name: &str, words: &[Word]) -> bool {
-    let Some(texts) = words.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else { return false };
+fn is_listing(name: &str, words: &[ShellWord]) -> bool {
+    let Some(texts) = words.iter().map(ShellWord::literal).collect::<Option<Vec<&str>>>() else {
+        return false;
+    };
     let has = |wanted: &[&str]| texts.iter().any(|text| wanted.contains(text));
-    let fits = |options: &Options| options::read(words, options).map(|parsed| parsed.operands.len());
+    let fits = |options: &SafeOptions| options::read(words, options).map(|parsed| parsed.operands.len());
     match (name, texts.as_slice()) {
         ("branch", _) => fits(&BRANCH).is_some_and(|count| count == 0 || has(&["--list", "-l"])),
         ("tag", _) => fits(&TAG).is_some_and(|count| count == 0 || has(&["--list", "-l"])),
@@ -53,49 +55,52 @@ fn is_listing(name: &str, words: &[Word]) -> bool {
 }
 
 /// To show who signed a commit, git starts the program that its configuration names for it.
-fn asks_for_signatures(word: &Word) -> bool {
+fn asks_for_signatures(word: &ShellWord) -> bool {
     let text = match word {
-        Word::Literal(text) => text,
-        Word::Unknown { source, .. } => source,
+        ShellWord::Literal(text) => text,
+        ShellWord::Unknown { source, .. } => source,
     };
     text.contains("%G") || text.contains("signature") || text.contains("describe:")
 }
 
-const BRANCH: Options = Options::letters("ailrqv", "").long(
+const BRANCH: SafeOptions = SafeOptions::letters("ailrqv", "").long(
     "list all remotes verbose show-current contains= no-contains= merged= no-merged= points-at= sort= \
     format= color no-color column no-column ignore-case",
 );
-const TAG: Options = Options::letters("liqn0123456789", "").long(
+const TAG: SafeOptions = SafeOptions::letters("liqn0123456789", "").long(
     "list contains= no-contains= merged= no-merged= points-at= sort= format= column no-column ignore-case \
     color",
 );
 
-const SUBCOMMANDS: &[(&str, Options)] = &[
-    ("status", Options::letters("sbuvznormal", "").long(STATUS)),
-    ("log shortlog rev-list", Options::letters("abcepuwsizEFPgMCDR", "nSGLU").long(HISTORY).number()),
-    ("show diff", Options::letters("abcpuwszMCDR", "nSGLU").long(HISTORY).number()),
+const SUBCOMMANDS: &[(&str, SafeOptions)] = &[
+    ("status", SafeOptions::letters("sbuvznormal", "").long(STATUS)),
+    ("log shortlog rev-list", SafeOptions::letters("abcepuwsizEFPgMCDR", "nSGLU").long(HISTORY).number()),
+    ("show diff", SafeOptions::letters("abcpuwszMCDR", "nSGLU").long(HISTORY).number()),
     (
         "blame annotate",
-        Options::letters("bcefklnpstwMC", "L").long("since= abbrev= date= porcelain show-email root"),
+        SafeOptions::letters("bcefklnpstwMC", "L").long("since= abbrev= date= porcelain show-email root"),
     ),
-    ("rev-parse", Options::letters("q", "").long(REV_PARSE)),
-    ("ls-files", Options::letters("cdmoiskutvz", "x").long(LS_FILES)),
-    ("ls-tree", Options::letters("drtlz", "").long("name-only name-status full-name full-tree abbrev long")),
-    ("cat-file", Options::letters("tsep", "")),
+    ("rev-parse", SafeOptions::letters("q", "").long(REV_PARSE)),
+    ("ls-files", SafeOptions::letters("cdmoiskutvz", "x").long(LS_FILES)),
+    (
+        "ls-tree",
+        SafeOptions::letters("drtlz", "").long("name-only name-status full-name full-tree abbrev long"),
+    ),
+    ("cat-file", SafeOptions::letters("tsep", "")),
     (
         "describe",
-        Options::letters("", "").long("tags always dirty long abbrev= all contains match= exclude="),
+        SafeOptions::letters("", "").long("tags always dirty long abbrev= all contains match= exclude="),
     ),
-    ("merge-base", Options::letters("a", "").long("all is-ancestor fork-point octopus independent")),
-    ("name-rev", Options::letters("", "").long("tags name-only always no-undefined")),
-    ("show-ref", Options::letters("dqs", "").long("head heads tags branches hash abbrev verify quiet")),
+    ("merge-base", SafeOptions::letters("a", "").long("all is-ancestor fork-point octopus independent")),
+    ("name-rev", SafeOptions::letters("", "").long("tags name-only always no-undefined")),
+    ("show-ref", SafeOptions::letters("dqs", "").long("head heads tags branches hash abbrev verify quiet")),
     (
         "for-each-ref",
-        Options::letters("", "").long("format= sort= count= contains= merged= no-merged= points-at="),
+        SafeOptions::letters("", "").long("format= sort= count= contains= merged= no-merged= points-at="),
     ),
-    ("check-ignore", Options::letters("qvnz", "").long("quiet verbose non-matching no-index")),
-    ("count-objects", Options::letters("vH", "").long("verbose human-readable")),
-    ("grep", Options::letters("aciEFGhHIlLnopqrvwWz", "ABCem").files("f").long(GREP).number()),
+    ("check-ignore", SafeOptions::letters("qvnz", "").long("quiet verbose non-matching no-index")),
+    ("count-objects", SafeOptions::letters("vH", "").long("verbose human-readable")),
+    ("grep", SafeOptions::letters("aciEFGhHIlLnopqrvwWz", "ABCem").files("f").long(GREP).number()),
 ];
 
 const STATUS: &str = "\

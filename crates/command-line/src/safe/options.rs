@@ -1,10 +1,10 @@
 //! Reads options the way that most programs do, against a list of the ones that are known. What the operands
 //! mean is left to the callers.
 
-use crate::{Extent, Place, Word};
+use crate::{ReadExtent, ReadTarget, ShellWord};
 
 /// The options of a program that leave it harmless.
-pub(super) struct Options {
+pub(super) struct SafeOptions {
     /// Letters that stand alone.
     pub(super) flags: &'static str,
     /// Letters that take a value, in the same word or the next.
@@ -19,12 +19,12 @@ pub(super) struct Options {
     /// Whether `-20` is a number of lines.
     pub(super) number: bool,
     /// What operands are.
-    pub(super) operands: Operands,
+    pub(super) operands: OperandKind,
 }
 
 /// What the operands of a program are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operands {
+pub(super) enum OperandKind {
     /// It is not harmless with any.
     None,
     /// Text that names no file.
@@ -33,10 +33,10 @@ pub(super) enum Operands {
     Files,
 }
 
-impl Options {
+impl SafeOptions {
     /// Letters alone and letters with a value, for programs that only read their operands.
     pub(super) const fn letters(flags: &'static str, valued: &'static str) -> Self {
-        let operands = Operands::Files;
+        let operands = OperandKind::Files;
         Self { flags, valued, files: "", attached: "", long: "", number: false, operands }
     }
 
@@ -56,16 +56,16 @@ impl Options {
         Self { number: true, ..self }
     }
 
-    pub(super) const fn operands(self, operands: Operands) -> Self {
+    pub(super) const fn operands(self, operands: OperandKind) -> Self {
         Self { operands, ..self }
     }
 }
 
 /// The words of a command, sorted out.
 #[derive(Default)]
-pub(super) struct Parsed<'words> {
+pub(super) struct ParsedOptions<'words> {
     /// The words that are not options.
-    pub(super) operands: Vec<&'words Word>,
+    pub(super) operands: Vec<&'words ShellWord>,
     /// The options that were given: letters, and long names.
     given: Vec<&'words str>,
     /// The values of options that name files.
@@ -74,37 +74,40 @@ pub(super) struct Parsed<'words> {
     pub(super) separate_values: Vec<&'words str>,
 }
 
-impl Parsed<'_> {
+impl ParsedOptions<'_> {
     /// Whether one of these options, separated by blanks, was given.
     pub(super) fn has(&self, options: &str) -> bool {
         options.split_ascii_whitespace().any(|option| self.given.contains(&option))
     }
 
     /// The files that options name.
-    pub(super) fn option_files(&self) -> Vec<Place> {
-        self.option_files.iter().map(|path| Place::path(path, Extent::Itself)).collect()
+    pub(super) fn option_files(&self) -> Vec<ReadTarget> {
+        self.option_files.iter().map(|path| ReadTarget::path(path, ReadExtent::Itself)).collect()
     }
 
     /// The files that options and operands name.
-    pub(super) fn files(&self, extent: Extent) -> Vec<Place> {
+    pub(super) fn files(&self, extent: ReadExtent) -> Vec<ReadTarget> {
         self.files_after(0, extent)
     }
 
     /// The same without the first operands, which are something else.
-    pub(super) fn files_after(&self, skipped: usize, extent: Extent) -> Vec<Place> {
+    pub(super) fn files_after(&self, skipped: usize, extent: ReadExtent) -> Vec<ReadTarget> {
         let mut places = self.option_files();
         // A word that becomes several may also become files by its later ones.
-        let is_one = |word: &&Word| word.literal().is_some();
+        let is_one = |word: &&ShellWord| word.literal().is_some();
         let skipped = self.operands.iter().take(skipped).take_while(|word| is_one(word)).count();
-        places.extend(self.operands[skipped..].iter().filter_map(|word| Place::of(word, extent)));
+        places.extend(self.operands[skipped..].iter().filter_map(|word| ReadTarget::of(word, extent)));
         places
     }
 }
 
 /// Sorts out the words, or nothing if a word is, or could become, an option that is not listed. Options are
 /// looked for after operands too, because most programs do.
-pub(super) fn read<'words>(words: &'words [Word], options: &Options) -> Option<Parsed<'words>> {
-    let mut parsed = Parsed::default();
+pub(super) fn read<'words>(
+    words: &'words [ShellWord],
+    options: &SafeOptions,
+) -> Option<ParsedOptions<'words>> {
+    let mut parsed = ParsedOptions::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if !word.could_be_option() {
@@ -133,7 +136,7 @@ pub(super) fn read<'words>(words: &'words [Word], options: &Options) -> Option<P
             parsed.option_files.push(value);
         }
     }
-    let is_allowed = options.operands != Operands::None || parsed.operands.is_empty();
+    let is_allowed = options.operands != OperandKind::None || parsed.operands.is_empty();
     is_allowed.then_some(parsed)
 }
 
@@ -145,7 +148,7 @@ fn looks_like_option(value: &str) -> bool {
 }
 
 /// An option that takes a value.
-struct Valued<'words> {
+struct ValuedOption<'words> {
     /// The value, unless it is the next word.
     value: Option<&'words str>,
     is_file: bool,
@@ -153,22 +156,22 @@ struct Valued<'words> {
 
 fn long_option<'words>(
     long: &'words str,
-    options: &Options,
-    parsed: &mut Parsed<'words>,
-) -> Option<Option<Valued<'words>>> {
+    options: &SafeOptions,
+    parsed: &mut ParsedOptions<'words>,
+) -> Option<Option<ValuedOption<'words>>> {
     let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
     let mut all = options.long.split_ascii_whitespace();
     let known = all.find(|known| known.trim_end_matches(['=', '@']) == name)?;
     parsed.given.push(name);
     let is_file = known.ends_with('@');
-    Some((is_file || known.ends_with('=')).then_some(Valued { value, is_file }))
+    Some((is_file || known.ends_with('=')).then_some(ValuedOption { value, is_file }))
 }
 
 fn letters<'words>(
     letters: &'words str,
-    options: &Options,
-    parsed: &mut Parsed<'words>,
-) -> Option<Option<Valued<'words>>> {
+    options: &SafeOptions,
+    parsed: &mut ParsedOptions<'words>,
+) -> Option<Option<ValuedOption<'words>>> {
     if options.number && letters.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(None);
     }
@@ -180,7 +183,7 @@ fn letters<'words>(
         }
         if options.valued.contains(letter) || options.files.contains(letter) {
             let value = Some(&letters[end..]).filter(|value| !value.is_empty());
-            return Some(Some(Valued { value, is_file: options.files.contains(letter) }));
+            return Some(Some(ValuedOption { value, is_file: options.files.contains(letter) }));
         }
         if !options.flags.contains(letter) {
             return None;

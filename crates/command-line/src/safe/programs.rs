@@ -1,41 +1,41 @@
 //! The programs that only read, with the options that keep it so and the places that they read. Programs
 //! whose operands need a closer look are left to `expression` and `git`.
 
-use super::options::{self, Operands, Options, Parsed};
-use crate::{Extent, Place, Word, list};
+use super::options::{self, OperandKind, ParsedOptions, SafeOptions};
+use crate::{ReadExtent, ReadTarget, ShellWord, list};
 
 /// The places that a listed program reads; nothing where it is not listed or may do more than read.
-pub(super) fn places(name: &str, words: &[Word]) -> Option<Vec<Place>> {
+pub(super) fn places(name: &str, words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
     let (options, parsed) = parsed(name, words)?;
-    if options.operands == Operands::Text {
+    if options.operands == OperandKind::Text {
         return Some(parsed.option_files());
     }
     match name {
         "grep" | "egrep" | "fgrep" => {
             let skipped = usize::from(!parsed.has("e f regexp file"));
-            let extent = if parsed.has("r d recursive") { Extent::Below } else { Extent::Itself };
+            let extent = if parsed.has("r d recursive") { ReadExtent::Below } else { ReadExtent::Itself };
             Some(parsed.files_after(skipped, extent))
         }
         "rg" => {
             let skipped = usize::from(!parsed.has("e f regexp files type-list"));
-            Some(parsed.files_after(skipped, Extent::Below))
+            Some(parsed.files_after(skipped, ReadExtent::Below))
         }
-        "du" | "tree" => Some(parsed.files(Extent::Below)),
-        "ls" if parsed.has("R recursive") => Some(parsed.files(Extent::Below)),
+        "du" | "tree" => Some(parsed.files(ReadExtent::Below)),
+        "ls" if parsed.has("R recursive") => Some(parsed.files(ReadExtent::Below)),
         // What two directories hold is compared through links.
-        "diff" if !parsed.has("no-dereference") => Some(parsed.files(Extent::File)),
-        "diff" if parsed.has("r recursive") => Some(parsed.files(Extent::Below)),
+        "diff" if !parsed.has("no-dereference") => Some(parsed.files(ReadExtent::File)),
+        "diff" if parsed.has("r recursive") => Some(parsed.files(ReadExtent::Below)),
         // An operand with `@` names a file with more operands.
         "strings" if parsed.operands.iter().any(|word| !begins_plainly(word)) => None,
-        _ => Some(parsed.files(Extent::Itself)),
+        _ => Some(parsed.files(ReadExtent::Itself)),
     }
 }
 
 /// The words of a listed program, sorted out.
 pub(super) fn parsed<'words>(
     name: &str,
-    words: &'words [Word],
-) -> Option<(&'static Options, Parsed<'words>)> {
+    words: &'words [ShellWord],
+) -> Option<(&'static SafeOptions, ParsedOptions<'words>)> {
     let (_, options) = PROGRAMS.iter().find(|(names, _)| list::has(names, name))?;
     if name == "tree" && words.iter().any(hides_a_letter) {
         return None;
@@ -45,16 +45,16 @@ pub(super) fn parsed<'words>(
 
 /// `tree` takes the value of a letter from the next word and goes on with the letters, unlike every other
 /// program. Then one that writes could follow where others have the value.
-fn hides_a_letter(word: &Word) -> bool {
+fn hides_a_letter(word: &ShellWord) -> bool {
     let letters = word.literal().and_then(|text| text.strip_prefix('-')).unwrap_or_default();
     let value = letters.find(['L', 'P', 'I']).map(|position| &letters[position + 1..]);
     !letters.starts_with('-') && value.is_some_and(|value| !value.is_empty())
 }
 
-fn begins_plainly(word: &Word) -> bool {
+fn begins_plainly(word: &ShellWord) -> bool {
     let start = match word {
-        Word::Literal(text) => text,
-        Word::Unknown { prefix, .. } => prefix,
+        ShellWord::Literal(text) => text,
+        ShellWord::Unknown { prefix, .. } => prefix,
     };
     !start.starts_with('@') && (!start.is_empty() || word.literal().is_some())
 }
@@ -65,78 +65,86 @@ fn begins_plainly(word: &Word) -> bool {
 pub(super) const TELL_VERSION: &str = "\
     python python3 node ruby perl php lua deno gcc g++ cc clang ld make cmake ninja bash git rg tar docker jq";
 
-pub(super) const UNIQ: Options =
-    Options::letters("cdDiuz", "fsw").long("count repeated ignore-case unique zero-terminated");
-pub(super) const DATE: Options = Options::letters("uR", "d")
+pub(super) const UNIQ: SafeOptions =
+    SafeOptions::letters("cdDiuz", "fsw").long("count repeated ignore-case unique zero-terminated");
+pub(super) const DATE: SafeOptions = SafeOptions::letters("uR", "d")
     .files("r")
     .attached("I")
     .long("utc universal date= reference@ iso-8601 rfc-3339 rfc-email");
 
 /// Without `-c`, which reads the files that a file names.
-const SUMS: Options = Options::letters("btwz", "").long("binary text tag zero");
-const NO_OPERANDS: Options = Options::letters("", "").operands(Operands::None);
-const TEXT: Options = Options::letters("", "").operands(Operands::Text);
+const SUMS: SafeOptions = SafeOptions::letters("btwz", "").long("binary text tag zero");
+const NO_OPERANDS: SafeOptions = SafeOptions::letters("", "").operands(OperandKind::None);
+const TEXT: SafeOptions = SafeOptions::letters("", "").operands(OperandKind::Text);
 
 /// `sort` can write a file and start a program that compresses, `file` can write what it compiles, `tree`
 /// can write pages, `hostname` sets what it is given, `rg` can start programs that prepare or unpack, and
 /// several take the names of more files from a file: the options for it are not listed. Nor are those that
 /// follow links below a directory, which can lead anywhere. `xxd` and `tee` write to an operand, `less` and
 /// `man` start others, so they are not here at all. `env` and `printenv` show what nobody wanted to be seen.
-const PROGRAMS: &[(&str, Options)] = &[
+const PROGRAMS: &[(&str, SafeOptions)] = &[
     ("true false : whoami nproc arch tty logname wait", NO_OPERANDS),
     ("exit break continue sleep groups seq expr", TEXT),
-    ("pwd", Options::letters("LP", "").operands(Operands::None)),
-    ("ls", Options::letters("aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1", "ITw").long(LS)),
-    ("cat tac", Options::letters("AbeEnstTuv", "").long("number show-all number-nonblank squeeze-blank")),
-    ("head", Options::letters("qvz", "cn").long("lines= bytes= quiet silent verbose").number()),
-    ("tail", Options::letters("qvz", "cn").long("lines= bytes= quiet silent verbose").number()),
-    ("wc", Options::letters("clLmw", "").long("bytes chars lines words max-line-length total")),
+    ("pwd", SafeOptions::letters("LP", "").operands(OperandKind::None)),
+    ("ls", SafeOptions::letters("aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1", "ITw").long(LS)),
+    ("cat tac", SafeOptions::letters("AbeEnstTuv", "").long("number show-all number-nonblank squeeze-blank")),
+    ("head", SafeOptions::letters("qvz", "cn").long("lines= bytes= quiet silent verbose").number()),
+    ("tail", SafeOptions::letters("qvz", "cn").long("lines= bytes= quiet silent verbose").number()),
+    ("wc", SafeOptions::letters("clLmw", "").long("bytes chars lines words max-line-length total")),
     (
         "grep egrep fgrep",
-        Options::letters("abcEFGhHiIlLnoPqrsTUvVwxyZz", "ABCdDem").files("f").long(GREP).number(),
+        SafeOptions::letters("abcEFGhHiIlLnoPqrsTUvVwxyZz", "ABCdDem").files("f").long(GREP).number(),
     ),
-    ("rg", Options::letters("abcFHhiIlnNoPpqSsuUvVwx0.", "ABCEegjmMrtTd").files("f").long(RG)),
-    ("stat", Options::letters("fLt", "c").long("format= printf= dereference terse file-system")),
-    ("file", Options::letters("bhiLNrs0", "F").long("brief mime mime-type mime-encoding dereference")),
-    ("du", Options::letters("0abcDhHklmPsSx", "dBt").long(DU)),
-    ("df", Options::letters("aHhiklPT", "tx").long("all human-readable inodes print-type total si")),
-    ("sort", Options::letters("bcCdfghiMmnRrsuVz", "kt").long(SORT)),
+    ("rg", SafeOptions::letters("abcFHhiIlnNoPpqSsuUvVwx0.", "ABCEegjmMrtTd").files("f").long(RG)),
+    ("stat", SafeOptions::letters("fLt", "c").long("format= printf= dereference terse file-system")),
+    ("file", SafeOptions::letters("bhiLNrs0", "F").long("brief mime mime-type mime-encoding dereference")),
+    ("du", SafeOptions::letters("0abcDhHklmPsSx", "dBt").long(DU)),
+    ("df", SafeOptions::letters("aHhiklPT", "tx").long("all human-readable inodes print-type total si")),
+    ("sort", SafeOptions::letters("bcCdfghiMmnRrsuVz", "kt").long(SORT)),
     (
         "cut",
-        Options::letters("snz", "bcdf")
+        SafeOptions::letters("snz", "bcdf")
             .long("bytes= characters= delimiter= fields= complement only-delimited output-delimiter="),
     ),
     (
         "tr",
-        Options::letters("cCdst", "")
+        SafeOptions::letters("cCdst", "")
             .long("complement delete squeeze-repeats truncate-set1")
-            .operands(Operands::Text),
+            .operands(OperandKind::Text),
     ),
-    ("basename", Options::letters("az", "s").long("multiple suffix= zero").operands(Operands::Text)),
-    ("dirname", Options::letters("z", "").long("zero").operands(Operands::Text)),
+    ("basename", SafeOptions::letters("az", "s").long("multiple suffix= zero").operands(OperandKind::Text)),
+    ("dirname", SafeOptions::letters("z", "").long("zero").operands(OperandKind::Text)),
     (
         "realpath",
-        Options::letters("eLmPqsz", "")
+        SafeOptions::letters("eLmPqsz", "")
             .long("canonicalize-existing canonicalize-missing relative-to@ relative-base@ no-symlinks zero"),
     ),
-    ("readlink", Options::letters("efmnqsvz", "").long("canonicalize canonicalize-existing no-newline")),
-    ("uname", Options::letters("aimnoprsv", "").operands(Operands::None)),
-    ("hostname", Options::letters("s", "").operands(Operands::None)),
-    ("id", Options::letters("Ggnruz", "").long("group groups name real user zero").operands(Operands::Text)),
-    ("rev", Options::letters("", "")),
-    ("which", Options::letters("as", "")),
-    ("type", Options::letters("afPpt", "")),
-    ("diff", Options::letters("abBcdeEiNnpqrsTtuwy", "UCxIW").files("X").long(DIFF)),
-    ("cmp", Options::letters("bls", "in").long("print-bytes silent quiet verbose")),
-    ("comm", Options::letters("123iz", "").long("check-order nocheck-order total output-delimiter=")),
-    ("nl", Options::letters("p", "bdfhilnsvw")),
-    ("fold", Options::letters("bs", "w")),
-    ("paste", Options::letters("sz", "d")),
-    ("column", Options::letters("tx", "cso")),
-    ("strings", Options::letters("afo", "nte")),
-    ("od", Options::letters("abcdfiloxsv", "AjNtS").attached("w")),
-    ("hexdump hd", Options::letters("bcCdovx", "nse")),
-    ("tree", Options::letters("adfipsughDFrtUcNQxnCASJ", "LPI").long("noreport dirsfirst gitignore prune")),
+    ("readlink", SafeOptions::letters("efmnqsvz", "").long("canonicalize canonicalize-existing no-newline")),
+    ("uname", SafeOptions::letters("aimnoprsv", "").operands(OperandKind::None)),
+    ("hostname", SafeOptions::letters("s", "").operands(OperandKind::None)),
+    (
+        "id",
+        SafeOptions::letters("Ggnruz", "")
+            .long("group groups name real user zero")
+            .operands(OperandKind::Text),
+    ),
+    ("rev", SafeOptions::letters("", "")),
+    ("which", SafeOptions::letters("as", "")),
+    ("type", SafeOptions::letters("afPpt", "")),
+    ("diff", SafeOptions::letters("abBcdeEiNnpqrsTtuwy", "UCxIW").files("X").long(DIFF)),
+    ("cmp", SafeOptions::letters("bls", "in").long("print-bytes silent quiet verbose")),
+    ("comm", SafeOptions::letters("123iz", "").long("check-order nocheck-order total output-delimiter=")),
+    ("nl", SafeOptions::letters("p", "bdfhilnsvw")),
+    ("fold", SafeOptions::letters("bs", "w")),
+    ("paste", SafeOptions::letters("sz", "d")),
+    ("column", SafeOptions::letters("tx", "cso")),
+    ("strings", SafeOptions::letters("afo", "nte")),
+    ("od", SafeOptions::letters("abcdfiloxsv", "AjNtS").attached("w")),
+    ("hexdump hd", SafeOptions::letters("bcCdovx", "nse")),
+    (
+        "tree",
+        SafeOptions::letters("adfipsughDFrtUcNQxnCASJ", "LPI").long("noreport dirsfirst gitignore prune"),
+    ),
     ("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum", SUMS),
 ];
 

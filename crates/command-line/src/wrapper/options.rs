@@ -1,10 +1,10 @@
 //! The options of wrapper programs, so that the command after them is found. What comes after is left to
 //! `wrapper`.
 
-use crate::Word;
+use crate::ShellWord;
 
 /// How the options of a program are written. Only what is listed is understood.
-pub(super) struct Options {
+pub(super) struct WrapperOptions {
     flags: &'static str,
     valued: &'static str,
     long: &'static [&'static str],
@@ -15,20 +15,20 @@ pub(super) struct Options {
     pub(super) adds_nothing: bool,
 }
 
-const NONE: Options =
-    Options { flags: "", valued: "", long: &[], long_valued: &[], operands: 0, adds_nothing: false };
+const NONE: WrapperOptions =
+    WrapperOptions { flags: "", valued: "", long: &[], long_valued: &[], operands: 0, adds_nothing: false };
 
 /// The options of a wrapper program, if it is one that is known.
-pub(super) fn of(name: &str) -> Option<Options> {
+pub(super) fn of(name: &str) -> Option<WrapperOptions> {
     Some(match name {
-        "nice" => Options {
+        "nice" => WrapperOptions {
             flags: "0123456789",
             valued: "n",
             long_valued: &["adjustment"],
             adds_nothing: true,
             ..NONE
         },
-        "timeout" => Options {
+        "timeout" => WrapperOptions {
             flags: "v",
             valued: "ks",
             long: &["foreground", "preserve-status", "verbose"],
@@ -36,39 +36,42 @@ pub(super) fn of(name: &str) -> Option<Options> {
             operands: 1,
             adds_nothing: true,
         },
-        "stdbuf" => {
-            Options { valued: "ioe", long_valued: &["input", "output", "error"], adds_nothing: true, ..NONE }
-        }
-        "command" => Options { flags: "p", adds_nothing: true, ..NONE },
-        "builtin" => Options { adds_nothing: true, ..NONE },
-        "exec" => Options { flags: "cl", valued: "a", ..NONE },
+        "stdbuf" => WrapperOptions {
+            valued: "ioe",
+            long_valued: &["input", "output", "error"],
+            adds_nothing: true,
+            ..NONE
+        },
+        "command" => WrapperOptions { flags: "p", adds_nothing: true, ..NONE },
+        "builtin" => WrapperOptions { adds_nothing: true, ..NONE },
+        "exec" => WrapperOptions { flags: "cl", valued: "a", ..NONE },
         "nohup" => NONE,
-        "time" => Options {
+        "time" => WrapperOptions {
             flags: "apvq",
             valued: "fo",
             long: &["append", "portability", "verbose", "quiet"],
             long_valued: &["format", "output"],
             ..NONE
         },
-        "setsid" => Options { flags: "cfw", long: &["ctty", "fork", "wait"], ..NONE },
-        "ionice" => Options { flags: "t", valued: "cn", long_valued: &["class", "classdata"], ..NONE },
+        "setsid" => WrapperOptions { flags: "cfw", long: &["ctty", "fork", "wait"], ..NONE },
+        "ionice" => WrapperOptions { flags: "t", valued: "cn", long_valued: &["class", "classdata"], ..NONE },
         "chronic" => NONE,
-        "sudo" => Options {
+        "sudo" => WrapperOptions {
             flags: "AbEHknPSN",
             valued: "ugCDprtTU",
             long: &["preserve-env", "set-home", "non-interactive", "stdin", "background", "askpass"],
             long_valued: &["user", "group", "chdir", "prompt"],
             ..NONE
         },
-        "doas" => Options { flags: "n", valued: "u", ..NONE },
-        "env" => Options {
+        "doas" => WrapperOptions { flags: "n", valued: "u", ..NONE },
+        "env" => WrapperOptions {
             flags: "iv0",
             valued: "uC",
             long: &["ignore-environment", "null", "debug"],
             long_valued: &["unset", "chdir"],
             ..NONE
         },
-        "xargs" => Options {
+        "xargs" => WrapperOptions {
             flags: "0rtxpo",
             valued: "nPLIdEsa",
             long: &["null", "no-run-if-empty", "verbose", "exit", "interactive", "open-tty"],
@@ -80,7 +83,10 @@ pub(super) fn of(name: &str) -> Option<Options> {
 }
 
 /// The words after the options, or nothing when an option is not understood.
-pub(super) fn after_options<'words>(words: &'words [Word], options: &Options) -> Option<&'words [Word]> {
+pub(super) fn after_options<'words>(
+    words: &'words [ShellWord],
+    options: &WrapperOptions,
+) -> Option<&'words [ShellWord]> {
     let mut rest = words;
     while let [first, after @ ..] = rest {
         let Some(text) = first.literal() else {
@@ -107,7 +113,7 @@ pub(super) fn after_options<'words>(words: &'words [Word], options: &Options) ->
     Some(rest)
 }
 
-fn long_takes_next(long: &str, options: &Options) -> Option<bool> {
+fn long_takes_next(long: &str, options: &WrapperOptions) -> Option<bool> {
     let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
     if options.long_valued.contains(&name) {
         return Some(value.is_none());
@@ -115,7 +121,7 @@ fn long_takes_next(long: &str, options: &Options) -> Option<bool> {
     options.long.contains(&name).then_some(false)
 }
 
-fn short_takes_next(letters: &str, options: &Options) -> Option<bool> {
+fn short_takes_next(letters: &str, options: &WrapperOptions) -> Option<bool> {
     for (position, letter) in letters.char_indices() {
         if options.valued.contains(letter) {
             return Some(position + letter.len_utf8() == letters.len());
@@ -128,9 +134,9 @@ fn short_takes_next(letters: &str, options: &Options) -> Option<bool> {
 }
 
 /// The text that `xargs` replaces, if its own options name one. Fails when that cannot be told for certain.
-pub(super) fn replacement(own: &[Word]) -> Option<Option<&str>> {
+pub(super) fn replacement(own: &[ShellWord]) -> Option<Option<&str>> {
     let mut found = None;
-    let mut words = own.iter().filter_map(Word::literal);
+    let mut words = own.iter().filter_map(ShellWord::literal);
     while let Some(word) = words.next() {
         if let Some(value) = word.strip_prefix("-I") {
             let value = if value.is_empty() { words.next()? } else { value };

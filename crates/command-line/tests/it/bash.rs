@@ -5,9 +5,9 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use ostler_command_line::{Word, parse};
+use ostler_command_line::{ShellWord, parse};
 
-use crate::fuzz::Random;
+use crate::fuzz::FuzzRandom;
 use crate::lines::CLEAR;
 
 /// Each call is kept as its number of words and the words, in one write, because parts of a pipeline write at once; bash
@@ -24,7 +24,7 @@ command_not_found_handle() { printf '%s\0' "$#" "${@//$'\n'/$'\x01'}" >&9; [ "${
 #[test]
 fn bash_runs_nothing_that_was_not_read() {
     let bash = Bash::new();
-    let mut random = Random(3);
+    let mut random = FuzzRandom(3);
     let mut clear = 0;
     let mut ran = 0;
     for _ in 0..250 {
@@ -40,7 +40,7 @@ fn bash_runs_nothing_that_was_not_read() {
 #[test]
 fn bash_runs_nothing_that_was_not_read_in_damaged_lines() {
     let bash = Bash::new();
-    let mut random = Random(4);
+    let mut random = FuzzRandom(4);
     let mut clear = 0;
     for _ in 0..350 {
         let line = damaged(&mut random);
@@ -87,8 +87,8 @@ fn bash_runs_exactly_what_was_read_where_nothing_is_conditional() {
     for line in lines {
         let calls = bash.calls(line);
         assert!(assert_all_read(line, &calls), "{line:?}");
-        let named = |command: &&ostler_command_line::Command| {
-            command.argv.first().and_then(Word::literal).is_some_and(|name| name.starts_with('c'))
+        let named = |command: &&ostler_command_line::SimpleCommand| {
+            command.argv.first().and_then(ShellWord::literal).is_some_and(|name| name.starts_with('c'))
         };
         let reading = parse(line);
         let unreached = reading.commands.iter().filter(named).filter(|command| {
@@ -125,11 +125,11 @@ fn assert_all_read(line: &str, calls: &[Vec<String>]) -> bool {
 }
 
 /// Whether the words may turn into those of the call: a word that is not known stands for any number of them.
-fn fits(words: &[Word], call: &[String]) -> bool {
+fn fits(words: &[ShellWord], call: &[String]) -> bool {
     match words {
         [] => call.is_empty(),
-        [Word::Literal(text), rest @ ..] => call.first() == Some(text) && fits(rest, &call[1..]),
-        [Word::Unknown { prefix, .. }, rest @ ..] => (0..=call.len())
+        [ShellWord::Literal(text), rest @ ..] => call.first() == Some(text) && fits(rest, &call[1..]),
+        [ShellWord::Unknown { prefix, .. }, rest @ ..] => (0..=call.len())
             .take_while(|taken| call[..*taken].iter().all(|word| word.starts_with(prefix.as_str())))
             .any(|taken| fits(rest, &call[taken..])),
     }
@@ -180,7 +180,7 @@ const DAMAGE: [char; 34] = [
 ];
 
 /// A line with up to three characters lost, added or replaced.
-pub(crate) fn damaged(random: &mut Random) -> String {
+pub(crate) fn damaged(random: &mut FuzzRandom) -> String {
     let mut line: Vec<char> = list(random, 2).chars().collect();
     for _ in 0..=random.below(3) {
         let place = random.below(line.len());
@@ -196,7 +196,7 @@ pub(crate) fn damaged(random: &mut Random) -> String {
     line.into_iter().collect()
 }
 
-pub(crate) fn list(random: &mut Random, depth: usize) -> String {
+pub(crate) fn list(random: &mut FuzzRandom, depth: usize) -> String {
     let mut line = item(random, depth);
     for _ in 0..random.below(3) {
         line.push_str(random.text(&[
@@ -217,7 +217,7 @@ pub(crate) fn list(random: &mut Random, depth: usize) -> String {
     line
 }
 
-fn item(random: &mut Random, depth: usize) -> String {
+fn item(random: &mut FuzzRandom, depth: usize) -> String {
     if depth == 0 {
         return simple(random, 0);
     }
@@ -258,7 +258,7 @@ fn item(random: &mut Random, depth: usize) -> String {
     }
 }
 
-fn simple(random: &mut Random, depth: usize) -> String {
+fn simple(random: &mut FuzzRandom, depth: usize) -> String {
     let name = random.below(9);
     let mut line = match random.below(8) {
         0 => format!("f{name}"),
@@ -287,7 +287,7 @@ fn simple(random: &mut Random, depth: usize) -> String {
     line
 }
 
-fn word(random: &mut Random, depth: usize) -> String {
+fn word(random: &mut FuzzRandom, depth: usize) -> String {
     if depth > 0 {
         let inner = depth - 1;
         match random.below(10) {

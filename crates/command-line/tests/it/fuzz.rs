@@ -3,9 +3,9 @@
 use ostler_command_line::{LONGEST_LINE, allowed, describe, parse, suggest};
 
 /// A small generator of random numbers, so that a failure can be repeated.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct FuzzRandom(pub(crate) u64);
 
-impl Random {
+impl FuzzRandom {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -38,7 +38,7 @@ fn check(line: &str) {
 
 #[test]
 fn random_bytes_are_read_without_panic() {
-    let mut random = Random(1);
+    let mut random = FuzzRandom(1);
     for _ in 0..20_000 {
         let bytes: Vec<u8> = (0..random.below(60))
             .map(|_| u8::try_from(random.below(256)).expect("it is below 256"))
@@ -126,7 +126,7 @@ const PIECES: &[&str] = &[
 
 #[test]
 fn random_pieces_of_shell_are_read_without_panic() {
-    let mut random = Random(2);
+    let mut random = FuzzRandom(2);
     for _ in 0..60_000 {
         let line: String = (0..random.below(24)).map(|_| *random.pick(PIECES)).collect();
         check(&line);

@@ -1,6 +1,6 @@
 //! What lines read as: every command that bash could run, whatever it is hidden in.
 
-use ostler_command_line::{RedirectKind, Word, parse};
+use ostler_command_line::{RedirectKind, ShellWord, parse};
 
 use crate::{clear, read};
 
@@ -409,7 +409,7 @@ fn redirects_are_told_apart() {
         let command = clear(line).commands.remove(0);
         assert_eq!(command.redirects.len(), 1, "{line:?}");
         assert_eq!(command.redirects[0].kind, *kind, "{line:?}");
-        assert_eq!(command.redirects[0].target, Word::Literal((*target).to_owned()), "{line:?}");
+        assert_eq!(command.redirects[0].target, ShellWord::Literal((*target).to_owned()), "{line:?}");
     }
 }
 
@@ -433,7 +433,7 @@ fn what_is_known_of_a_word_is_its_beginning() {
         ("ls 'a b'*", "a b"),
     ];
     for (line, expected) in table {
-        let Word::Unknown { prefix, source, .. } = &clear(line).commands[0].argv[1] else {
+        let ShellWord::Unknown { prefix, source, .. } = &clear(line).commands[0].argv[1] else {
             panic!("{line:?} is known")
         };
         assert_eq!(prefix, expected, "{line:?}");

@@ -11,7 +11,7 @@ mod shfmt;
 mod vouched;
 mod wrappers;
 
-use ostler_command_line::{Command, Reading, Word, parse};
+use ostler_command_line::{ParsedLine, ShellWord, SimpleCommand, parse};
 
 /// The commands of a line, each as its words with `?` for what is not known, assignments before and redirects left out.
 fn read(line: &str) -> Vec<String> {
@@ -19,13 +19,13 @@ fn read(line: &str) -> Vec<String> {
     reading.commands.iter().map(shown).collect()
 }
 
-fn shown(command: &Command) -> String {
-    let word = |word: &Word| word.literal().map_or_else(|| "?".to_owned(), str::to_owned);
+fn shown(command: &SimpleCommand) -> String {
+    let word = |word: &ShellWord| word.literal().map_or_else(|| "?".to_owned(), str::to_owned);
     let env = command.env.iter().map(|(name, value)| format!("{name}={}", word(value)));
     env.chain(command.argv.iter().map(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn clear(line: &str) -> Reading {
+fn clear(line: &str) -> ParsedLine {
     let reading = parse(line);
     assert_eq!(reading.unclear, None, "{line:?}");
     reading

@@ -1,6 +1,8 @@
 //! Which places commands read, and which programs they start.
 
-use ostler_command_line::{Circumstances, Extent, Place, Reads, Spelling, allowed_with, parse, reads};
+use ostler_command_line::{
+    CommandReads, DecisionContext, ReadExtent, ReadTarget, TargetSpelling, allowed_with, parse, reads,
+};
 
 use crate::clear;
 
@@ -12,17 +14,17 @@ fn places(line: &str) -> Vec<String> {
     known.flat_map(|reads| reads.places).map(|place| shown(&place)).collect()
 }
 
-fn shown(place: &Place) -> String {
+fn shown(place: &ReadTarget) -> String {
     let spelling = match &place.spelling {
-        Spelling::Path(path) => format!("p:{path}"),
-        Spelling::Glob(glob) => format!("g:{glob}"),
-        Spelling::Unknown => "?".to_owned(),
+        TargetSpelling::Path(path) => format!("p:{path}"),
+        TargetSpelling::Glob(glob) => format!("g:{glob}"),
+        TargetSpelling::Unknown => "?".to_owned(),
     };
     let extent = match place.extent {
-        Extent::Names => "~",
-        Extent::Itself => "",
-        Extent::File => "!",
-        Extent::Below => "/",
+        ReadExtent::Names => "~",
+        ReadExtent::Itself => "",
+        ReadExtent::File => "!",
+        ReadExtent::Below => "/",
     };
     format!("{spelling}{extent}")
 }
@@ -129,7 +131,7 @@ fn the_programs_of_a_line_are_told() {
 fn a_move_is_told_and_whether_it_may_happen_again() {
     let reading = clear("cd a && cat b");
     let all = reads(&reading);
-    assert_eq!(all[0].as_ref().unwrap().goes_to, Some(Spelling::Path("a".to_owned())));
+    assert_eq!(all[0].as_ref().unwrap().goes_to, Some(TargetSpelling::Path("a".to_owned())));
     assert_eq!(all[1].as_ref().unwrap().goes_to, None);
     assert!(reading.commands.iter().all(|command| !command.repeated));
     for line in ["while ls; do cd a; done", "until cd a; do ls; done", "while ls; do (cd a); done"] {
@@ -141,8 +143,9 @@ fn a_move_is_told_and_whether_it_may_happen_again() {
 
 #[test]
 fn git_reads_a_repository() {
-    let repository =
-        |line: &str| reads(&clear(line)).into_iter().flatten().any(|reads: Reads| reads.reads_repository);
+    let repository = |line: &str| {
+        reads(&clear(line)).into_iter().flatten().any(|reads: CommandReads| reads.reads_repository)
+    };
     assert!(repository("git status"));
     assert!(!repository("git --version"));
     assert!(!repository("ls"));
@@ -152,12 +155,12 @@ fn git_reads_a_repository() {
 fn a_command_that_was_not_proven_asks_unless_it_is_remembered() {
     let reading = parse("cat a | head -5");
     let allowed = |proven: &[bool], patterns: &[_]| {
-        allowed_with(&reading, patterns, Circumstances { git_is_safe: true, proven })
+        allowed_with(&reading, patterns, DecisionContext { git_is_safe: true, proven })
     };
     assert!(allowed(&[true, true], &[]));
     for proven in [&[false, true][..], &[true, false], &[true], &[]] {
         assert!(!allowed(proven, &[]), "{proven:?}");
-        let circumstances = Circumstances { git_is_safe: true, proven };
+        let circumstances = DecisionContext { git_is_safe: true, proven };
         let patterns = ostler_command_line::suggest_with(&reading, circumstances).unwrap();
         assert!(!patterns.is_empty());
         assert!(allowed(proven, &patterns), "{proven:?}");

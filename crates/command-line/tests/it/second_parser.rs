@@ -7,12 +7,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ostler_command_line::{Command, Reading, Redirect, Word, parse};
+use ostler_command_line::{ParsedLine, Redirect, ShellWord, SimpleCommand, parse};
 
 use crate::bash;
-use crate::fuzz::Random;
+use crate::fuzz::FuzzRandom;
 use crate::lines::CLEAR;
-use crate::shfmt::{Seen, Shfmt, Text};
+use crate::shfmt::{Shfmt, ShfmtCommand, ShfmtWord};
 
 /// The lines that the fuzzing of effects makes: real programs, and all that a line can be made of.
 #[path = "../../../tools/tests/it/effects/generator.rs"]
@@ -26,13 +26,13 @@ const LINES: usize = 400;
 
 #[test]
 fn both_parsers_read_the_same_in_generated_lines() {
-    let mut random = Random(seed());
+    let mut random = FuzzRandom(seed());
     compare_all(&(0..lines()).map(|_| bash::list(&mut random, 3)).collect::<Vec<_>>(), 40);
 }
 
 #[test]
 fn both_parsers_read_the_same_in_damaged_lines() {
-    let mut random = Random(seed() + 1);
+    let mut random = FuzzRandom(seed() + 1);
     compare_all(&(0..lines()).map(|_| bash::damaged(&mut random)).collect::<Vec<_>>(), 10);
 }
 
@@ -148,8 +148,8 @@ fn is_calculation(line: &str, error: &str) -> bool {
     line.contains("$((") && told.iter().any(|part| error.contains(part))
 }
 
-fn compare(reading: &Reading, seen: &[Seen]) -> Result<(), String> {
-    let mut ours: Vec<&Command> = reading.commands.iter().collect();
+fn compare(reading: &ParsedLine, seen: &[ShfmtCommand]) -> Result<(), String> {
+    let mut ours: Vec<&SimpleCommand> = reading.commands.iter().collect();
     if !are_all_found(seen, &mut ours) {
         return Err(format!("the other has {seen:?}, ours are {:?}", reading.commands));
     }
@@ -162,7 +162,7 @@ fn compare(reading: &Reading, seen: &[Seen]) -> Result<(), String> {
 
 /// Finds a command of ours for each of theirs, and leaves the others. The orders differ: a body of a heredoc is read at the
 /// end of its line.
-fn are_all_found(seen: &[Seen], ours: &mut Vec<&Command>) -> bool {
+fn are_all_found(seen: &[ShfmtCommand], ours: &mut Vec<&SimpleCommand>) -> bool {
     let Some((first, rest)) = seen.split_first() else { return true };
     (0..ours.len()).any(|at| {
         if !is_same(ours[at], first) {
@@ -178,7 +178,7 @@ fn are_all_found(seen: &[Seen], ours: &mut Vec<&Command>) -> bool {
 }
 
 /// Programs whose words are commands of their own, which only our reading looks for.
-fn starts_others(program: &Text) -> bool {
+fn starts_others(program: &ShfmtWord) -> bool {
     const WRAPPERS: &[&str] = &[
         "env", "xargs", "find", "git", "bash", "rbash", "sh", "dash", "ash", "nice", "timeout", "stdbuf",
         "command", "builtin", "exec", "nohup", "time", "setsid", "ionice", "chronic", "sudo", "doas",
@@ -187,11 +187,11 @@ fn starts_others(program: &Text) -> bool {
     program.is_whole && WRAPPERS.contains(&name)
 }
 
-fn is_same(ours: &Command, seen: &Seen) -> bool {
+fn is_same(ours: &SimpleCommand, seen: &ShfmtCommand) -> bool {
     if ours.background != seen.background || ours.piped != seen.piped {
         return false;
     }
-    let is_test = ours.argv.first().and_then(Word::literal) == Some("[[");
+    let is_test = ours.argv.first().and_then(ShellWord::literal) == Some("[[");
     if is_test {
         // Ours has the operators too.
         let mut words = ours.argv.iter();
@@ -216,10 +216,10 @@ fn is_same(ours: &Command, seen: &Seen) -> bool {
 }
 
 /// Whether a word of ours says nothing that is not so. It may know less.
-fn fits(ours: &Word, text: &Text) -> bool {
+fn fits(ours: &ShellWord, text: &ShfmtWord) -> bool {
     match ours {
-        Word::Literal(literal) => text.is_whole && *literal == text.known,
+        ShellWord::Literal(literal) => text.is_whole && *literal == text.known,
         // The pipe of a process substitution is a file in there.
-        Word::Unknown { prefix, .. } => text.known.starts_with(prefix.as_str()) || prefix == "/dev/fd/",
+        ShellWord::Unknown { prefix, .. } => text.known.starts_with(prefix.as_str()) || prefix == "/dev/fd/",
     }
 }

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 /// One simple command, or what stands alone: a variable of a loop, the redirects of a compound command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
-    pub(crate) argv: Vec<Text>,
-    pub(crate) env: Vec<(String, Text)>,
-    pub(crate) redirects: Vec<(RedirectKind, Text)>,
+pub(crate) struct ShfmtCommand {
+    pub(crate) argv: Vec<ShfmtWord>,
+    pub(crate) env: Vec<(String, ShfmtWord)>,
+    pub(crate) redirects: Vec<(RedirectKind, ShfmtWord)>,
     pub(crate) background: bool,
     pub(crate) piped: bool,
     pub(crate) repeated: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
 
 /// A word after quotes are removed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Text {
+pub(crate) struct ShfmtWord {
     /// As far as it is known.
     pub(crate) known: String,
     /// Whether that is all of it.
@@ -43,7 +43,7 @@ impl Shfmt {
     }
 
     /// The commands of a line, or why it is none.
-    pub(crate) fn read(&self, line: &str) -> Result<Vec<Seen>, String> {
+    pub(crate) fn read(&self, line: &str) -> Result<Vec<ShfmtCommand>, String> {
         let mut child = Command::new(&self.0)
             .args(["--language-dialect", "bash", "--to-json"])
             .stdin(Stdio::piped())
@@ -59,48 +59,48 @@ impl Shfmt {
             return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
         }
         let tree: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
-        let mut walk = Walk::default();
-        walk.statements(&tree["Stmts"], Around::default());
+        let mut walk = ShfmtWalk::default();
+        walk.statements(&tree["Stmts"], ShfmtContext::default());
         Ok(walk.seen)
     }
 }
 
 /// What holds for all commands at a place.
 #[derive(Debug, Clone, Copy, Default)]
-struct Around {
+struct ShfmtContext {
     background: bool,
     piped: bool,
     repeated: bool,
 }
 
-impl Around {
-    fn piped(self) -> Around {
-        Around { piped: true, ..self }
+impl ShfmtContext {
+    fn piped(self) -> ShfmtContext {
+        ShfmtContext { piped: true, ..self }
     }
 
-    fn repeated(self) -> Around {
-        Around { repeated: true, ..self }
+    fn repeated(self) -> ShfmtContext {
+        ShfmtContext { repeated: true, ..self }
     }
 
-    fn command(self) -> Seen {
-        let Around { background, piped, repeated } = self;
-        Seen { background, piped, repeated, ..Seen::default() }
+    fn command(self) -> ShfmtCommand {
+        let ShfmtContext { background, piped, repeated } = self;
+        ShfmtCommand { background, piped, repeated, ..ShfmtCommand::default() }
     }
 }
 
 #[derive(Default)]
-struct Walk {
-    seen: Vec<Seen>,
+struct ShfmtWalk {
+    seen: Vec<ShfmtCommand>,
 }
 
-impl Walk {
-    fn statements(&mut self, list: &Value, around: Around) {
+impl ShfmtWalk {
+    fn statements(&mut self, list: &Value, around: ShfmtContext) {
         for statement in items(list) {
             self.statement(statement, around);
         }
     }
 
-    fn statement(&mut self, statement: &Value, mut around: Around) {
+    fn statement(&mut self, statement: &Value, mut around: ShfmtContext) {
         around.background |= statement["Background"] == true;
         let mut redirects = Vec::new();
         for redirect in items(&statement["Redirs"]) {
@@ -112,17 +112,17 @@ impl Walk {
         match command["Type"].as_str() {
             Some("CallExpr") => self.call(command, redirects, around),
             Some("DeclClause") => self.declaration(command, redirects, around),
-            None => self.seen.push(Seen { redirects, ..around.command() }),
+            None => self.seen.push(ShfmtCommand { redirects, ..around.command() }),
             Some(_) => {
                 self.compound(command, around);
                 if !redirects.is_empty() {
-                    self.seen.push(Seen { redirects, ..around.command() });
+                    self.seen.push(ShfmtCommand { redirects, ..around.command() });
                 }
             }
         }
     }
 
-    fn call(&mut self, command: &Value, redirects: Vec<(RedirectKind, Text)>, around: Around) {
+    fn call(&mut self, command: &Value, redirects: Vec<(RedirectKind, ShfmtWord)>, around: ShfmtContext) {
         let mut env = Vec::new();
         for assignment in items(&command["Assigns"]) {
             self.substitutions(assignment, around);
@@ -130,13 +130,18 @@ impl Walk {
         }
         self.substitutions(&command["Args"], around);
         let argv = items(&command["Args"]).iter().map(|word| text(word, false)).collect();
-        self.seen.push(Seen { argv, env, redirects, ..around.command() });
+        self.seen.push(ShfmtCommand { argv, env, redirects, ..around.command() });
     }
 
     /// `export` and its like are programs to us.
-    fn declaration(&mut self, command: &Value, redirects: Vec<(RedirectKind, Text)>, around: Around) {
+    fn declaration(
+        &mut self,
+        command: &Value,
+        redirects: Vec<(RedirectKind, ShfmtWord)>,
+        around: ShfmtContext,
+    ) {
         self.substitutions(&command["Args"], around);
-        let mut argv = vec![Text { known: name(&command["Variant"]), is_whole: true }];
+        let mut argv = vec![ShfmtWord { known: name(&command["Variant"]), is_whole: true }];
         for assignment in items(&command["Args"]) {
             let value = text(&assignment["Value"], true);
             let known = match (assignment["Naked"] == true, &assignment["Name"]) {
@@ -144,12 +149,12 @@ impl Walk {
                 (true, name_of) => name(name_of),
                 (false, name_of) => format!("{}={}", name(name_of), value.known),
             };
-            argv.push(Text { known, is_whole: value.is_whole });
+            argv.push(ShfmtWord { known, is_whole: value.is_whole });
         }
-        self.seen.push(Seen { argv, redirects, ..around.command() });
+        self.seen.push(ShfmtCommand { argv, redirects, ..around.command() });
     }
 
-    fn compound(&mut self, command: &Value, around: Around) {
+    fn compound(&mut self, command: &Value, around: ShfmtContext) {
         match command["Type"].as_str().unwrap_or_default() {
             "BinaryCmd" => {
                 let piped = command["Op"].as_str().is_some_and(|operator| matches!(operator, "|" | "|&"));
@@ -172,8 +177,8 @@ impl Walk {
                 }
             }
             "ForClause" => {
-                let variable = (name(&command["Loop"]["Name"]), Text::default());
-                self.seen.push(Seen { env: vec![variable], ..around.command() });
+                let variable = (name(&command["Loop"]["Name"]), ShfmtWord::default());
+                self.seen.push(ShfmtCommand { env: vec![variable], ..around.command() });
                 self.substitutions(&command["Loop"], around.repeated());
                 self.statements(&command["Do"], around.repeated());
             }
@@ -186,16 +191,16 @@ impl Walk {
             }
             "TestClause" => {
                 self.substitutions(&command["X"], around);
-                let mut argv = vec![Text { known: "[[".to_owned(), is_whole: true }];
+                let mut argv = vec![ShfmtWord { known: "[[".to_owned(), is_whole: true }];
                 operands(&command["X"], &mut argv);
-                self.seen.push(Seen { argv, ..around.command() });
+                self.seen.push(ShfmtCommand { argv, ..around.command() });
             }
             other => panic!("a line that we call clear has a {other}"),
         }
     }
 
     /// Goes into every command that stands somewhere in a word.
-    fn substitutions(&mut self, node: &Value, around: Around) {
+    fn substitutions(&mut self, node: &Value, around: ShfmtContext) {
         match node {
             Value::Array(nodes) => nodes.iter().for_each(|node| self.substitutions(node, around)),
             Value::Object(fields) => match node["Type"].as_str() {
@@ -208,7 +213,7 @@ impl Walk {
 }
 
 /// The words of a `[[`, without its operators.
-fn operands(test: &Value, argv: &mut Vec<Text>) {
+fn operands(test: &Value, argv: &mut Vec<ShfmtWord>) {
     if test["Type"] == "Word" {
         argv.push(text(test, false));
         return;
@@ -248,15 +253,15 @@ fn items(list: &Value) -> &[Value] {
 }
 
 /// A word without its quotes, up to the first thing that the shell replaces.
-fn text(word: &Value, is_value: bool) -> Text {
+fn text(word: &Value, is_value: bool) -> ShfmtWord {
     let mut known = String::new();
     // What has no quotes, with a quoted character as a NUL: braces and globs are looked for in here.
     let mut bare = String::new();
     let is_whole = items(&word["Parts"]).iter().all(|part| add(part, false, &mut known, &mut bare));
     let begins_with_quotes = word["Parts"][0]["Type"] != "Lit";
     match replaced_at(&bare, is_value, begins_with_quotes) {
-        Some(at) => Text { known: known.chars().take(at).collect(), is_whole: false },
-        None => Text { known, is_whole },
+        Some(at) => ShfmtWord { known: known.chars().take(at).collect(), is_whole: false },
+        None => ShfmtWord { known, is_whole },
     }
 }
 

@@ -1,16 +1,16 @@
 //! Git in a workspace whose configuration nobody has vouched for.
 
-use ostler_command_line::{Circumstances, Pattern, Reading, allowed, parse, suggest};
+use ostler_command_line::{DecisionContext, ParsedLine, Pattern, allowed, parse, suggest};
 
 const EVERYTHING: &[bool] = &[true; 16];
 
-fn allowed_with(reading: &Reading, patterns: &[Pattern], git_is_safe: bool) -> bool {
-    let circumstances = Circumstances { git_is_safe, proven: EVERYTHING };
+fn allowed_with(reading: &ParsedLine, patterns: &[Pattern], git_is_safe: bool) -> bool {
+    let circumstances = DecisionContext { git_is_safe, proven: EVERYTHING };
     ostler_command_line::allowed_with(reading, patterns, circumstances)
 }
 
-fn suggest_with(reading: &Reading, git_is_safe: bool) -> Option<Vec<Pattern>> {
-    ostler_command_line::suggest_with(reading, Circumstances { git_is_safe, proven: EVERYTHING })
+fn suggest_with(reading: &ParsedLine, git_is_safe: bool) -> Option<Vec<Pattern>> {
+    ostler_command_line::suggest_with(reading, DecisionContext { git_is_safe, proven: EVERYTHING })
 }
 
 /// The lines that ran a program of the repository's own in a workspace that came with its `.git`.

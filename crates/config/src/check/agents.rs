@@ -1,13 +1,13 @@
 //! Whether a section `agents.NAME` holds together.
 
-use super::{ConfigError, Loaded, named, names_program};
-use crate::{AgentCommand, Confinement};
+use super::{ConfigError, LoadedConfig, named, names_program};
+use crate::{AgentConfinement, AgentSection};
 
 /// Names that mean something else wherever an agent is named.
 const TAKEN: [&str; 2] = ["native", "ostler"];
 
 /// Passes on a section that holds together.
-pub(super) fn check(loaded: &Loaded, name: &str, agent: &AgentCommand) -> Result<(), ConfigError> {
+pub(super) fn check(loaded: &LoadedConfig, name: &str, agent: &AgentSection) -> Result<(), ConfigError> {
     let key = |member: &str| format!("agents.{name}.{member}");
     let set = |member: &str| loaded.sources.contains_key(&key(member));
     let first = ["preset", "command", "kind"].into_iter().find(|member| set(member)).unwrap_or("preset");
@@ -30,7 +30,7 @@ pub(super) fn check(loaded: &Loaded, name: &str, agent: &AgentCommand) -> Result
             return Err(loaded.error(&key(member), "expected absolute paths, or such as begin with `~/`"));
         }
     }
-    if agent.network.is_some() && agent.sandbox == Confinement::Off {
+    if agent.network.is_some() && agent.sandbox == AgentConfinement::Off {
         let message = "an agent with `sandbox = \"off\"` cannot be kept from the network";
         return Err(loaded.error(&key("network"), message));
     }

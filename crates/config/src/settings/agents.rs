@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ostler_agent_acp::Preset;
+use ostler_agent_acp::AgentPreset;
 use serde::{Deserialize, Serialize};
 
 /// Someone else's agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct AgentCommand {
+pub struct AgentSection {
     /// The agent that is known by this name, whose command and variables are taken where none are given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
@@ -30,7 +30,7 @@ pub struct AgentCommand {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<String>,
     /// Whether its process is confined.
-    pub sandbox: Confinement,
+    pub sandbox: AgentConfinement,
     /// Directories and files beside the workspace and its own state that it may change when it is confined; `~/` is the
     /// home directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,10 +44,10 @@ pub struct AgentCommand {
     pub network: Option<bool>,
 }
 
-impl AgentCommand {
+impl AgentSection {
     /// The preset that it is like, if there is one of that name.
-    pub fn preset(&self) -> Option<&'static Preset> {
-        self.preset.as_deref().and_then(Preset::find)
+    pub fn preset(&self) -> Option<&'static AgentPreset> {
+        self.preset.as_deref().and_then(AgentPreset::find)
     }
 }
 
@@ -63,7 +63,7 @@ pub enum AgentKind {
 /// Whether an agent's process is confined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Confinement {
+pub enum AgentConfinement {
     /// It writes nothing but the workspace, its own login and state, and what is named; it sees nothing of the home
     /// directory but these and what it is installed in. It has the network unless that is taken away.
     #[default]

@@ -9,7 +9,7 @@ use super::{address, loopback};
 /// The gateway door.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Gateway {
+pub struct GatewaySection {
     /// Whether there is one.
     pub enabled: bool,
     /// Where it listens.
@@ -30,9 +30,9 @@ pub struct Gateway {
     pub ping_seconds: u32,
 }
 
-impl Default for Gateway {
-    fn default() -> Gateway {
-        Gateway {
+impl Default for GatewaySection {
+    fn default() -> GatewaySection {
+        GatewaySection {
             enabled: true,
             listen: loopback(18789),
             workspace: None,
@@ -45,7 +45,7 @@ impl Default for Gateway {
     }
 }
 
-impl Gateway {
+impl GatewaySection {
     /// The numbers that must lie between two others: each key, its value, the least and the most.
     pub(crate) fn ranges(&self) -> [(&'static str, u32, u32, u32); 5] {
         [

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Which model a session gets that names none, and what is known of models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Models {
+pub struct ModelsSection {
     /// The model, as `provider:model`; without one, one is chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
@@ -31,9 +31,9 @@ pub struct Models {
     pub info: BTreeMap<String, ModelFacts>,
 }
 
-impl Default for Models {
-    fn default() -> Models {
-        Models {
+impl Default for ModelsSection {
+    fn default() -> ModelsSection {
+        ModelsSection {
             default: None,
             fallback: Vec::new(),
             prefer: Vec::new(),
@@ -46,7 +46,7 @@ impl Default for Models {
     }
 }
 
-impl Models {
+impl ModelsSection {
     /// The default, if one is named.
     pub fn named_default(&self) -> Option<&str> {
         self.default.as_deref().map(str::trim).filter(|name| !name.is_empty())

@@ -1,16 +1,16 @@
 //! The section `providers`: where models are found, and where the keys to them are.
 
-use ostler_models::Preset;
+use ostler_models::ProviderPreset;
 use serde::{Deserialize, Serialize};
 
 /// A provider of models. What is absent comes from the preset: the one that is named, or the one of the
 /// same name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Provider {
+pub struct ProviderSection {
     /// The protocol that it speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ProviderKind>,
+    pub kind: Option<ProviderProtocol>,
     /// The preset that it is like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
@@ -33,21 +33,21 @@ pub struct Provider {
     pub models: Vec<String>,
 }
 
-impl Provider {
+impl ProviderSection {
     /// The preset that a provider of this name is like, if any.
-    pub fn preset(&self, name: &str) -> Option<&'static Preset> {
-        Preset::named(self.preset.as_deref().unwrap_or(name))
+    pub fn preset(&self, name: &str) -> Option<&'static ProviderPreset> {
+        ProviderPreset::named(self.preset.as_deref().unwrap_or(name))
     }
 
     /// The protocol that it speaks; none if nothing says it.
-    pub fn kind(&self, name: &str) -> Option<ProviderKind> {
+    pub fn kind(&self, name: &str) -> Option<ProviderProtocol> {
         self.kind.or_else(|| self.preset(name).map(|preset| preset.kind.into()))
     }
 
     /// Where its endpoints lie; the maker's own place if nothing says it.
     pub fn base_url(&self, name: &str) -> String {
         let given = self.base_url.as_deref().or_else(|| self.preset(name).map(|preset| preset.base_url));
-        given.or_else(|| self.kind.map(ProviderKind::home)).unwrap_or_default().to_owned()
+        given.or_else(|| self.kind.map(ProviderProtocol::home)).unwrap_or_default().to_owned()
     }
 
     /// The keys that say where its key is.
@@ -64,7 +64,7 @@ impl Provider {
 /// The protocols that providers speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ProviderKind {
+pub enum ProviderProtocol {
     /// OpenAI's Chat Completions, which most other servers speak too.
     #[serde(rename = "openai-chat")]
     OpenAiChat,
@@ -77,45 +77,45 @@ pub enum ProviderKind {
     Replay,
 }
 
-impl ProviderKind {
+impl ProviderProtocol {
     /// The word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
-            ProviderKind::OpenAiChat => "openai-chat",
-            ProviderKind::OpenAiResponses => "openai-responses",
-            ProviderKind::Anthropic => "anthropic",
-            ProviderKind::Replay => "replay",
+            ProviderProtocol::OpenAiChat => "openai-chat",
+            ProviderProtocol::OpenAiResponses => "openai-responses",
+            ProviderProtocol::Anthropic => "anthropic",
+            ProviderProtocol::Replay => "replay",
         }
     }
 
     /// Where the maker's own endpoints lie.
     fn home(self) -> &'static str {
         match self {
-            ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => "https://api.openai.com/v1",
-            ProviderKind::Anthropic => "https://api.anthropic.com/v1",
-            ProviderKind::Replay => "",
+            ProviderProtocol::OpenAiChat | ProviderProtocol::OpenAiResponses => "https://api.openai.com/v1",
+            ProviderProtocol::Anthropic => "https://api.anthropic.com/v1",
+            ProviderProtocol::Replay => "",
         }
     }
 }
 
-impl From<ostler_models::ProviderKind> for ProviderKind {
-    fn from(kind: ostler_models::ProviderKind) -> ProviderKind {
+impl From<ostler_models::ProviderKind> for ProviderProtocol {
+    fn from(kind: ostler_models::ProviderKind) -> ProviderProtocol {
         match kind {
-            ostler_models::ProviderKind::OpenAiChat => ProviderKind::OpenAiChat,
-            ostler_models::ProviderKind::OpenAiResponses => ProviderKind::OpenAiResponses,
-            ostler_models::ProviderKind::Anthropic => ProviderKind::Anthropic,
-            ostler_models::ProviderKind::Replay => ProviderKind::Replay,
+            ostler_models::ProviderKind::OpenAiChat => ProviderProtocol::OpenAiChat,
+            ostler_models::ProviderKind::OpenAiResponses => ProviderProtocol::OpenAiResponses,
+            ostler_models::ProviderKind::Anthropic => ProviderProtocol::Anthropic,
+            ostler_models::ProviderKind::Replay => ProviderProtocol::Replay,
         }
     }
 }
 
-impl From<ProviderKind> for ostler_models::ProviderKind {
-    fn from(kind: ProviderKind) -> ostler_models::ProviderKind {
+impl From<ProviderProtocol> for ostler_models::ProviderKind {
+    fn from(kind: ProviderProtocol) -> ostler_models::ProviderKind {
         match kind {
-            ProviderKind::OpenAiChat => ostler_models::ProviderKind::OpenAiChat,
-            ProviderKind::OpenAiResponses => ostler_models::ProviderKind::OpenAiResponses,
-            ProviderKind::Anthropic => ostler_models::ProviderKind::Anthropic,
-            ProviderKind::Replay => ostler_models::ProviderKind::Replay,
+            ProviderProtocol::OpenAiChat => ostler_models::ProviderKind::OpenAiChat,
+            ProviderProtocol::OpenAiResponses => ostler_models::ProviderKind::OpenAiResponses,
+            ProviderProtocol::Anthropic => ostler_models::ProviderKind::Anthropic,
+            ProviderProtocol::Replay => ostler_models::ProviderKind::Replay,
         }
     }
 }

@@ -20,7 +20,7 @@ const MAX_MESSAGE_PERCENT: usize = 50;
 
 /// A summary, composed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Composition {
+pub struct ComposedSummary {
     /// The text of the message, which has role `system`.
     pub text: String,
     /// How many messages of the user are in it word for word.
@@ -39,8 +39,8 @@ pub fn compose(
     user_messages: &[String],
     earlier_summary: Option<&str>,
     max_tokens: u64,
-) -> Composition {
-    let earlier = earlier_summary.map(Parts::of).unwrap_or_default();
+) -> ComposedSummary {
+    let earlier = earlier_summary.map(SummaryParts::of).unwrap_or_default();
     let notes = if notes.trim().is_empty() { earlier.notes } else { notes };
     let notes = redact(notes.trim());
     let mut said: Vec<String> = user_messages.iter().rev().map(|text| redact(text.trim())).collect();
@@ -53,7 +53,7 @@ pub fn compose(
         if said.is_empty() { room } else { (room * NOTES_PERCENT / 100).max(room.saturating_sub(all)) };
     let notes = shortened(&notes, notes_room);
     let mut composition =
-        Composition { text: String::new(), verbatim: 0, shortened: 0, counted: earlier.counted };
+        ComposedSummary { text: String::new(), verbatim: 0, shortened: 0, counted: earlier.counted };
     let list = composition.list(&said, room.saturating_sub(notes.len()));
     composition.text = format!("{HEADING}\n\n{notes}\n{list}").trim_end().to_owned() + "\n";
     composition
@@ -88,7 +88,7 @@ fn said(part: &Part) -> Option<String> {
     }
 }
 
-impl Composition {
+impl ComposedSummary {
     /// The list of what the user said: word for word as far as there is room, then beginnings, then a number.
     fn list(&mut self, said: &[String], mut room: usize) -> String {
         if said.is_empty() && self.counted == 0 {
@@ -139,7 +139,7 @@ fn shortened(text: &str, limit: usize) -> String {
 
 /// The pieces of an earlier summary.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Parts<'a> {
+struct SummaryParts<'a> {
     notes: &'a str,
     /// What the user said, the newest first.
     said: Vec<String>,
@@ -147,14 +147,14 @@ struct Parts<'a> {
     counted: usize,
 }
 
-impl Parts<'_> {
-    fn of(summary: &str) -> Parts<'_> {
+impl SummaryParts<'_> {
+    fn of(summary: &str) -> SummaryParts<'_> {
         let body = summary.strip_prefix(HEADING).unwrap_or(summary);
         // The model may write the heading as well; ours is the last.
         let Some((notes, list)) = body.rsplit_once(SAID) else {
-            return Parts { notes: body.trim(), ..Parts::default() };
+            return SummaryParts { notes: body.trim(), ..SummaryParts::default() };
         };
-        let mut parts = Parts { notes: notes.trim(), ..Parts::default() };
+        let mut parts = SummaryParts { notes: notes.trim(), ..SummaryParts::default() };
         for line in list.trim().lines() {
             if let Some(count) = line.strip_prefix("- [… and ").and_then(|rest| rest.split(' ').next()) {
                 parts.counted += count.parse::<usize>().unwrap_or(1);

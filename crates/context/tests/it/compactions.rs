@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use ostler_context::{
-    Estimate, Limits, Plan, compose, is_due, is_summary, prompt_for_summary, summary_of, user_messages,
-    validate,
+    CompactionLimits, CompactionPlan, TokenEstimate, compose, is_due, is_summary, prompt_for_summary,
+    summary_of, user_messages, validate,
 };
 use ostler_types::{Conversation, Message, MessageId, Part, Role, results};
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::conversations::{Happening, conversations, message, recorded};
 
 /// What a model is shown after a plan was carried out, by the fold of the log itself.
-fn carried_out(messages: &[Arc<Message>], plan: &Plan, notes: &str) -> Vec<Arc<Message>> {
+fn carried_out(messages: &[Arc<Message>], plan: &CompactionPlan, notes: &str) -> Vec<Arc<Message>> {
     let mut conversation = Conversation::default();
     for (seq, message) in (1..).zip(messages) {
         conversation.push(seq, Arc::clone(message));
@@ -34,7 +34,7 @@ fn carried_out(messages: &[Arc<Message>], plan: &Plan, notes: &str) -> Vec<Arc<M
 }
 
 fn tokens(messages: &[Arc<Message>]) -> u64 {
-    Estimate::of_messages(messages).tokens()
+    TokenEstimate::of_messages(messages).tokens()
 }
 
 /// The newest piece that stays together.
@@ -49,8 +49,8 @@ proptest! {
     #[test]
     fn what_a_plan_leaves_may_be_sent_and_fits(messages in conversations(), target in 800u64..6_000) {
         prop_assert_eq!(validate(&messages), Ok(()));
-        let limits = Limits::for_target(target);
-        let Some(plan) = Plan::new(&messages, &limits) else {
+        let limits = CompactionLimits::for_target(target);
+        let Some(plan) = CompactionPlan::new(&messages, &limits) else {
             // Then there was nothing to leave out, and one piece or none to summarise.
             prop_assert!(tokens(&messages) <= target || newest(&messages).len() == messages.len());
             return Ok(());
@@ -65,7 +65,7 @@ proptest! {
 
     #[test]
     fn no_wish_of_a_user_is_lost_however_often_it_is_compacted(messages in conversations()) {
-        let limits = Limits::for_target(4_000);
+        let limits = CompactionLimits::for_target(4_000);
         let mut shown: Vec<Arc<Message>> = Vec::new();
         let mut said = Vec::new();
         // The conversation comes in pieces that stay together, as an agent would see it grow.
@@ -77,8 +77,8 @@ proptest! {
             }
             shown.extend(rest[..end].iter().cloned());
             rest = &rest[end..];
-            if is_due(Estimate::of_messages(&shown), 8_000, None, 85)
-                && let Some(plan) = Plan::new(&shown, &limits)
+            if is_due(TokenEstimate::of_messages(&shown), 8_000, None, 85)
+                && let Some(plan) = CompactionPlan::new(&shown, &limits)
             {
                 shown = carried_out(&shown, &plan, "notes");
                 prop_assert_eq!(validate(&shown), Ok(()));
@@ -97,8 +97,8 @@ fn old_output_goes_first_and_that_may_be_enough() {
     let work = |count: usize| vec![Happening::Worked(vec![4_000]); count];
     let messages = recorded(&work(10));
     let before = tokens(&messages);
-    let limits = Limits { target: before - 2_000, fresh: before / 2, summary: 500 };
-    let plan = Plan::new(&messages, &limits).unwrap();
+    let limits = CompactionLimits { target: before - 2_000, fresh: before / 2, summary: 500 };
+    let plan = CompactionPlan::new(&messages, &limits).unwrap();
     assert_eq!(plan.summarised, None);
     assert!(!plan.pruned.is_empty() && plan.pruned.len() <= 6, "{:?}", plan.pruned);
     let after = carried_out(&messages, &plan, "");
@@ -107,14 +107,14 @@ fn old_output_goes_first_and_that_may_be_enough() {
     assert_eq!(pruned, plan.pruned.len());
     // The newest output is what the model works with.
     assert!(!after.last().unwrap().text().contains(results::PRUNED));
-    assert_eq!(Plan::new(&after, &limits), None, "it fits, and there is nothing old left");
+    assert_eq!(CompactionPlan::new(&after, &limits), None, "it fits, and there is nothing old left");
 }
 
 #[test]
 fn a_conversation_of_one_piece_has_no_plan() {
-    assert_eq!(Plan::new(&[], &Limits::for_target(10)), None);
+    assert_eq!(CompactionPlan::new(&[], &CompactionLimits::for_target(10)), None);
     let one = recorded(&[]);
-    assert_eq!(Plan::new(&one, &Limits::for_target(1)), None);
+    assert_eq!(CompactionPlan::new(&one, &CompactionLimits::for_target(1)), None);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_summary_alone_is_not_summarised_again() {
     let summary = message(1, Role::System, vec![Part::text(text)]);
     assert!(is_summary(&summary));
     let messages = [summary, message(2, Role::User, vec![Part::text("z".repeat(9_000))])];
-    assert_eq!(Plan::new(&messages, &Limits::for_target(1_000)), None);
+    assert_eq!(CompactionPlan::new(&messages, &CompactionLimits::for_target(1_000)), None);
 }
 
 #[test]
@@ -143,10 +143,10 @@ fn the_prompt_for_a_summary_is_bounded_and_says_what_was_left_out() {
 
 #[test]
 fn a_window_is_due_before_it_is_full() {
-    let of = Estimate::of_tokens;
+    let of = TokenEstimate::of_tokens;
     assert!(!is_due(of(84_000), 100_000, None, 85) && is_due(of(85_000), 100_000, None, 85));
     // The answer needs room as well, but never most of the window.
     assert!(is_due(of(80_000), 100_000, Some(20_000), 85) && !is_due(of(70_000), 100_000, Some(90_000), 85));
-    let limits = Limits::for_window(100_000, 10_000);
+    let limits = CompactionLimits::for_window(100_000, 10_000);
     assert_eq!((limits.target, limits.fresh, limits.summary), (30_000, 15_000, 7_500));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ostler_context::{ViolationKind, validate};
+use ostler_context::{ConversationViolationKind, validate};
 use ostler_types::{Message, Part, Role};
 
 use crate::conversations::{call, call_id, message, result};
@@ -40,27 +40,27 @@ fn each_fault_is_found_where_it_is() {
     let begin = || message(1, Role::User, text());
     let calls = || message(2, Role::Assistant, vec![call("a")]);
     let answer = || message(3, Role::Tool, vec![result("a", "x")]);
-    let cases: Vec<(Vec<Arc<Message>>, usize, ViolationKind)> = vec![
-        (vec![message(1, Role::Assistant, text())], 0, ViolationKind::BadBeginning),
-        (vec![message(1, Role::Tool, vec![result("a", "x")])], 0, ViolationKind::BadBeginning),
-        (vec![message(1, Role::User, vec![])], 0, ViolationKind::Empty),
-        (vec![message(1, Role::User, vec![Part::text(" \n")])], 0, ViolationKind::Empty),
-        (vec![begin(), begin()], 1, ViolationKind::RepeatedMessageId),
-        (vec![begin(), calls()], 2, ViolationKind::MissingResult(call_id("a"))),
+    let cases: Vec<(Vec<Arc<Message>>, usize, ConversationViolationKind)> = vec![
+        (vec![message(1, Role::Assistant, text())], 0, ConversationViolationKind::BadBeginning),
+        (vec![message(1, Role::Tool, vec![result("a", "x")])], 0, ConversationViolationKind::BadBeginning),
+        (vec![message(1, Role::User, vec![])], 0, ConversationViolationKind::Empty),
+        (vec![message(1, Role::User, vec![Part::text(" \n")])], 0, ConversationViolationKind::Empty),
+        (vec![begin(), begin()], 1, ConversationViolationKind::RepeatedMessageId),
+        (vec![begin(), calls()], 2, ConversationViolationKind::MissingResult(call_id("a"))),
         (
             vec![begin(), calls(), message(4, Role::User, text())],
             2,
-            ViolationKind::MissingResult(call_id("a")),
+            ConversationViolationKind::MissingResult(call_id("a")),
         ),
         (
             vec![begin(), calls(), answer(), message(4, Role::Tool, vec![result("a", "x")])],
             3,
-            ViolationKind::RepeatedResult(call_id("a")),
+            ConversationViolationKind::RepeatedResult(call_id("a")),
         ),
         (
             vec![begin(), message(2, Role::Tool, vec![result("a", "x")])],
             1,
-            ViolationKind::StrayResult(call_id("a")),
+            ConversationViolationKind::StrayResult(call_id("a")),
         ),
         (
             vec![
@@ -71,15 +71,23 @@ fn each_fault_is_found_where_it_is() {
                 message(5, Role::Tool, vec![result("a", "x")]),
             ],
             4,
-            ViolationKind::StrayResult(call_id("a")),
+            ConversationViolationKind::StrayResult(call_id("a")),
         ),
         (
             vec![begin(), calls(), answer(), message(4, Role::Assistant, vec![call("a")])],
             3,
-            ViolationKind::RepeatedCallId(call_id("a")),
+            ConversationViolationKind::RepeatedCallId(call_id("a")),
         ),
-        (vec![begin(), message(2, Role::User, vec![call("a")])], 1, ViolationKind::MisplacedPart("user")),
-        (vec![begin(), calls(), message(3, Role::Tool, text())], 2, ViolationKind::MisplacedPart("tool")),
+        (
+            vec![begin(), message(2, Role::User, vec![call("a")])],
+            1,
+            ConversationViolationKind::MisplacedPart("user"),
+        ),
+        (
+            vec![begin(), calls(), message(3, Role::Tool, text())],
+            2,
+            ConversationViolationKind::MisplacedPart("tool"),
+        ),
     ];
     for (messages, index, kind) in cases {
         let violation = validate(&messages).unwrap_err();

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ostler_config::{Environment, Provider};
-use ostler_models::{Key, ModelError, Preset, Readiness, Secret};
+use ostler_config::{Environment, ProviderSection};
+use ostler_models::{ModelError, ProviderKey, ProviderPreset, ProviderReadiness, Secret};
 use ostler_process::ProgramFinder;
 use rustix::fs::OFlags;
 
@@ -18,9 +18,9 @@ use rustix::fs::OFlags;
 const MAX_KEY: u64 = 64 * 1024;
 
 /// A provider's key, as far as it is known before it is needed.
-pub(super) struct Located {
-    pub(super) key: Key,
-    pub(super) readiness: Readiness,
+pub(super) struct KeyLocation {
+    pub(super) key: ProviderKey,
+    pub(super) readiness: ProviderReadiness,
     /// Where it comes from, in words; none if the provider wants no key.
     pub(super) from: Option<String>,
 }
@@ -29,11 +29,11 @@ pub(super) struct Located {
 /// from the place of its preset is used without a key when there is none.
 pub(super) fn find(
     name: &str,
-    provider: &Provider,
-    preset: Option<&Preset>,
+    provider: &ProviderSection,
+    preset: Option<&ProviderPreset>,
     is_moved: bool,
     environment: &Environment,
-) -> Located {
+) -> KeyLocation {
     if let Some(variable) = &provider.api_key_env {
         return in_variable(name, &[variable.as_str()], environment);
     }
@@ -52,11 +52,11 @@ pub(super) fn find(
 }
 
 /// A provider's key that a command prints.
-pub(super) fn printed(name: &str, command: &[String], programs: &ProgramFinder) -> Located {
+pub(super) fn printed(name: &str, command: &[String], programs: &ProgramFinder) -> KeyLocation {
     // People put secrets in arguments, so that only the program is named.
     let from = command.first().map(|program| format!("the command `{program}`"));
     let key = command::key(name.to_owned(), command.to_owned(), programs.clone());
-    Located { key, readiness: Readiness::default(), from }
+    KeyLocation { key, readiness: ProviderReadiness::default(), from }
 }
 
 /// A path, with the home directory in the place of `~`.
@@ -67,12 +67,12 @@ pub(super) fn expanded(path: &str, environment: &Environment) -> PathBuf {
     }
 }
 
-fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> Located {
+fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> KeyLocation {
     let found = variables.iter().find_map(|variable| Some((*variable, environment.get(variable)?.to_str()?)));
     let variable = found.map(|(variable, _)| variable).or(variables.first().copied()).unwrap_or_default();
     let from = Some(format!("the variable {variable} in the environment of the daemon"));
     if let Some(key) = found.map(|(_, key)| Secret::new(key)).filter(|key| !key.is_empty()) {
-        return Located { key: Key::Fixed(key), readiness: Readiness::default(), from };
+        return KeyLocation { key: ProviderKey::Fixed(key), readiness: ProviderReadiness::default(), from };
     }
     let missing = format!("it has no key: set {variable} in the environment of the daemon");
     let error = missing_key(name, &format!("the variable {variable} is not set")).hint(format!(
@@ -80,18 +80,22 @@ fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> Loc
          or name a file with `api_key_file` in [providers.{name}]"
     ));
     let source = Arc::new(move |_| std::future::ready(Err(error.clone())).boxed());
-    Located { key: Key::Found(source), readiness: Readiness::checked(move || Some(missing.clone())), from }
+    KeyLocation {
+        key: ProviderKey::Found(source),
+        readiness: ProviderReadiness::checked(move || Some(missing.clone())),
+        from,
+    }
 }
 
-fn no_key() -> Located {
-    Located { key: Key::None, readiness: Readiness::default(), from: None }
+fn no_key() -> KeyLocation {
+    KeyLocation { key: ProviderKey::None, readiness: ProviderReadiness::default(), from: None }
 }
 
-fn in_file(name: &str, path: PathBuf) -> Located {
+fn in_file(name: &str, path: PathBuf) -> KeyLocation {
     let from = Some(format!("the file {}", path.display()));
     let (name, path): (Arc<str>, Arc<Path>) = (name.into(), path.into());
     let (checked, checked_path) = (name.clone(), path.clone());
-    let readiness = Readiness::checked(move || {
+    let readiness = ProviderReadiness::checked(move || {
         let error = read(&checked, &checked_path).err()?;
         Some(match error.hint {
             Some(hint) => format!("{}; {hint}", error.message),
@@ -106,7 +110,7 @@ fn in_file(name: &str, path: PathBuf) -> Located {
             .map(|read| read.unwrap_or_else(|error| Err(ModelError::new("unauthorized", error.to_string()))))
             .boxed()
     });
-    Located { key: Key::Found(source), readiness, from }
+    KeyLocation { key: ProviderKey::Found(source), readiness, from }
 }
 
 fn read(name: &str, path: &Path) -> Result<Secret, ModelError> {

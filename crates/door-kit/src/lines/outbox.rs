@@ -23,27 +23,27 @@ pub struct Outbox {
 
 /// Nobody reads any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Closed;
+pub struct OutboxClosed;
 
 /// The other end of it.
-pub(crate) struct Pending {
+pub(crate) struct OutboxReceiver {
     lines: mpsc::UnboundedReceiver<(Bytes, OwnedSemaphorePermit)>,
     room: Arc<Semaphore>,
 }
 
-pub(crate) fn outbox() -> (Outbox, Pending) {
+pub(crate) fn outbox() -> (Outbox, OutboxReceiver) {
     // Unbounded in number, and bounded by the room that each line takes.
     let (sender, lines) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(ROOM));
-    (Outbox { lines: sender, room: Arc::clone(&room) }, Pending { lines, room })
+    (Outbox { lines: sender, room: Arc::clone(&room) }, OutboxReceiver { lines, room })
 }
 
 impl Outbox {
     /// Sends whole lines, once there is room for them.
-    pub async fn send(&self, lines: Bytes) -> Result<(), Closed> {
+    pub async fn send(&self, lines: Bytes) -> Result<(), OutboxClosed> {
         let size = u32::try_from(lines.len().clamp(1, ROOM)).expect("the room is far below 2^32");
-        let place = Arc::clone(&self.room).acquire_many_owned(size).await.map_err(|_| Closed)?;
-        self.lines.send((lines, place)).map_err(|_| Closed)
+        let place = Arc::clone(&self.room).acquire_many_owned(size).await.map_err(|_| OutboxClosed)?;
+        self.lines.send((lines, place)).map_err(|_| OutboxClosed)
     }
 
     /// Returns when nobody reads any more.
@@ -52,7 +52,7 @@ impl Outbox {
     }
 }
 
-impl Pending {
+impl OutboxReceiver {
     /// Writes what comes, until all who could say something are gone or the writer breaks. Returns whether
     /// all of it was written.
     pub(crate) async fn write_to(mut self, mut writer: impl AsyncWrite + Unpin) -> bool {

@@ -11,8 +11,8 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::framing::{self, Decoder, Incoming, Violation};
-use super::outgoing::Outgoing;
+use super::framing::{self, WebSocketDecoder, WebSocketIncoming, WebSocketViolation};
+use super::outgoing::OutgoingFrames;
 
 /// Bytes that are read at a time.
 const READ: usize = 4096;
@@ -23,33 +23,33 @@ const LAST_READ: Duration = Duration::from_secs(2);
 const LAST_READ_BYTES: usize = 1024 * 1024;
 
 /// One socket's bytes.
-pub struct Connection {
+pub struct WebSocketConnection {
     stream: TokioIo<Upgraded>,
-    decoder: Decoder,
+    decoder: WebSocketDecoder,
     /// What is about to be written.
-    pub outgoing: Outgoing,
+    pub outgoing: OutgoingFrames,
 }
 
 /// What happened on a socket.
 #[derive(Debug)]
-pub enum Happened {
+pub enum WebSocketEvent {
     /// The client sent something.
-    Received(Incoming),
+    Received(WebSocketIncoming),
     /// The client does not speak the protocol.
-    Broken(Violation),
+    Broken(WebSocketViolation),
     /// All that was to be written is written.
     Flushed,
     /// The connection is gone.
     Gone,
 }
 
-impl Connection {
+impl WebSocketConnection {
     /// Takes messages of at most `limit` bytes.
-    pub fn new(stream: Upgraded, limit: usize) -> Connection {
-        Connection {
+    pub fn new(stream: Upgraded, limit: usize) -> WebSocketConnection {
+        WebSocketConnection {
             stream: TokioIo::new(stream),
-            decoder: Decoder::new(limit),
-            outgoing: Outgoing::default(),
+            decoder: WebSocketDecoder::new(limit),
+            outgoing: OutgoingFrames::default(),
         }
     }
 
@@ -59,19 +59,19 @@ impl Connection {
     }
 
     /// The next thing that happens. Reads only if `reading`; writes whatever there is to write.
-    pub async fn happens(&mut self, reading: bool) -> Happened {
+    pub async fn happens(&mut self, reading: bool) -> WebSocketEvent {
         std::future::poll_fn(|context| self.poll(context, reading)).await
     }
 
     /// Sends a frame and waits until it and all before it are written; false when the connection is gone.
     pub async fn send(&mut self, frame: Bytes) -> bool {
         self.outgoing.push(frame);
-        matches!(self.happens(false).await, Happened::Flushed)
+        matches!(self.happens(false).await, WebSocketEvent::Flushed)
     }
 
     /// Tells a client what it did wrong, and ends. What it has sent in the meantime is read: a socket that is closed over
     /// unread bytes resets the connection, and the client would never see the reason.
-    pub async fn fail(&mut self, violation: Violation) {
+    pub async fn fail(&mut self, violation: WebSocketViolation) {
         let frame = framing::close(violation.code, violation.reason);
         let ending = async {
             if !self.send(frame).await || self.stream.shutdown().await.is_err() {
@@ -89,11 +89,11 @@ impl Connection {
         _ = tokio::time::timeout(LAST_READ, ending).await;
     }
 
-    fn poll(&mut self, context: &mut Context<'_>, reading: bool) -> Poll<Happened> {
+    fn poll(&mut self, context: &mut Context<'_>, reading: bool) -> Poll<WebSocketEvent> {
         if !self.outgoing.is_empty() {
             match self.poll_write(context) {
-                Poll::Ready(true) => return Poll::Ready(Happened::Flushed),
-                Poll::Ready(false) => return Poll::Ready(Happened::Gone),
+                Poll::Ready(true) => return Poll::Ready(WebSocketEvent::Flushed),
+                Poll::Ready(false) => return Poll::Ready(WebSocketEvent::Gone),
                 Poll::Pending => {}
             }
         }
@@ -120,20 +120,20 @@ impl Connection {
         Poll::Ready(true)
     }
 
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Happened> {
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<WebSocketEvent> {
         loop {
             match self.decoder.next() {
-                Ok(Some(incoming)) => return Poll::Ready(Happened::Received(incoming)),
+                Ok(Some(incoming)) => return Poll::Ready(WebSocketEvent::Received(incoming)),
                 Ok(None) => {}
-                Err(violation) => return Poll::Ready(Happened::Broken(violation)),
+                Err(violation) => return Poll::Ready(WebSocketEvent::Broken(violation)),
             }
             // On the stack, so that ten thousand sockets that wait share a few of them.
             let mut bytes = [MaybeUninit::uninit(); READ];
             let mut buffer = ReadBuf::uninit(&mut bytes);
             match ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer)) {
-                Ok(()) if buffer.filled().is_empty() => return Poll::Ready(Happened::Gone),
+                Ok(()) if buffer.filled().is_empty() => return Poll::Ready(WebSocketEvent::Gone),
                 Ok(()) => self.decoder.feed(buffer.filled()),
-                Err(_) => return Poll::Ready(Happened::Gone),
+                Err(_) => return Poll::Ready(WebSocketEvent::Gone),
             }
         }
     }

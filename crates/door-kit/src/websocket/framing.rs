@@ -32,9 +32,9 @@ const PONG: u8 = 10;
 
 /// What a client sent.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Incoming {
+pub enum WebSocketIncoming {
     /// A whole message.
-    Message(Message),
+    WebSocketMessage(Message),
     /// A message that was too large, and is gone.
     TooLarge,
     /// It wants to know whether we are there.
@@ -66,7 +66,7 @@ impl Message {
 
 /// Why a connection cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Violation {
+pub struct WebSocketViolation {
     /// The code to close with.
     pub code: u16,
     /// What was wrong.
@@ -75,13 +75,13 @@ pub struct Violation {
 
 /// Takes bytes in pieces of any size and gives out messages. Holds at most one message of the allowed size.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct WebSocketDecoder {
     limit: usize,
     /// Read, not looked at yet.
     bytes: BytesMut,
-    frame: Option<Frame>,
+    frame: Option<PartialFrame>,
     /// The message that has begun, and of which more frames are to come.
-    begun: Option<Begun>,
+    begun: Option<PartialMessage>,
     /// Its content, as far as it came.
     message: Vec<u8>,
     control: Vec<u8>,
@@ -89,7 +89,7 @@ pub struct Decoder {
 
 /// What is known of a message before it is whole.
 #[derive(Debug)]
-struct Begun {
+struct PartialMessage {
     is_text: bool,
     /// Bytes of its frames so far, those that were announced included.
     announced: u64,
@@ -101,7 +101,7 @@ struct Begun {
 
 /// A frame whose content is still to come, in part.
 #[derive(Debug)]
-struct Frame {
+struct PartialFrame {
     opcode: u8,
     last: bool,
     remaining: u64,
@@ -109,10 +109,10 @@ struct Frame {
     at: usize,
 }
 
-impl Decoder {
+impl WebSocketDecoder {
     /// Takes messages of at most `limit` bytes.
-    pub fn new(limit: usize) -> Decoder {
-        Decoder {
+    pub fn new(limit: usize) -> WebSocketDecoder {
+        WebSocketDecoder {
             limit,
             bytes: BytesMut::new(),
             frame: None,
@@ -134,7 +134,7 @@ impl Decoder {
 
     /// The next thing that is whole; none when more bytes are needed.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and none means that bytes are missing")]
-    pub fn next(&mut self) -> Result<Option<Incoming>, Violation> {
+    pub fn next(&mut self) -> Result<Option<WebSocketIncoming>, WebSocketViolation> {
         loop {
             if self.frame.is_none() {
                 let Some(frame) = self.head()? else {
@@ -168,7 +168,7 @@ impl Decoder {
     }
 
     /// Reads the head of a frame, if all of it is there.
-    fn head(&mut self) -> Result<Option<Frame>, Violation> {
+    fn head(&mut self) -> Result<Option<PartialFrame>, WebSocketViolation> {
         let [first, second, ..] = self.bytes[..] else { return Ok(None) };
         if first & 0x70 != 0 {
             return Err(broken("a frame uses an extension that was not agreed on"));
@@ -193,11 +193,11 @@ impl Decoder {
         let mut mask = [0; 4];
         mask.copy_from_slice(&self.bytes[2 + extra..2 + extra + 4]);
         _ = self.bytes.split_to(2 + extra + 4);
-        Ok(Some(Frame { opcode: first & 0x0f, last: first & 0x80 != 0, remaining, mask, at: 0 }))
+        Ok(Some(PartialFrame { opcode: first & 0x0f, last: first & 0x80 != 0, remaining, mask, at: 0 }))
     }
 
     /// Checks that a frame may come now, and whether there is room for it.
-    fn begin(&mut self, frame: &Frame) -> Result<(), Violation> {
+    fn begin(&mut self, frame: &PartialFrame) -> Result<(), WebSocketViolation> {
         match frame.opcode {
             CONTINUATION if self.begun.is_none() => {
                 return Err(broken("a message continues that never began"));
@@ -207,7 +207,7 @@ impl Decoder {
             }
             CONTINUATION | TEXT | BINARY => {
                 let is_text = frame.opcode == TEXT;
-                let first = Begun { is_text, announced: 0, frames: 0, passing_over: false };
+                let first = PartialMessage { is_text, announced: 0, frames: 0, passing_over: false };
                 let begun = self.begun.get_or_insert(first);
                 begun.announced = begun.announced.saturating_add(frame.remaining);
                 if begun.announced > self.limit as u64 * PATIENCE {
@@ -236,24 +236,26 @@ impl Decoder {
     }
 
     /// What a frame comes to, now that it is whole.
-    fn end(&mut self, opcode: u8, last: bool) -> Result<Option<Incoming>, Violation> {
+    fn end(&mut self, opcode: u8, last: bool) -> Result<Option<WebSocketIncoming>, WebSocketViolation> {
         let incoming = match opcode {
             CLOSE => {
                 check_close(&self.control)?;
-                Incoming::Close
+                WebSocketIncoming::Close
             }
-            PING => Incoming::Ping(std::mem::take(&mut self.control).into()),
-            PONG => Incoming::Pong,
+            PING => WebSocketIncoming::Ping(std::mem::take(&mut self.control).into()),
+            PONG => WebSocketIncoming::Pong,
             _ if !last => return Ok(None),
             _ => {
                 let message = std::mem::take(&mut self.message);
                 match self.begun.take() {
-                    Some(Begun { passing_over: true, .. }) => Incoming::TooLarge,
-                    Some(Begun { is_text: true, .. }) => match String::from_utf8(message) {
-                        Ok(text) => Incoming::Message(Message::Text(text)),
+                    Some(PartialMessage { passing_over: true, .. }) => WebSocketIncoming::TooLarge,
+                    Some(PartialMessage { is_text: true, .. }) => match String::from_utf8(message) {
+                        Ok(text) => WebSocketIncoming::WebSocketMessage(Message::Text(text)),
                         Err(_) => return Err(not_utf8()),
                     },
-                    Some(Begun { is_text: false, .. }) | None => Incoming::Message(Message::Binary(message)),
+                    Some(PartialMessage { is_text: false, .. }) | None => {
+                        WebSocketIncoming::WebSocketMessage(Message::Binary(message))
+                    }
                 }
             }
         };
@@ -269,7 +271,7 @@ impl Decoder {
 }
 
 /// Checks what a close frame says: nothing, or a code and a reason.
-fn check_close(content: &[u8]) -> Result<(), Violation> {
+fn check_close(content: &[u8]) -> Result<(), WebSocketViolation> {
     let [high, low, reason @ ..] = content else {
         return if content.is_empty() { Ok(()) } else { Err(broken("a close frame has half a code")) };
     };
@@ -282,16 +284,16 @@ fn check_close(content: &[u8]) -> Result<(), Violation> {
     str::from_utf8(reason).map(|_| ()).map_err(|_| not_utf8())
 }
 
-fn broken(reason: &'static str) -> Violation {
-    Violation { code: 1002, reason }
+fn broken(reason: &'static str) -> WebSocketViolation {
+    WebSocketViolation { code: 1002, reason }
 }
 
-fn not_utf8() -> Violation {
-    Violation { code: 1007, reason: "a text is not UTF-8" }
+fn not_utf8() -> WebSocketViolation {
+    WebSocketViolation { code: 1007, reason: "a text is not UTF-8" }
 }
 
-fn far_too_large() -> Violation {
-    Violation { code: 1009, reason: "the message is far too large" }
+fn far_too_large() -> WebSocketViolation {
+    WebSocketViolation { code: 1009, reason: "the message is far too large" }
 }
 
 /// A value as one text frame, ready to be sent to any number of sockets.
@@ -361,7 +363,7 @@ fn put_head(frame: &mut impl BufMut, opcode: u8, length: usize) {
 mod tests {
     use bytes::Bytes;
 
-    use super::{Decoder, Incoming, Message, text};
+    use super::{Message, WebSocketDecoder, WebSocketIncoming, text};
 
     fn masked(first: u8, content: &[u8]) -> Vec<u8> {
         let mask = [7, 77, 177, 255];
@@ -378,8 +380,8 @@ mod tests {
         frame
     }
 
-    fn decode(limit: usize, pieces: &[&[u8]]) -> Result<Vec<Incoming>, u16> {
-        let mut decoder = Decoder::new(limit);
+    fn decode(limit: usize, pieces: &[&[u8]]) -> Result<Vec<WebSocketIncoming>, u16> {
+        let mut decoder = WebSocketDecoder::new(limit);
         let mut seen = Vec::new();
         for piece in pieces {
             decoder.feed(piece);
@@ -399,11 +401,11 @@ mod tests {
         bytes.extend(masked(0x8a, b""));
         bytes.extend(masked(0x88, b""));
         let expected = vec![
-            Incoming::Ping(Bytes::from_static(b"are you there")),
-            Incoming::Message(Message::Text("hällo".to_owned())),
-            Incoming::Message(Message::Binary(vec![b'x'; 300])),
-            Incoming::Pong,
-            Incoming::Close,
+            WebSocketIncoming::Ping(Bytes::from_static(b"are you there")),
+            WebSocketIncoming::WebSocketMessage(Message::Text("hällo".to_owned())),
+            WebSocketIncoming::WebSocketMessage(Message::Binary(vec![b'x'; 300])),
+            WebSocketIncoming::Pong,
+            WebSocketIncoming::Close,
         ];
         for cut in 0..bytes.len() {
             assert_eq!(decode(1000, &[&bytes[..cut], &bytes[cut..]]).as_ref(), Ok(&expected), "cut at {cut}");
@@ -416,11 +418,14 @@ mod tests {
         bytes.extend(masked(0x00, &[b'b'; 8]));
         bytes.extend(masked(0x80, &[b'c'; 8]));
         bytes.extend(masked(0x81, b"small"));
-        let expected = vec![Incoming::TooLarge, Incoming::Message(Message::Text("small".to_owned()))];
+        let expected = vec![
+            WebSocketIncoming::TooLarge,
+            WebSocketIncoming::WebSocketMessage(Message::Text("small".to_owned())),
+        ];
         assert_eq!(decode(10, &[&bytes]), Ok(expected));
         assert_eq!(
             decode(24, &[&bytes]).unwrap()[0],
-            Incoming::Message(Message::Text("aaaaaaaabbbbbbbbcccccccc".to_owned()))
+            WebSocketIncoming::WebSocketMessage(Message::Text("aaaaaaaabbbbbbbbcccccccc".to_owned()))
         );
     }
 

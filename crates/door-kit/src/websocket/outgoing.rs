@@ -10,12 +10,12 @@ const KEPT: usize = 4;
 
 /// Frames that wait to be written.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct OutgoingFrames {
     frames: VecDeque<Bytes>,
     bytes: usize,
 }
 
-impl Outgoing {
+impl OutgoingFrames {
     /// How many bytes wait.
     pub fn len(&self) -> usize {
         self.bytes

@@ -10,9 +10,9 @@ use agent_client_protocol::v1::schema::{
     SessionInfoUpdate, SessionUpdate, StopReason,
 };
 use futures_util::future::join_all;
-use ostler_acp::{BadLine, Incoming, parse};
+use ostler_acp::{AcpIncoming, AcpLineError, parse};
 use ostler_door_kit::DoorContext;
-use ostler_door_kit::lines::{Closed, Ended, GRACE, LineDesk, Outbox};
+use ostler_door_kit::lines::{ConnectionEnd, GRACE, LineHandler, Outbox, OutboxClosed};
 use ostler_line_framing::FramedLine;
 use ostler_types::{AgentState, CancelTurn, Command, MessageId, SessionId, SessionView, TurnId};
 use serde_json::{Map, Value};
@@ -22,13 +22,13 @@ use tokio::time::{Instant, timeout};
 
 use super::editor::{EditorLinks, fresh_number};
 use super::errors::{bad_line, of_failure};
-use super::files::Files;
-use super::follow::Follower;
-use super::notes::{Note, Question, TurnEnd};
-use super::questions::Questions;
-use super::settings::Shown;
-use super::translate::{Own, Translator};
-use super::{AcpDoor, BY, Options, wire};
+use super::files::EditorFileRequests;
+use super::follow::EditorFollower;
+use super::notes::{EditorNotice, EditorQuestion, EditorTurnEnd};
+use super::questions::EditorQuestions;
+use super::settings::AnnouncedSettings;
+use super::translate::{EditorOwnMessages, EditorTranslator};
+use super::{AcpDoor, AcpOptions, BY, wire};
 
 /// Sessions that one editor may have open at a time.
 pub(super) const SESSIONS: usize = 256;
@@ -36,17 +36,17 @@ pub(super) const SESSIONS: usize = 256;
 const NOTES: usize = 64;
 
 /// One editor at work.
-pub(super) struct Desk {
+pub(super) struct EditorConnection {
     pub(super) context: DoorContext,
     pub(super) editors: Option<Arc<dyn EditorLinks>>,
-    pub(super) options: Options,
+    pub(super) options: AcpOptions,
     outbox: Outbox,
     /// Lines that are said once the request or the note is done with.
     pub(super) out: Vec<u8>,
-    pub(super) sessions: Vec<Open>,
-    pub(super) prompts: Vec<Prompt>,
-    pub(super) questions: Questions,
-    pub(super) files: Files,
+    pub(super) sessions: Vec<EditorSession>,
+    pub(super) prompts: Vec<PendingPrompt>,
+    pub(super) questions: EditorQuestions,
+    pub(super) files: EditorFileRequests,
     /// How many requests the editor has been sent.
     pub(super) asked: i64,
     /// Which editor it is.
@@ -54,30 +54,30 @@ pub(super) struct Desk {
     /// What it offers to do with files.
     pub(super) offers: FileSystemCapabilities,
     followers: JoinSet<()>,
-    pub(super) notes_in: mpsc::Sender<(SessionId, Note)>,
+    pub(super) notes_in: mpsc::Sender<(SessionId, EditorNotice)>,
     /// What the sessions have to tell.
-    notes: mpsc::Receiver<(SessionId, Note)>,
+    notes: mpsc::Receiver<(SessionId, EditorNotice)>,
 }
 
 /// A session that the editor has open.
-pub(super) struct Open {
+pub(super) struct EditorSession {
     pub(super) id: SessionId,
     pub(super) workspace: PathBuf,
     /// The same as the editor spells it.
     pub(super) cwd: PathBuf,
     /// What it was told of the servers of tools that it named.
     pub(super) brought: Option<Map<String, Value>>,
-    pub(super) shown: Shown,
-    pub(super) own: Own,
+    pub(super) shown: AnnouncedSettings,
+    pub(super) own: EditorOwnMessages,
     /// The requests that are answered once the past has been told.
     loading: Vec<RequestId>,
     /// The questions that are put then.
-    waiting: Vec<Question>,
+    waiting: Vec<EditorQuestion>,
     follower: AbortHandle,
 }
 
 /// A prompt that waits for the end of its turn.
-pub(super) struct Prompt {
+pub(super) struct PendingPrompt {
     pub(super) request: RequestId,
     pub(super) session_id: SessionId,
     pub(super) turn_id: TurnId,
@@ -86,7 +86,7 @@ pub(super) struct Prompt {
 
 /// What is to be stopped in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopScope {
     /// Whatever runs, whoever began it.
     Everything,
     /// What this editor has begun.
@@ -95,26 +95,26 @@ pub(super) enum Stop {
     Unattended,
 }
 
-impl LineDesk for Desk {
-    type Note = (SessionId, Note);
+impl LineHandler for EditorConnection {
+    type Note = (SessionId, EditorNotice);
 
-    async fn take(&mut self, framed: FramedLine) -> Result<ControlFlow<()>, Closed> {
+    async fn take(&mut self, framed: FramedLine) -> Result<ControlFlow<()>, OutboxClosed> {
         self.take_line(framed).await.map(ControlFlow::Continue)
     }
 
-    async fn next_note(&mut self) -> Option<(SessionId, Note)> {
+    async fn next_note(&mut self) -> Option<(SessionId, EditorNotice)> {
         self.notes.recv().await
     }
 
-    async fn note(&mut self, (id, note): (SessionId, Note)) -> Result<(), Closed> {
+    async fn note(&mut self, (id, note): (SessionId, EditorNotice)) -> Result<(), OutboxClosed> {
         self.hear(id, note).await
     }
 }
 
-impl Desk {
-    pub(super) fn new(door: &AcpDoor, options: Options, outbox: Outbox) -> Desk {
+impl EditorConnection {
+    pub(super) fn new(door: &AcpDoor, options: AcpOptions, outbox: Outbox) -> EditorConnection {
         let (notes_in, notes) = mpsc::channel(NOTES);
-        Desk {
+        EditorConnection {
             context: door.context.clone(),
             editors: door.editors.clone(),
             options,
@@ -122,8 +122,8 @@ impl Desk {
             out: Vec::new(),
             sessions: Vec::new(),
             prompts: Vec::new(),
-            questions: Questions::default(),
-            files: Files::default(),
+            questions: EditorQuestions::default(),
+            files: EditorFileRequests::default(),
             asked: 0,
             editor: fresh_number(),
             offers: FileSystemCapabilities::default(),
@@ -134,7 +134,7 @@ impl Desk {
     }
 
     /// Takes a line.
-    async fn take_line(&mut self, framed: FramedLine) -> Result<(), Closed> {
+    async fn take_line(&mut self, framed: FramedLine) -> Result<(), OutboxClosed> {
         match framed {
             FramedLine::Line(line) | FramedLine::Unterminated(line)
                 if line.iter().all(u8::is_ascii_whitespace) => {}
@@ -155,37 +155,39 @@ impl Desk {
 
     async fn message(&mut self, line: &str) {
         match parse(line) {
-            Ok(Incoming::Request { id, method, params }) => Box::pin(self.request(id, &method, params)).await,
-            Ok(Incoming::Notification { method, params }) => self.notification(&method, params).await,
-            Ok(Incoming::Answer { id, outcome }) => {
+            Ok(AcpIncoming::Request { id, method, params }) => {
+                Box::pin(self.request(id, &method, params)).await
+            }
+            Ok(AcpIncoming::Notification { method, params }) => self.notification(&method, params).await,
+            Ok(AcpIncoming::Answer { id, outcome }) => {
                 let outcome = self.files.respond(&id, outcome);
                 let meant = outcome.and_then(|outcome| self.questions.respond(&id, outcome));
                 if let Some((session_id, command)) = meant {
                     self.submit(session_id, command).await;
                 }
             }
-            Err(BadLine { id: Some(id), error }) => wire::error(&id, &error, &mut self.out),
-            Err(BadLine { id: None, error }) => tracing::debug!(%error, "an answer cannot be read"),
+            Err(AcpLineError { id: Some(id), error }) => wire::error(&id, &error, &mut self.out),
+            Err(AcpLineError { id: None, error }) => tracing::debug!(%error, "an answer cannot be read"),
         }
     }
 
     /// Takes a note of a session.
-    async fn hear(&mut self, id: SessionId, note: Note) -> Result<(), Closed> {
+    async fn hear(&mut self, id: SessionId, note: EditorNotice) -> Result<(), OutboxClosed> {
         match note {
-            Note::TurnEnded(turn_id, end) => self.turn_ended(id, turn_id, &end),
-            Note::TurnDropped(turn_id) => {
-                self.answer(id, turn_id, &TurnEnd::Stopped(StopReason::Cancelled));
+            EditorNotice::TurnEnded(turn_id, end) => self.turn_ended(id, turn_id, &end),
+            EditorNotice::TurnDropped(turn_id) => {
+                self.answer(id, turn_id, &EditorTurnEnd::Stopped(StopReason::Cancelled));
             }
-            Note::Answered(key) => {
+            EditorNotice::Answered(key) => {
                 self.sessions.iter_mut().for_each(|open| open.waiting.retain(|question| question.key != key));
                 self.questions.answered(&key, &mut self.out);
             }
-            Note::Asked(question) => self.ask(id, *question),
-            Note::Changed(session) => self.changed(id, |shown| shown.take(&session)).await,
-            Note::AgentChanged(agent) => self.changed(id, |shown| shown.take_agent(&agent)).await,
-            Note::Replayed => self.loaded(id).await,
-            Note::File(wanted) => self.ask_file(id, wanted),
-            Note::Gone => {
+            EditorNotice::Asked(question) => self.ask(id, *question),
+            EditorNotice::Changed(session) => self.changed(id, |shown| shown.take(&session)).await,
+            EditorNotice::AgentChanged(agent) => self.changed(id, |shown| shown.take_agent(&agent)).await,
+            EditorNotice::Replayed => self.loaded(id).await,
+            EditorNotice::File(wanted) => self.ask_file(id, wanted),
+            EditorNotice::Gone => {
                 self.gone(id);
                 self.leave(id).await;
             }
@@ -199,7 +201,7 @@ impl Desk {
         self.show(id);
         let place = self.sessions.iter().position(|open| open.id == id);
         let replay = loading.is_some();
-        let waiting: Vec<Question> = view.pending_approvals.iter().map(Question::from).collect();
+        let waiting: Vec<EditorQuestion> = view.pending_approvals.iter().map(EditorQuestion::from).collect();
         if let Some(place) = place {
             if replay {
                 self.sessions[place].follower.abort();
@@ -210,14 +212,14 @@ impl Desk {
             }
             return;
         }
-        let own = Own::default();
+        let own = EditorOwnMessages::default();
         let follower = self.follow(view, replay, own.clone());
-        self.sessions.push(Open {
+        self.sessions.push(EditorSession {
             id,
             workspace: PathBuf::from(&view.session.workspace_path),
             cwd: PathBuf::from(&view.session.workspace_path),
             brought: None,
-            shown: Shown::of(view),
+            shown: AnnouncedSettings::of(view),
             own,
             loading: loading.into_iter().collect(),
             waiting,
@@ -228,13 +230,13 @@ impl Desk {
         }
     }
 
-    fn follow(&mut self, view: &SessionView, replay: bool, own: Own) -> AbortHandle {
+    fn follow(&mut self, view: &SessionView, replay: bool, own: EditorOwnMessages) -> AbortHandle {
         let (engine, settings) = (self.context.engine.clone(), self.context.settings.clone());
-        let mut translator = Translator::new(view, replay, settings, engine.clone(), own);
+        let mut translator = EditorTranslator::new(view, replay, settings, engine.clone(), own);
         if let (false, Some(agent)) = (replay, &view.agent_state) {
             translator.begin(agent.as_ref() as &AgentState, &mut self.out);
         }
-        let follower = Follower {
+        let follower = EditorFollower {
             engine,
             outbox: self.outbox.clone(),
             notes: self.notes_in.clone(),
@@ -255,7 +257,7 @@ impl Desk {
         }
     }
 
-    fn ask(&mut self, shown_in: SessionId, question: Question) {
+    fn ask(&mut self, shown_in: SessionId, question: EditorQuestion) {
         if let Some(open) = self.sessions.iter().find(|open| open.id == shown_in) {
             self.questions.ask(shown_in, question, &open.workspace, (&mut self.asked, &mut self.out));
         }
@@ -276,12 +278,12 @@ impl Desk {
         self.ask_waiting(id);
     }
 
-    fn shown(&self, id: SessionId) -> Option<Shown> {
+    fn shown(&self, id: SessionId) -> Option<AnnouncedSettings> {
         self.sessions.iter().find(|open| open.id == id).map(|open| open.shown.clone())
     }
 
     /// Tells what is another now, by whomever it was chosen.
-    async fn changed(&mut self, id: SessionId, change: impl FnOnce(&mut Shown)) {
+    async fn changed(&mut self, id: SessionId, change: impl FnOnce(&mut AnnouncedSettings)) {
         let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) else { return };
         let before = open.shown.clone();
         change(&mut open.shown);
@@ -300,10 +302,10 @@ impl Desk {
         }
     }
 
-    fn turn_ended(&mut self, id: SessionId, turn_id: TurnId, end: &TurnEnd) {
+    fn turn_ended(&mut self, id: SessionId, turn_id: TurnId, end: &EditorTurnEnd) {
         for open in self.sessions.iter_mut().filter(|open| open.id == id) {
             // The past is told too, so a child's question is not known to be of this turn.
-            let key = |question: &Question| (question.key.session_id, question.key.turn_id);
+            let key = |question: &EditorQuestion| (question.key.session_id, question.key.turn_id);
             open.waiting.retain(|question| key(question) != (id, turn_id));
         }
         self.questions.turn_ended(id, turn_id, &mut self.out);
@@ -311,15 +313,15 @@ impl Desk {
     }
 
     /// Answers the prompt that the turn was for, if it came from here.
-    fn answer(&mut self, id: SessionId, turn_id: TurnId, end: &TurnEnd) {
-        let is_its = |prompt: &Prompt| prompt.session_id == id && prompt.turn_id == turn_id;
+    fn answer(&mut self, id: SessionId, turn_id: TurnId, end: &EditorTurnEnd) {
+        let is_its = |prompt: &PendingPrompt| prompt.session_id == id && prompt.turn_id == turn_id;
         while let Some(place) = self.prompts.iter().position(is_its) {
-            let Prompt { request, .. } = self.prompts.remove(place);
+            let PendingPrompt { request, .. } = self.prompts.remove(place);
             match end {
-                TurnEnd::Stopped(reason) => {
+                EditorTurnEnd::Stopped(reason) => {
                     wire::result(&request, &PromptResponse::new(*reason), &mut self.out);
                 }
-                TurnEnd::Failed(failure) => wire::error(&request, &of_failure(failure), &mut self.out),
+                EditorTurnEnd::Failed(failure) => wire::error(&request, &of_failure(failure), &mut self.out),
             }
         }
     }
@@ -336,7 +338,7 @@ impl Desk {
     }
 
     /// Stops following a session.
-    pub(super) fn close(&mut self, id: SessionId) -> Option<Open> {
+    pub(super) fn close(&mut self, id: SessionId) -> Option<EditorSession> {
         let place = self.sessions.iter().position(|open| open.id == id)?;
         let open = self.sessions.remove(place);
         open.follower.abort();
@@ -348,13 +350,13 @@ impl Desk {
     pub(super) fn end_prompts(&mut self, id: SessionId) {
         let turns = self.prompts.iter().filter(|prompt| prompt.session_id == id).map(|prompt| prompt.turn_id);
         for turn_id in turns.collect::<Vec<_>>() {
-            self.answer(id, turn_id, &TurnEnd::Stopped(StopReason::Cancelled));
+            self.answer(id, turn_id, &EditorTurnEnd::Stopped(StopReason::Cancelled));
         }
     }
 
-    fn refuse_prompts(&mut self, error: &Error, which: impl Fn(&Prompt) -> bool) {
-        let refused: Vec<Prompt> = self.prompts.extract_if(.., |prompt| which(prompt)).collect();
-        for Prompt { request, .. } in refused {
+    fn refuse_prompts(&mut self, error: &Error, which: impl Fn(&PendingPrompt) -> bool) {
+        let refused: Vec<PendingPrompt> = self.prompts.extract_if(.., |prompt| which(prompt)).collect();
+        for PendingPrompt { request, .. } in refused {
             wire::error(&request, error, &mut self.out);
         }
     }
@@ -367,15 +369,15 @@ impl Desk {
     }
 
     /// Ends what this editor has asked for, and answers all that it waits for.
-    pub(super) async fn end(&mut self, how: Ended) {
+    pub(super) async fn end(&mut self, how: ConnectionEnd) {
         self.files.end();
         let stopping = *self.context.engine.stopping().borrow();
         if !stopping {
             for open in &self.sessions {
-                self.stop(open.id, Stop::Unattended).await;
+                self.stop(open.id, StopScope::Unattended).await;
             }
         }
-        if how != Ended::ClientGone {
+        if how != ConnectionEnd::ClientGone {
             let until = Instant::now() + GRACE;
             while !self.prompts.is_empty() && self.is_to_come().await {
                 tokio::select! {
@@ -417,12 +419,12 @@ impl Desk {
 
     /// Stops what runs in a session, as far as it is meant, and takes back what this editor has queued: that
     /// first, or the next turn would begin.
-    pub(super) async fn stop(&self, id: SessionId, what: Stop) {
+    pub(super) async fn stop(&self, id: SessionId, what: StopScope) {
         let Ok(view) = self.context.engine.view(id).await else { return };
-        let own: Vec<&Prompt> = self.prompts.iter().filter(|prompt| prompt.session_id == id).collect();
+        let own: Vec<&PendingPrompt> = self.prompts.iter().filter(|prompt| prompt.session_id == id).collect();
         let is_own = |turn: &TurnId| own.iter().any(|prompt| prompt.turn_id == *turn);
-        let running = view.running_turn_id.filter(|turn| what == Stop::Everything || is_own(turn));
-        if what == Stop::Unattended && running.is_some() && !view.pending_approvals.is_empty() {
+        let running = view.running_turn_id.filter(|turn| what == StopScope::Everything || is_own(turn));
+        if what == StopScope::Unattended && running.is_some() && !view.pending_approvals.is_empty() {
             return;
         }
         let queued = view.queue.iter().map(|queued| queued.message.id);
@@ -431,13 +433,13 @@ impl Desk {
             self.submit(id, Command::Withdraw { message_id, by: BY.to_owned() }).await;
         }
         if let Some(turn_id) = running {
-            let reason = (what == Stop::Unattended).then(|| "its editor has gone".to_owned());
+            let reason = (what == StopScope::Unattended).then(|| "its editor has gone".to_owned());
             let turn_id = Some(turn_id);
             self.submit(id, Command::Cancel(CancelTurn { turn_id, by: BY.to_owned(), reason })).await;
         }
     }
 
-    async fn flush(&mut self) -> Result<(), Closed> {
+    async fn flush(&mut self) -> Result<(), OutboxClosed> {
         if self.out.is_empty() {
             return Ok(());
         }

@@ -11,8 +11,8 @@ use ostler_types::{SessionId, SessionView};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::desk::Desk;
-use super::notes::{FileRequest, Note};
+use super::desk::EditorConnection;
+use super::notes::{EditorNotice, FileRequest};
 
 /// Under which name an editor is told what became of the servers of tools that it named.
 const SERVERS: &str = "ostler.mcpServers";
@@ -31,7 +31,7 @@ pub trait EditorLinks: Send + Sync + 'static {
         session: SessionId,
         editor: u64,
         servers: Vec<McpDescription>,
-    ) -> BoxFuture<'_, Vec<NotUsed>>;
+    ) -> BoxFuture<'_, Vec<UnusedEditorServer>>;
 
     /// The editor no longer shows the session. What it gave has ended when this returns.
     fn leave(&self, session: SessionId, editor: u64) -> BoxFuture<'_, ()>;
@@ -39,7 +39,7 @@ pub trait EditorLinks: Send + Sync + 'static {
 
 /// A server of tools that is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotUsed {
+pub struct UnusedEditorServer {
     /// What the editor calls it.
     pub name: String,
     /// Why.
@@ -52,7 +52,7 @@ pub struct EditorFiles {
     session: SessionId,
     editor: u64,
     writes: bool,
-    desk: mpsc::Sender<(SessionId, Note)>,
+    desk: mpsc::Sender<(SessionId, EditorNotice)>,
 }
 
 impl EditorFiles {
@@ -82,7 +82,7 @@ impl EditorFiles {
     }
 
     async fn ask(&self, wanted: FileRequest) -> Option<()> {
-        self.desk.send((self.session, Note::File(wanted))).await.ok()
+        self.desk.send((self.session, EditorNotice::File(wanted))).await.ok()
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn fresh_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Desk {
+impl EditorConnection {
     /// Has the files of a session looked at through this editor, if it offers that.
     pub(super) fn show(&self, session: SessionId) {
         if let (Some(links), true) = (&self.editors, self.offers.read_text_file) {
@@ -122,15 +122,17 @@ impl Desk {
                     continue;
                 }
             };
-            not_used.push(NotUsed { name, why: why.to_owned() });
+            not_used.push(UnusedEditorServer { name, why: why.to_owned() });
         }
         let mut names: Vec<String> = used.iter().map(|server| plain(&server.name, NAME)).collect();
         if let (Some(links), false) = (&self.editors, used.is_empty()) {
             not_used.extend(links.bring(view.session.id, self.editor, used).await);
         }
         names.retain(|name| not_used.iter().all(|not_used| not_used.name != *name));
-        let not_used: Vec<Value> =
-            not_used.iter().map(|NotUsed { name, why }| json!({"name": name, "why": why})).collect();
+        let not_used: Vec<Value> = not_used
+            .iter()
+            .map(|UnusedEditorServer { name, why }| json!({"name": name, "why": why}))
+            .collect();
         Some(Map::from_iter([(SERVERS.to_owned(), json!({"used": names, "not_used": not_used}))]))
     }
 

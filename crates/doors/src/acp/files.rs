@@ -9,7 +9,7 @@ use ostler_types::SessionId;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::desk::Desk;
+use super::desk::EditorConnection;
 use super::notes::FileRequest;
 use super::wire;
 
@@ -18,15 +18,15 @@ const OPEN: usize = 64;
 
 /// The requests about files that one editor has not answered.
 #[derive(Default)]
-pub(super) struct Files(Vec<Asked>);
+pub(super) struct EditorFileRequests(Vec<PendingFileRequest>);
 
-struct Asked {
+struct PendingFileRequest {
     number: i64,
     reads: bool,
     reply: oneshot::Sender<String>,
 }
 
-impl Files {
+impl EditorFileRequests {
     /// Whether more can be asked: not an editor that owes an answer which nobody waits for any more.
     fn has_room(&self) -> bool {
         self.0.len() < OPEN && self.0.iter().all(|asked| !asked.reply.is_closed())
@@ -38,9 +38,9 @@ impl Files {
         id: &RequestId,
         outcome: Result<Value, Error>,
     ) -> Option<Result<Value, Error>> {
-        let is_it = |asked: &Asked| *id == RequestId::Number(asked.number);
+        let is_it = |asked: &PendingFileRequest| *id == RequestId::Number(asked.number);
         let Some(place) = self.0.iter().position(is_it) else { return Some(outcome) };
-        let Asked { reads, reply, .. } = self.0.swap_remove(place);
+        let PendingFileRequest { reads, reply, .. } = self.0.swap_remove(place);
         // The answer to a write says nothing; whoever reads and gets no text hears that there is none.
         let text = outcome.ok().and_then(|answer| match reads {
             true => serde_json::from_value::<ReadTextFileResponse>(answer).ok().map(|read| read.content),
@@ -58,7 +58,7 @@ impl Files {
     }
 }
 
-impl Desk {
+impl EditorConnection {
     /// Asks the editor about a file. What cannot be asked is dropped, which is an answer too.
     pub(super) fn ask_file(&mut self, id: SessionId, wanted: FileRequest) {
         let Some(open) = self.sessions.iter().find(|open| open.id == id) else { return };
@@ -79,7 +79,7 @@ impl Desk {
                 wire::request(number, names.fs_write_text_file, &request, &mut self.out);
             }
         }
-        self.files.0.push(Asked { number, reads, reply: wanted.reply });
+        self.files.0.push(PendingFileRequest { number, reads, reply: wanted.reply });
     }
 }
 

@@ -2,22 +2,22 @@
 //! read, the task waits, the subscription's bounded queue overflows, and what was missed is read from the log:
 //! no gap, nothing twice, and nothing held beyond the bounds.
 
-use ostler_door_kit::lines::{Closed, Outbox};
+use ostler_door_kit::lines::{Outbox, OutboxClosed};
 use ostler_engine::{Engine, EngineError, Subscription};
 use ostler_types::SessionId;
 use tokio::sync::mpsc;
 
-use super::notes::Note;
-use super::translate::Translator;
+use super::notes::EditorNotice;
+use super::translate::EditorTranslator;
 
 /// Bytes of lines that are handed over at a time.
 const BATCH: usize = 64 * 1024;
 
 /// A session that is being followed.
-pub(super) struct Follower {
+pub(super) struct EditorFollower {
     pub(super) engine: Engine,
     pub(super) outbox: Outbox,
-    pub(super) notes: mpsc::Sender<(SessionId, Note)>,
+    pub(super) notes: mpsc::Sender<(SessionId, EditorNotice)>,
     pub(super) id: SessionId,
     /// The newest record that is not to be told.
     pub(super) after: u64,
@@ -25,16 +25,16 @@ pub(super) struct Follower {
     pub(super) history: u64,
 }
 
-impl Follower {
+impl EditorFollower {
     /// Follows the session until nobody reads, the daemon stops, or the session is gone.
-    pub(super) async fn run(self, mut translator: Translator) {
+    pub(super) async fn run(self, mut translator: EditorTranslator) {
         if let Ok(true) = self.follow(&mut translator).await {
-            _ = self.notes.send((self.id, Note::Gone)).await;
+            _ = self.notes.send((self.id, EditorNotice::Gone)).await;
         }
     }
 
     /// Returns whether the session is gone.
-    async fn follow(&self, translator: &mut Translator) -> Result<bool, Closed> {
+    async fn follow(&self, translator: &mut EditorTranslator) -> Result<bool, OutboxClosed> {
         let (mut seen, mut told) = (self.after, false);
         loop {
             let mut subscription = match self.engine.subscribe(self.id, seen).await {
@@ -57,9 +57,9 @@ impl Follower {
     async fn relay(
         &self,
         subscription: &mut Subscription,
-        translator: &mut Translator,
+        translator: &mut EditorTranslator,
         replayed: &mut bool,
-    ) -> Result<Result<(), EngineError>, Closed> {
+    ) -> Result<Result<(), EngineError>, OutboxClosed> {
         let (mut out, mut notes) = (Vec::new(), Vec::new());
         loop {
             loop {
@@ -78,7 +78,7 @@ impl Follower {
             }
             if !*replayed && subscription.seen() >= self.history {
                 *replayed = true;
-                notes.push(Note::Replayed);
+                notes.push(EditorNotice::Replayed);
             }
             for note in notes.drain(..) {
                 _ = self.notes.send((self.id, note)).await;
@@ -104,7 +104,7 @@ impl Follower {
 }
 
 /// Returns when output that waits is to be told; never, when none does.
-async fn due(translator: &Translator) {
+async fn due(translator: &EditorTranslator) {
     match translator.due() {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,

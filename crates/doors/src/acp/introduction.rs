@@ -11,7 +11,7 @@ use ostler_acp::plain;
 use ostler_types::{ModelPolicy, ResolvedBy};
 use serde_json::json;
 
-use super::desk::Desk;
+use super::desk::EditorConnection;
 use super::errors::{invalid, of_refusal};
 
 /// The way to log in that there is: Ostler itself needs none, but its models do.
@@ -22,7 +22,7 @@ const LOGIN_REQUIRED: i32 = -32000;
 const HOW: &str = "set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, where the daemon is started, or start \
                    a local server such as Ollama; `ostler models` shows what there is";
 
-impl Desk {
+impl EditorConnection {
     /// Hears what the editor offers, and says what is served here.
     pub(super) fn initialize(&mut self, request: InitializeRequest) -> InitializeResponse {
         if let Some(client) = &request.client_info {

@@ -11,13 +11,13 @@ use tokio::sync::oneshot;
 
 /// What the desk is told of a session.
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum EditorNotice {
     /// A question waits for an answer.
-    Asked(Box<Question>),
+    Asked(Box<EditorQuestion>),
     /// A question was answered, here or elsewhere.
-    Answered(QuestionKey),
+    Answered(EditorQuestionKey),
     /// A turn is over.
-    TurnEnded(TurnId, TurnEnd),
+    TurnEnded(TurnId, EditorTurnEnd),
     /// A turn will not begin: its message was taken back.
     TurnDropped(TurnId),
     /// Its title, model or policy may be others now.
@@ -44,7 +44,7 @@ pub(super) struct FileRequest {
 
 /// How a turn ended.
 #[derive(Debug)]
-pub(super) enum TurnEnd {
+pub(super) enum EditorTurnEnd {
     /// By itself, for this reason, or because somebody stopped it.
     Stopped(StopReason),
     /// In an error.
@@ -53,7 +53,7 @@ pub(super) enum TurnEnd {
 
 /// What a question is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct QuestionKey {
+pub(super) struct EditorQuestionKey {
     pub(super) session_id: SessionId,
     pub(super) turn_id: TurnId,
     pub(super) call: ToolCallId,
@@ -61,8 +61,8 @@ pub(super) struct QuestionKey {
 
 /// Something that waits for an answer.
 #[derive(Debug, Clone)]
-pub(super) struct Question {
-    pub(super) key: QuestionKey,
+pub(super) struct EditorQuestion {
+    pub(super) key: EditorQuestionKey,
     /// The call as it stands in the session that shows it.
     pub(super) tool_call: ToolCall,
     pub(super) kind: ToolKind,
@@ -74,12 +74,15 @@ pub(super) struct Question {
     pub(super) review: Option<Vec<FileChange>>,
 }
 
-impl From<&PendingApproval> for Question {
-    fn from(approval: &PendingApproval) -> Question {
+impl From<&PendingApproval> for EditorQuestion {
+    fn from(approval: &PendingApproval) -> EditorQuestion {
         let call = approval.tool_call_id.clone();
-        let key =
-            QuestionKey { session_id: approval.session_id, turn_id: approval.turn_id, call: call.clone() };
-        Question {
+        let key = EditorQuestionKey {
+            session_id: approval.session_id,
+            turn_id: approval.turn_id,
+            call: call.clone(),
+        };
+        EditorQuestion {
             key,
             tool_call: ToolCall { id: call, name: approval.tool.clone(), input: approval.input.clone() },
             kind: approval.kind,

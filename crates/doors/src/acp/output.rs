@@ -15,9 +15,9 @@ const PARTS: usize = 64;
 
 /// How much of each part has been told.
 #[derive(Default)]
-pub(super) struct Told(Vec<(MessageId, u32, u64)>);
+pub(super) struct EditorTextCursor(Vec<(MessageId, u32, u64)>);
 
-impl Told {
+impl EditorTextCursor {
     /// What is new of a piece; nothing when it was told, or when something before it is missing, which will
     /// come with the whole message.
     pub(super) fn fresh<'a>(&mut self, id: MessageId, part: u32, offset: u64, text: &'a str) -> &'a str {
@@ -43,14 +43,14 @@ impl Told {
 
 /// The output of a running call.
 #[derive(Default)]
-pub(super) struct Output {
+pub(super) struct EditorCallOutput {
     text: String,
     /// How much has come of each stream.
     streams: Vec<(String, u64)>,
     waits_since: Option<Instant>,
 }
 
-impl Output {
+impl EditorCallOutput {
     /// Takes a piece. One that has been seen adds only what is new of it; what lies between is left out.
     pub(super) fn splice(&mut self, stream: &str, offset: u64, text: &str) {
         let place = self.streams.iter().position(|(name, _)| name == stream).unwrap_or_else(|| {
@@ -87,11 +87,11 @@ mod tests {
     use ostler_types::MessageId;
     use uuid::Uuid;
 
-    use super::Told;
+    use super::EditorTextCursor;
 
     #[test]
     fn each_piece_is_told_once_and_none_before_its_time() {
-        let (mut told, id) = (Told::default(), MessageId::new(Uuid::from_u128(1)));
+        let (mut told, id) = (EditorTextCursor::default(), MessageId::new(Uuid::from_u128(1)));
         assert_eq!(told.fresh(id, 0, 0, "ein "), "ein ");
         assert_eq!(told.fresh(id, 0, 0, "ein ä"), "ä", "a piece that grew");
         assert_eq!(told.fresh(id, 0, 4, "ä"), "", "a piece that was told");

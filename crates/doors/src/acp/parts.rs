@@ -1,7 +1,7 @@
 //! What an editor says in a prompt, as the parts of a message. What is not text is kept beside the log first.
 
 use agent_client_protocol::v1::schema::{ContentBlock, Error};
-use ostler_acp::{Piece, from_block};
+use ostler_acp::{AcpContentPiece, from_block};
 use ostler_door_kit::DoorContext;
 use ostler_types::{Part, SessionId};
 
@@ -27,15 +27,17 @@ pub(super) async fn parts(
     let mut parts = Vec::new();
     for block in blocks {
         parts.push(match from_block(block) {
-            Piece::Text(text) => Part::Text { text },
-            Piece::Link { name, uri } => Part::Text { text: format!("[@{name}]({uri})") },
-            Piece::File { name, bytes, .. } if bytes.len() <= INLINE => match String::from_utf8(bytes) {
-                Ok(text) => Part::Text { text: inlined(&name, &text) },
-                Err(error) => attach(context, id, &name, error.into_bytes()).await?,
-            },
-            Piece::File { name, bytes, .. } => attach(context, id, &name, bytes).await?,
-            Piece::Image { bytes, .. } => attach(context, id, "picture", bytes).await?,
-            Piece::Audio { bytes, .. } => attach(context, id, "sound", bytes).await?,
+            AcpContentPiece::Text(text) => Part::Text { text },
+            AcpContentPiece::Link { name, uri } => Part::Text { text: format!("[@{name}]({uri})") },
+            AcpContentPiece::File { name, bytes, .. } if bytes.len() <= INLINE => {
+                match String::from_utf8(bytes) {
+                    Ok(text) => Part::Text { text: inlined(&name, &text) },
+                    Err(error) => attach(context, id, &name, error.into_bytes()).await?,
+                }
+            }
+            AcpContentPiece::File { name, bytes, .. } => attach(context, id, &name, bytes).await?,
+            AcpContentPiece::Image { bytes, .. } => attach(context, id, "picture", bytes).await?,
+            AcpContentPiece::Audio { bytes, .. } => attach(context, id, "sound", bytes).await?,
         });
     }
     Ok(parts)

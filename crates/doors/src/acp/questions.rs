@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::Path;
 
 use super::calls::announce;
-use super::notes::{Question, QuestionKey};
+use super::notes::{EditorQuestion, EditorQuestionKey};
 use super::{BY, wire};
 
 /// Files of a change that a question shows.
@@ -19,23 +19,23 @@ const FILES: usize = 50;
 
 /// The questions that one editor has been asked.
 #[derive(Default)]
-pub(super) struct Questions {
-    open: Vec<Open>,
+pub(super) struct EditorQuestions {
+    open: Vec<PendingQuestion>,
 }
 
-struct Open {
+struct PendingQuestion {
     number: i64,
     /// The session in whose updates it came up, which may be the parent of the one that asks.
     shown_in: SessionId,
-    question: Question,
+    question: EditorQuestion,
 }
 
-impl Questions {
+impl EditorQuestions {
     /// Puts a question, under the next number, unless it has been put already.
     pub(super) fn ask(
         &mut self,
         shown_in: SessionId,
-        question: Question,
+        question: EditorQuestion,
         workspace: &Path,
         (asked, out): (&mut i64, &mut Vec<u8>),
     ) {
@@ -47,7 +47,7 @@ impl Questions {
         let call = call(&question, workspace);
         let request = RequestPermissionRequest::new(shown_in.to_string(), call, options);
         wire::request(*asked, "session/request_permission", &request, out);
-        self.open.push(Open { number: *asked, shown_in, question });
+        self.open.push(PendingQuestion { number: *asked, shown_in, question });
     }
 
     /// Takes an answer, and returns what it means. None when it is too late, or when the editor cannot answer
@@ -59,7 +59,7 @@ impl Questions {
     ) -> Option<(SessionId, Command)> {
         let RequestId::Number(number) = id else { return None };
         let place = self.open.iter().position(|open| open.number == *number)?;
-        let Open { question, .. } = self.open.remove(place);
+        let PendingQuestion { question, .. } = self.open.remove(place);
         let answer = outcome.and_then(|value| {
             serde_json::from_value::<RequestPermissionResponse>(value)
                 .map_err(|error| Error::invalid_params().data(Value::String(error.to_string())))
@@ -74,13 +74,13 @@ impl Questions {
     }
 
     /// Takes a question back that was answered elsewhere.
-    pub(super) fn answered(&mut self, key: &QuestionKey, out: &mut Vec<u8>) {
+    pub(super) fn answered(&mut self, key: &EditorQuestionKey, out: &mut Vec<u8>) {
         self.withdraw(|open| open.question.key == *key, out);
     }
 
     /// Takes back what a turn had asked, which is over.
     pub(super) fn turn_ended(&mut self, session_id: SessionId, turn_id: TurnId, out: &mut Vec<u8>) {
-        let of_turn = |open: &Open| {
+        let of_turn = |open: &PendingQuestion| {
             let key = &open.question.key;
             // A child's questions end with the turn that started the child.
             open.shown_in == session_id && (key.turn_id == turn_id || key.session_id != session_id)
@@ -93,7 +93,7 @@ impl Questions {
         self.withdraw(|open| open.shown_in == session_id, out);
     }
 
-    fn withdraw(&mut self, which: impl Fn(&Open) -> bool, out: &mut Vec<u8>) {
+    fn withdraw(&mut self, which: impl Fn(&PendingQuestion) -> bool, out: &mut Vec<u8>) {
         self.open.retain(|open| {
             let withdrawn = which(open);
             if withdrawn {
@@ -106,7 +106,7 @@ impl Questions {
 }
 
 /// The answers that can be given: the agent's own, where it offers some.
-fn offered(question: &Question) -> Vec<ApprovalOption> {
+fn offered(question: &EditorQuestion) -> Vec<ApprovalOption> {
     let option =
         |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
     if question.review.is_some() {
@@ -127,7 +127,7 @@ fn offered(question: &Question) -> Vec<ApprovalOption> {
 }
 
 /// What the question is about, as the editor shows it.
-fn call(question: &Question, workspace: &Path) -> ToolCallUpdate {
+fn call(question: &EditorQuestion, workspace: &Path) -> ToolCallUpdate {
     let told = announce(Some(question.key.turn_id), &question.tool_call, question.kind, workspace);
     let mut content = Vec::new();
     if !question.summary.is_empty() {
@@ -152,7 +152,7 @@ fn call(question: &Question, workspace: &Path) -> ToolCallUpdate {
 }
 
 /// What an answer means; a question that was given up is a no.
-fn command(question: Question, chosen: Option<&str>) -> Option<(SessionId, Command)> {
+fn command(question: EditorQuestion, chosen: Option<&str>) -> Option<(SessionId, Command)> {
     let (mut reason, mut option) = (None, None);
     let (verdict, scope) = match chosen {
         None => {
@@ -172,7 +172,7 @@ fn command(question: Question, chosen: Option<&str>) -> Option<(SessionId, Comma
         Some("always") => (Verdict::Approve, Scope::Always),
         Some(_) => (Verdict::Deny, Scope::Once),
     };
-    let QuestionKey { session_id, turn_id, call } = question.key;
+    let EditorQuestionKey { session_id, turn_id, call } = question.key;
     let by = BY.to_owned();
     let command = Command::Answer(AnswerApproval {
         turn_id,

@@ -11,25 +11,25 @@ use agent_client_protocol::v1::schema::{
 };
 use ostler_door_kit::{SessionRequest, failure, make_session};
 use ostler_engine::EngineError;
-use ostler_index::Filter;
+use ostler_index::ListFilter;
 use ostler_types::{
-    Accepted, CancelTurn, Change, Command, Delivery, Message, MessageId, RefusalCode, Role, SessionId,
+    Accepted, CancelTurn, Command, Delivery, Message, MessageId, RefusalCode, Role, SessionChange, SessionId,
     SessionStatus, SessionView, SubmitMessage, TurnId,
 };
 use serde::Serialize;
 use serde_json::Value;
 
-use super::desk::{Desk, Prompt, SESSIONS, Stop};
+use super::desk::{EditorConnection, PendingPrompt, SESSIONS, StopScope};
 use super::errors::{bad_line, invalid, no_session, of_engine, of_failure, read, unknown_method};
 use super::parts::parts;
-use super::settings::{Shown, change};
+use super::settings::{AnnouncedSettings, change};
 use super::{BY, wire};
 
 /// Sessions in one page of the list.
 const PAGE: usize = 50;
 
 /// What becomes of a request.
-enum Reply {
+enum EditorReply {
     /// This is the answer.
     Now(Value),
     /// This is the answer, and then the session is followed, whose workspace the editor spells so.
@@ -38,32 +38,32 @@ enum Reply {
     Later,
 }
 
-impl Reply {
-    fn now(answer: &impl Serialize) -> Result<Reply, Error> {
-        value(answer).map(Reply::Now)
+impl EditorReply {
+    fn now(answer: &impl Serialize) -> Result<EditorReply, Error> {
+        value(answer).map(EditorReply::Now)
     }
 }
 
-impl Desk {
+impl EditorConnection {
     /// Carries out a request, and answers it unless that comes later.
     pub(super) async fn request(&mut self, id: RequestId, method: &str, params: Value) {
         match self.carry_out(&id, method, params).await {
-            Ok(Reply::Now(answer)) => wire::result(&id, &answer, &mut self.out),
-            Ok(Reply::Open(answer, view, cwd)) => {
+            Ok(EditorReply::Now(answer)) => wire::result(&id, &answer, &mut self.out),
+            Ok(EditorReply::Open(answer, view, cwd)) => {
                 // The editor learns of the session before anything is told of it.
                 wire::result(&id, &answer, &mut self.out);
                 self.open(&view, None);
                 self.note_cwd(&view, cwd).await;
             }
-            Ok(Reply::Later) => {}
+            Ok(EditorReply::Later) => {}
             Err(error) => wire::error(&id, &error, &mut self.out),
         }
     }
 
-    async fn carry_out(&mut self, id: &RequestId, method: &str, params: Value) -> Result<Reply, Error> {
+    async fn carry_out(&mut self, id: &RequestId, method: &str, params: Value) -> Result<EditorReply, Error> {
         match method {
-            "initialize" => Reply::now(&self.initialize(read(params)?)),
-            "authenticate" => Reply::now(&self.authenticate(read(params)?).await?),
+            "initialize" => EditorReply::now(&self.initialize(read(params)?)),
+            "authenticate" => EditorReply::now(&self.authenticate(read(params)?).await?),
             "session/new" => Box::pin(self.new_session(read(params)?)).await,
             "session/load" => self.load(id, read(params)?).await,
             "session/resume" => self.resume(read(params)?).await,
@@ -74,7 +74,7 @@ impl Desk {
             "session/set_mode" => {
                 let SetSessionModeRequest { session_id, mode_id, .. } = read(params)?;
                 self.choose(&session_id.0, "mode", &mode_id.0).await?;
-                Reply::now(&SetSessionModeResponse::default())
+                EditorReply::now(&SetSessionModeResponse::default())
             }
             "session/set_config_option" => self.set_option(read(params)?).await,
             other => Err(unknown_method(other)),
@@ -88,7 +88,7 @@ impl Desk {
                 if let Ok(CancelNotification { session_id, .. }) = read(params)
                     && let Ok(id) = session_id.0.parse()
                 {
-                    self.stop(id, Stop::Everything).await;
+                    self.stop(id, StopScope::Everything).await;
                 }
             }
             "$/cancel_request" => {
@@ -125,7 +125,7 @@ impl Desk {
         }
     }
 
-    async fn new_session(&mut self, request: NewSessionRequest) -> Result<Reply, Error> {
+    async fn new_session(&mut self, request: NewSessionRequest) -> Result<EditorReply, Error> {
         self.has_room()?;
         let cwd = self.absolute(&request.cwd);
         let wanted = SessionRequest {
@@ -144,16 +144,16 @@ impl Desk {
             }
         })?;
         let view = self.context.engine.view(session.id).await.map_err(of_engine)?;
-        let shown = Shown::of(&view);
+        let shown = AnnouncedSettings::of(&view);
         let answer = NewSessionResponse::new(session.id.to_string())
             .modes(shown.modes())
             .config_options(shown.options(&self.context).await)
             .meta(self.bring(&view, request.mcp_servers).await);
-        Ok(Reply::Open(value(&answer)?, Box::new(view), cwd))
+        Ok(EditorReply::Open(value(&answer)?, Box::new(view), cwd))
     }
 
     /// Tells all that has happened in a session, then what happens; the answer comes in between.
-    async fn load(&mut self, id: &RequestId, request: LoadSessionRequest) -> Result<Reply, Error> {
+    async fn load(&mut self, id: &RequestId, request: LoadSessionRequest) -> Result<EditorReply, Error> {
         let view = self.find(&request.session_id.0).await?;
         let brought = self.bring(&view, request.mcp_servers).await;
         self.open(&view, Some(id.clone()));
@@ -161,20 +161,20 @@ impl Desk {
         for open in self.sessions.iter_mut().filter(|open| open.id == view.session.id) {
             open.brought.clone_from(&brought);
         }
-        Ok(Reply::Later)
+        Ok(EditorReply::Later)
     }
 
     /// Tells what happens in a session from now on.
-    async fn resume(&mut self, request: ResumeSessionRequest) -> Result<Reply, Error> {
+    async fn resume(&mut self, request: ResumeSessionRequest) -> Result<EditorReply, Error> {
         let view = self.find(&request.session_id.0).await?;
         let brought = self.bring(&view, request.mcp_servers).await;
-        let answer = self.offers(&Some(Shown::of(&view))).await.meta(brought);
+        let answer = self.offers(&Some(AnnouncedSettings::of(&view))).await.meta(brought);
         let cwd = self.absolute(&request.cwd);
-        Ok(Reply::Open(value(&answer)?, Box::new(view), cwd))
+        Ok(EditorReply::Open(value(&answer)?, Box::new(view), cwd))
     }
 
     /// What can be chosen of a session, in the form that load and resume have in common.
-    pub(super) async fn offers(&self, shown: &Option<Shown>) -> LoadSessionResponse {
+    pub(super) async fn offers(&self, shown: &Option<AnnouncedSettings>) -> LoadSessionResponse {
         match shown {
             Some(shown) => LoadSessionResponse::new()
                 .modes(shown.modes())
@@ -184,7 +184,7 @@ impl Desk {
     }
 
     /// The sessions that can be gone on with, those with the newest activity first.
-    async fn list(&self, request: ListSessionsRequest) -> Result<Reply, Error> {
+    async fn list(&self, request: ListSessionsRequest) -> Result<EditorReply, Error> {
         let workspace = match &request.cwd {
             Some(cwd) => {
                 let real = self.real(cwd).await;
@@ -192,13 +192,13 @@ impl Desk {
             }
             None => None,
         };
-        let filter = Filter {
+        let filter = ListFilter {
             workspace,
             archived: Some(false),
             top: true,
             limit: PAGE,
             cursor: request.cursor,
-            ..Filter::default()
+            ..ListFilter::default()
         };
         let listing = self.context.engine.list(filter).await.map_err(of_engine)?;
         let sessions = listing.sessions.into_iter().map(|listed| listed.session);
@@ -208,38 +208,38 @@ impl Desk {
                 .title(session.title)
                 .updated_at(session.updated_at.to_string())
         });
-        Reply::now(&ListSessionsResponse::new(info.collect()).next_cursor(listing.next_cursor))
+        EditorReply::now(&ListSessionsResponse::new(info.collect()).next_cursor(listing.next_cursor))
     }
 
     /// Stops what this editor does in a session, and follows it no longer. The session stays.
-    async fn close_session(&mut self, request: &CloseSessionRequest) -> Result<Reply, Error> {
+    async fn close_session(&mut self, request: &CloseSessionRequest) -> Result<EditorReply, Error> {
         let id = self.find(&request.session_id.0).await?.session.id;
         self.part(id).await;
-        Reply::now(&CloseSessionResponse::default())
+        EditorReply::now(&CloseSessionResponse::default())
     }
 
     /// Puts a session away, so that no list has it: nothing of it is lost. One that is not there is put away already.
-    async fn delete(&mut self, request: &DeleteSessionRequest) -> Result<Reply, Error> {
+    async fn delete(&mut self, request: &DeleteSessionRequest) -> Result<EditorReply, Error> {
         if let Ok(id) = request.session_id.0.parse() {
             self.part(id).await;
-            let away = Change { archived: Some(true), ..Change::default() };
+            let away = SessionChange { archived: Some(true), ..SessionChange::default() };
             match self.context.engine.submit(id, Command::Update(away)).await {
                 Ok(_) | Err(EngineError::NotFound) => {}
                 Err(error) => return Err(of_engine(error)),
             }
         }
-        Reply::now(&DeleteSessionResponse::default())
+        EditorReply::now(&DeleteSessionResponse::default())
     }
 
     /// Ends what this editor has with a session.
     async fn part(&mut self, id: SessionId) {
-        self.stop(id, Stop::Own).await;
+        self.stop(id, StopScope::Own).await;
         self.end_prompts(id);
         self.close(id);
         self.leave(id).await;
     }
 
-    async fn prompt(&mut self, id: &RequestId, request: PromptRequest) -> Result<Reply, Error> {
+    async fn prompt(&mut self, id: &RequestId, request: PromptRequest) -> Result<EditorReply, Error> {
         let view = self.find(&request.session_id.0).await?;
         let session_id = view.session.id;
         let parts = parts(&self.context, session_id, &request.prompt).await?;
@@ -264,28 +264,33 @@ impl Desk {
             tracing::error!(?accepted, "a prompt led to no turn");
             return Err(Error::internal_error());
         };
-        self.prompts.push(Prompt { request: id.clone(), session_id, turn_id, message_id });
-        Ok(Reply::Later)
+        self.prompts.push(PendingPrompt { request: id.clone(), session_id, turn_id, message_id });
+        Ok(EditorReply::Later)
     }
 
-    async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Result<Reply, Error> {
+    async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Result<EditorReply, Error> {
         let choice = match &request.value {
             SessionConfigOptionValue::Boolean { value } => value.to_string(),
             SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
             _ => return Err(invalid("`value` is one of the choices, or true or false")),
         };
         let shown = self.choose(&request.session_id.0, &request.config_id.0, &choice).await?;
-        Reply::now(&SetSessionConfigOptionResponse::new(shown.options(&self.context).await))
+        EditorReply::now(&SetSessionConfigOptionResponse::new(shown.options(&self.context).await))
     }
 
     /// Chooses something, and returns how the session stands then.
-    async fn choose(&mut self, session: &str, setting: &str, choice: &str) -> Result<Shown, Error> {
+    async fn choose(
+        &mut self,
+        session: &str,
+        setting: &str,
+        choice: &str,
+    ) -> Result<AnnouncedSettings, Error> {
         let view = self.find(session).await?;
         let change = change(&self.context, &view, setting, choice)?;
         let id = view.session.id;
         self.context.engine.submit(id, Command::Update(change)).await.map_err(of_engine)?;
         let view = self.context.engine.view(id).await.map_err(of_engine)?;
-        Ok(Shown::of(&view))
+        Ok(AnnouncedSettings::of(&view))
     }
 
     /// The session that a request names, if it can be gone on with.

@@ -8,8 +8,8 @@ use agent_client_protocol::v1::schema::{Error, SessionConfigOption, SessionMode,
 use ostler_acp::to_config_options;
 use ostler_door_kit::DoorContext;
 use ostler_types::{
-    AgentChoice, AgentSetting, AgentState, Change, PatchReviewMode, Policy, Session, SessionView, ToolKind,
-    WORK_MODES, WorkMode,
+    AgentChoice, AgentSetting, AgentState, PatchReviewMode, Policy, Session, SessionChange, SessionView,
+    ToolKind, WORK_MODES, WorkMode,
 };
 
 use super::errors::{invalid, of_refusal};
@@ -30,7 +30,7 @@ const MODES: [&str; 4] = ["default", "review", "accept_edits", "auto"];
 
 /// What an editor was last told that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct AnnouncedSettings {
     pub(super) title: Option<String>,
     pub(super) mode: &'static str,
     pub(super) model: String,
@@ -39,9 +39,9 @@ pub(super) struct Shown {
     is_native: bool,
 }
 
-impl Shown {
-    pub(super) fn of(view: &SessionView) -> Shown {
-        let mut shown = Shown {
+impl AnnouncedSettings {
+    pub(super) fn of(view: &SessionView) -> AnnouncedSettings {
+        let mut shown = AnnouncedSettings {
             title: None,
             mode: MODES[0],
             model: String::new(),
@@ -105,7 +105,7 @@ pub(super) fn change(
     view: &SessionView,
     setting: &str,
     choice: &str,
-) -> Result<Change, Error> {
+) -> Result<SessionChange, Error> {
     let session = &view.session;
     if session.agent != NATIVE {
         let offers = view.agent_state.iter().flat_map(|agent| &agent.settings);
@@ -114,16 +114,16 @@ pub(super) fn change(
             return Err(invalid(format!("the agent has no setting `{}`", ostler_acp::plain(setting, 100))));
         }
         let agent_settings = BTreeMap::from([(setting.to_owned(), choice.to_owned())]);
-        return Ok(Change { agent_settings, ..Change::default() });
+        return Ok(SessionChange { agent_settings, ..SessionChange::default() });
     }
     match setting {
         MODE => {
             let policy = Some(policy(context, &session.policy, choice)?);
-            Ok(Change { policy, ..Change::default() })
+            Ok(SessionChange { policy, ..SessionChange::default() })
         }
         MODEL => {
             context.settings.models.check(choice).map_err(of_refusal)?;
-            Ok(Change { model: Some(choice.to_owned()), ..Change::default() })
+            Ok(SessionChange { model: Some(choice.to_owned()), ..SessionChange::default() })
         }
         _ => {
             let named = ostler_acp::plain(setting, 100);

@@ -13,8 +13,8 @@ use agent_client_protocol::v1::schema::{
 };
 use ostler_acp::{to_commands, to_stop_reason};
 use ostler_door_kit::DoorSettings;
-use ostler_engine::{DeltaLine, Engine, Item};
-use ostler_eventlog::Line;
+use ostler_engine::{DeltaLine, Engine, SubscriptionItem};
+use ostler_eventlog::LogLine;
 use ostler_types::{
     AgentEvent, AgentState, ApprovalEvent, CallEvent, ChildCall, ChildEvent, Cost, Delta, DeltaKind, Event,
     Message, MessageEvent, MessageId, PATCH_REVIEW, Part, Record, Role, SessionEvent, SessionId, SessionView,
@@ -23,19 +23,19 @@ use ostler_types::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::notes::{Note, Question, QuestionKey, TurnEnd};
-use super::output::{Output, Told};
+use super::notes::{EditorNotice, EditorQuestion, EditorQuestionKey, EditorTurnEnd};
+use super::output::{EditorCallOutput, EditorTextCursor};
 use super::wire;
-use plan::Plan;
+use plan::AnnouncedPlan;
 
 /// Messages of an editor that are remembered as its own; the engine lets fewer wait.
 const OWN: usize = 256;
 
 /// The messages that the editor has sent itself, and shows already. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Own(Arc<Mutex<VecDeque<MessageId>>>);
+pub(super) struct EditorOwnMessages(Arc<Mutex<VecDeque<MessageId>>>);
 
-impl Own {
+impl EditorOwnMessages {
     pub(super) fn add(&self, id: MessageId) {
         let mut own = self.0.lock().expect("nobody panics while holding it");
         if own.len() == OWN {
@@ -53,49 +53,49 @@ impl Own {
 }
 
 /// Translates one session.
-pub(super) struct Translator {
+pub(super) struct EditorTranslator {
     session_id: SessionId,
     settings: Arc<DoorSettings>,
     workspace: PathBuf,
     /// Where what belongs to messages lies.
     engine: Engine,
-    own: Own,
+    own: EditorOwnMessages,
     /// Records up to this one are the past.
     history: u64,
-    told: Told,
+    told: EditorTextCursor,
     /// The calls of the running turn that the editor knows.
-    calls: Vec<Call>,
-    plan: Plan,
+    calls: Vec<AnnouncedCall>,
+    plan: AnnouncedPlan,
     /// What the session has cost so far, as far as it is known.
     cost: Option<Cost>,
 }
 
 /// A call that the editor knows.
-struct Call {
+struct AnnouncedCall {
     id: ToolCallId,
     turn_id: Option<TurnId>,
-    output: Output,
+    output: EditorCallOutput,
 }
 
-impl Translator {
+impl EditorTranslator {
     /// For a session as it stands, from its beginning or from now on.
     pub(super) fn new(
         view: &SessionView,
         from_beginning: bool,
         settings: Arc<DoorSettings>,
         engine: Engine,
-        own: Own,
-    ) -> Translator {
-        Translator {
+        own: EditorOwnMessages,
+    ) -> EditorTranslator {
+        EditorTranslator {
             session_id: view.session.id,
             settings,
             workspace: PathBuf::from(&view.session.workspace_path),
             engine,
             own,
             history: view.last_seq,
-            told: Told::default(),
+            told: EditorTextCursor::default(),
             calls: Vec::new(),
-            plan: Plan::default(),
+            plan: AnnouncedPlan::default(),
             cost: if from_beginning { None } else { view.session.usage.cost_usd },
         }
     }
@@ -111,10 +111,10 @@ impl Translator {
     }
 
     /// Tells one thing that happened.
-    pub(super) fn take(&mut self, item: &Item, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+    pub(super) fn take(&mut self, item: &SubscriptionItem, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
         match item {
-            Item::Delta(line) => self.delta(line, out),
-            Item::Record(line) => self.record(line, out, notes),
+            SubscriptionItem::Delta(line) => self.delta(line, out),
+            SubscriptionItem::Record(line) => self.record(line, out, notes),
         }
     }
 
@@ -150,14 +150,14 @@ impl Translator {
         }
     }
 
-    fn record(&mut self, line: &Line, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+    fn record(&mut self, line: &LogLine, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
         match line.record() {
             Ok(record) => self.show(record, out, notes),
             Err(error) => tracing::error!(seq = line.seq, %error, "a record cannot be read back"),
         }
     }
 
-    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
         let Record { seq, turn_id, event, .. } = record;
         let is_past = seq <= self.history;
         match event {
@@ -188,11 +188,11 @@ impl Translator {
             Event::Agent(AgentEvent::Updated { agent }) => {
                 self.begin(&agent, out);
                 if !is_past {
-                    notes.push(Note::AgentChanged(Box::new(agent)));
+                    notes.push(EditorNotice::AgentChanged(Box::new(agent)));
                 }
             }
             Event::Session(SessionEvent::Updated { session }) if !is_past => {
-                notes.push(Note::Changed(Box::new(session)))
+                notes.push(EditorNotice::Changed(Box::new(session)))
             }
             other @ (Event::Session(_)
             | Event::Message(_)
@@ -212,16 +212,16 @@ impl Translator {
         event: Event,
         is_past: bool,
         out: &mut Vec<u8>,
-    ) -> Option<Note> {
+    ) -> Option<EditorNotice> {
         match event {
             Event::Turn(TurnEvent::Completed { stop_reason, .. }) => {
-                self.end(turn_id, TurnEnd::Stopped(to_stop_reason(&stop_reason)))
+                self.end(turn_id, EditorTurnEnd::Stopped(to_stop_reason(&stop_reason)))
             }
             Event::Turn(TurnEvent::Canceled { .. }) => {
-                self.end(turn_id, TurnEnd::Stopped(StopReason::Cancelled))
+                self.end(turn_id, EditorTurnEnd::Stopped(StopReason::Cancelled))
             }
-            Event::Turn(TurnEvent::Failed { error, .. }) => self.end(turn_id, TurnEnd::Failed(error)),
-            Event::Message(MessageEvent::Withdrawn { .. }) => turn_id.map(Note::TurnDropped),
+            Event::Turn(TurnEvent::Failed { error, .. }) => self.end(turn_id, EditorTurnEnd::Failed(error)),
+            Event::Message(MessageEvent::Withdrawn { .. }) => turn_id.map(EditorNotice::TurnDropped),
             Event::Approval(ApprovalEvent::Requested {
                 tool_call, kind, summary, options, child, ..
             }) => {
@@ -229,8 +229,8 @@ impl Translator {
                     self.announce(turn_id, &tool_call, kind, out);
                 }
                 let key = self.key(turn_id, child.as_ref(), tool_call.id.clone())?;
-                let question = Question { key, tool_call, kind, summary, options, review: None };
-                (!is_past).then(|| Note::Asked(Box::new(question)))
+                let question = EditorQuestion { key, tool_call, kind, summary, options, review: None };
+                (!is_past).then(|| EditorNotice::Asked(Box::new(question)))
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested {
                 tool_call_id,
@@ -244,12 +244,13 @@ impl Translator {
                     ToolCall { id: tool_call_id, name: PATCH_REVIEW.to_owned(), input: Value::Null };
                 let (summary, options) = (note.unwrap_or_default(), Vec::new());
                 let review = Some(files);
-                let question = Question { key, tool_call, kind: ToolKind::Write, summary, options, review };
-                Some(Note::Asked(Box::new(question)))
+                let question =
+                    EditorQuestion { key, tool_call, kind: ToolKind::Write, summary, options, review };
+                Some(EditorNotice::Asked(Box::new(question)))
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })
             | Event::Approval(ApprovalEvent::Denied { tool_call_id, child, .. }) => {
-                self.key(turn_id, child.as_ref(), tool_call_id).map(Note::Answered)
+                self.key(turn_id, child.as_ref(), tool_call_id).map(EditorNotice::Answered)
             }
             Event::Session(_)
             | Event::Message(
@@ -267,9 +268,9 @@ impl Translator {
         }
     }
 
-    fn end(&mut self, turn_id: Option<TurnId>, end: TurnEnd) -> Option<Note> {
+    fn end(&mut self, turn_id: Option<TurnId>, end: EditorTurnEnd) -> Option<EditorNotice> {
         self.calls.clear();
-        turn_id.map(|turn_id| Note::TurnEnded(turn_id, end))
+        turn_id.map(|turn_id| EditorNotice::TurnEnded(turn_id, end))
     }
 
     /// What a question is about. A child's is answered where it was put.
@@ -278,13 +279,13 @@ impl Translator {
         turn_id: Option<TurnId>,
         child: Option<&ChildCall>,
         call: ToolCallId,
-    ) -> Option<QuestionKey> {
+    ) -> Option<EditorQuestionKey> {
         match child {
             Some(child) => {
                 let ChildCall { session_id, turn_id, .. } = *child;
-                Some(QuestionKey { session_id, turn_id, call })
+                Some(EditorQuestionKey { session_id, turn_id, call })
             }
-            None => Some(QuestionKey { session_id: self.session_id, turn_id: turn_id?, call }),
+            None => Some(EditorQuestionKey { session_id: self.session_id, turn_id: turn_id?, call }),
         }
     }
 

@@ -4,13 +4,13 @@
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use ostler_door_kit::{Pass, switch};
+use ostler_door_kit::{AccessGrant, switch};
 
 use super::{AcpDoor, UPGRADE};
 
 pub(super) async fn upgrade(
     State(door): State<AcpDoor>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
     request: Request,
 ) -> Response {
     let served = door.clone();

@@ -7,15 +7,17 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::{OnUpgrade, Upgraded};
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, Message, framing, handshake};
-use ostler_door_kit::{Access, Occupied, Pages, Pass};
+use ostler_door_kit::websocket::{
+    Message, WebSocketConnection, WebSocketEvent, WebSocketIncoming, framing, handshake,
+};
+use ostler_door_kit::{AccessGrant, AllowedPages, ConnectionSlot, ListenerAccess};
 use serde_json::{Value, json};
 
-use super::Door;
+use super::GatewayState;
 use super::frames::{AuthReply, ErrorResponse};
 use super::methods::health;
 use super::params::json_value;
-use super::socket::Socket;
+use super::socket::GatewaySocket;
 
 /// Bytes of a frame that comes before the token was shown.
 const AUTH_FRAME: usize = 64 * 1024;
@@ -23,9 +25,9 @@ const AUTH_FRAME: usize = 64 * 1024;
 const PATIENCE: u32 = 8;
 
 /// Answers a request to the gateway's own port.
-pub(super) async fn own_port(door: Arc<Door>, access: Access, request: Request) -> Response {
+pub(super) async fn own_port(door: Arc<GatewayState>, access: ListenerAccess, request: Request) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str());
-    if access.check_source(request.headers(), authority, Pages::AnyLocal).is_err() {
+    if access.check_source(request.headers(), authority, AllowedPages::AnyLocal).is_err() {
         let reason = "this request was meant for another host, or comes from a page that is not local";
         return refusal(StatusCode::FORBIDDEN, reason);
     }
@@ -39,7 +41,11 @@ pub(super) async fn own_port(door: Arc<Door>, access: Access, request: Request) 
 }
 
 /// Answers a request to the gateway's path on the http door.
-pub(super) async fn on_http_door(door: Arc<Door>, access: Access, request: Request) -> Response {
+pub(super) async fn on_http_door(
+    door: Arc<GatewayState>,
+    access: ListenerAccess,
+    request: Request,
+) -> Response {
     if handshake::is_wanted(&request) {
         return upgrade(door, access, request);
     }
@@ -48,7 +54,7 @@ pub(super) async fn on_http_door(door: Arc<Door>, access: Access, request: Reque
     response
 }
 
-fn upgrade(door: Arc<Door>, access: Access, mut request: Request) -> Response {
+fn upgrade(door: Arc<GatewayState>, access: ListenerAccess, mut request: Request) -> Response {
     let response = match handshake::accept(&request) {
         Ok(response) => response,
         Err((status, reason)) => return failure(status, reason),
@@ -68,7 +74,12 @@ fn upgrade(door: Arc<Door>, access: Access, mut request: Request) -> Response {
 }
 
 /// One socket, from its first frame to its last.
-async fn serve(door: Arc<Door>, access: Access, upgrading: OnUpgrade, waiting: Occupied) {
+async fn serve(
+    door: Arc<GatewayState>,
+    access: ListenerAccess,
+    upgrading: OnUpgrade,
+    waiting: ConnectionSlot,
+) {
     let admitted = tokio::time::timeout(door.limits.auth_timeout, admit(&door, &access, upgrading));
     let admitted = tokio::select! {
         admitted = admitted => admitted,
@@ -80,14 +91,16 @@ async fn serve(door: Arc<Door>, access: Access, upgrading: OnUpgrade, waiting: O
     // Also before a guess is answered: those who wait for that may not keep out those who have the token.
     drop(waiting);
     let (socket, _place) = match admitted {
-        Ok(Some(Came::In(mut connection, pass))) => match Arc::clone(&door.sockets).try_acquire_owned() {
-            Ok(place) => (Socket::new(door, connection, pass), place),
-            Err(_) => {
-                connection.send(framing::close(1013, "there are too many sockets; close one")).await;
-                return;
+        Ok(Some(AuthAttempt::In(mut connection, pass))) => {
+            match Arc::clone(&door.sockets).try_acquire_owned() {
+                Ok(place) => (GatewaySocket::new(door, connection, pass), place),
+                Err(_) => {
+                    connection.send(framing::close(1013, "there are too many sockets; close one")).await;
+                    return;
+                }
             }
-        },
-        Ok(Some(Came::Guessing(mut connection))) => {
+        }
+        Ok(Some(AuthAttempt::Guessing(mut connection))) => {
             let answered = async {
                 // Where too many wait already, this one is turned away at once.
                 _ = access.wait_to_refuse().await;
@@ -107,36 +120,36 @@ async fn serve(door: Arc<Door>, access: Access, upgrading: OnUpgrade, waiting: O
 }
 
 /// How a socket that has shown a token came.
-enum Came {
+enum AuthAttempt {
     /// With the right one.
-    In(Connection, Pass),
+    In(WebSocketConnection, AccessGrant),
     /// With a wrong one, which it has not been told yet.
-    Guessing(Connection),
+    Guessing(WebSocketConnection),
 }
 
 /// Waits for the token.
-async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<Came> {
+async fn admit(door: &GatewayState, access: &ListenerAccess, upgrading: OnUpgrade) -> Option<AuthAttempt> {
     let upgraded: Upgraded = upgrading.await.ok()?;
     let limit = door.limits.max_frame_bytes.min(AUTH_FRAME);
-    let mut connection = Connection::new(upgraded, limit);
+    let mut connection = WebSocketConnection::new(upgraded, limit);
     for _ in 0..PATIENCE {
         let message = match connection.happens(true).await {
-            Happened::Received(Incoming::Message(message)) => message,
-            Happened::Received(Incoming::Ping(content)) => {
+            WebSocketEvent::Received(WebSocketIncoming::WebSocketMessage(message)) => message,
+            WebSocketEvent::Received(WebSocketIncoming::Ping(content)) => {
                 connection.send(framing::pong(&content)).await.then_some(())?;
                 continue;
             }
-            Happened::Received(Incoming::Pong) | Happened::Flushed => continue,
-            Happened::Received(Incoming::TooLarge) => Message::Text(String::new()),
-            Happened::Received(Incoming::Close) => {
+            WebSocketEvent::Received(WebSocketIncoming::Pong) | WebSocketEvent::Flushed => continue,
+            WebSocketEvent::Received(WebSocketIncoming::TooLarge) => Message::Text(String::new()),
+            WebSocketEvent::Received(WebSocketIncoming::Close) => {
                 connection.send(framing::close(1000, "")).await;
                 return None;
             }
-            Happened::Broken(violation) => {
+            WebSocketEvent::Broken(violation) => {
                 connection.fail(violation).await;
                 return None;
             }
-            Happened::Gone => return None,
+            WebSocketEvent::Gone => return None,
         };
         match json_value(message.as_bytes()) {
             Ok(frame) => return greet(door, access, connection, &frame).await,
@@ -151,19 +164,24 @@ async fn admit(door: &Door, access: &Access, upgrading: OnUpgrade) -> Option<Cam
 }
 
 /// Looks at the first frame that is one.
-async fn greet(door: &Door, access: &Access, mut connection: Connection, frame: &Value) -> Option<Came> {
+async fn greet(
+    door: &GatewayState,
+    access: &ListenerAccess,
+    mut connection: WebSocketConnection,
+    frame: &Value,
+) -> Option<AuthAttempt> {
     if frame["type"] != "auth" {
         turn_away(&mut connection, "First message must be auth").await;
         return None;
     }
     let Some(pass) = access.pass_for(frame["token"].as_str().unwrap_or_default()) else {
-        return Some(Came::Guessing(connection));
+        return Some(AuthAttempt::Guessing(connection));
     };
     connection.set_limit(door.limits.max_frame_bytes);
-    connection.send(framing::text(&AuthReply::accepted())).await.then_some(Came::In(connection, pass))
+    connection.send(framing::text(&AuthReply::accepted())).await.then_some(AuthAttempt::In(connection, pass))
 }
 
-async fn turn_away(connection: &mut Connection, reason: &'static str) {
+async fn turn_away(connection: &mut WebSocketConnection, reason: &'static str) {
     connection.outgoing.push(framing::text(&AuthReply::refused(reason)));
     connection.send(framing::close(4401, "unauthorized")).await;
 }

@@ -15,7 +15,7 @@ const MAX_AGENTS: usize = 100;
 
 /// An agent as the workspace describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Agent {
+pub(super) struct WorkspaceAgent {
     pub(super) id: String,
     /// As it is written there; the daemon's default when absent.
     pub(super) model: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Agent {
     pub(super) prompt: Option<String>,
 }
 
-impl Agent {
+impl WorkspaceAgent {
     /// Its model as this daemon calls models: other programs write `provider/model`.
     pub(super) fn model_name(&self) -> Option<String> {
         let model = self.model.as_deref()?;
@@ -34,7 +34,7 @@ impl Agent {
 }
 
 /// The agents of a workspace, the default one first. A file that is not there or makes no sense describes none.
-pub(super) async fn of_workspace(runner: &dyn Runner, workspace: &Path) -> Vec<Agent> {
+pub(super) async fn of_workspace(runner: &dyn Runner, workspace: &Path) -> Vec<WorkspaceAgent> {
     let text = runner.workspaces().instructions(workspace.display().to_string()).await;
     let mut agents = parse(&text.unwrap_or_default());
     let default = agents.iter().position(|agent| agent.id == DEFAULT);
@@ -48,13 +48,13 @@ pub(super) fn of_prompt(prompt: Option<&str>) -> Option<&str> {
     heading(prompt?.lines().next()?)
 }
 
-fn default_agent() -> Agent {
+fn default_agent() -> WorkspaceAgent {
     let description = "The daemon's own agent, with the daemon's default model".to_owned();
-    Agent { id: DEFAULT.to_owned(), model: None, description, prompt: None }
+    WorkspaceAgent { id: DEFAULT.to_owned(), model: None, description, prompt: None }
 }
 
-fn parse(text: &str) -> Vec<Agent> {
-    let mut agents: Vec<Agent> = Vec::new();
+fn parse(text: &str) -> Vec<WorkspaceAgent> {
+    let mut agents: Vec<WorkspaceAgent> = Vec::new();
     let mut sections: Vec<Vec<&str>> = Vec::new();
     let mut fenced = false;
     for line in text.lines() {
@@ -74,7 +74,7 @@ fn parse(text: &str) -> Vec<Agent> {
     agents
 }
 
-fn agent(section: &[&str]) -> Option<Agent> {
+fn agent(section: &[&str]) -> Option<WorkspaceAgent> {
     let (first, rest) = section.split_first()?;
     let id = heading(first)?.to_owned();
     let value = |name: &str| {
@@ -89,7 +89,7 @@ fn agent(section: &[&str]) -> Option<Agent> {
         return None;
     }
     let prompt = Some(section.join("\n").trim().to_owned());
-    Some(Agent { id, model, description: description.unwrap_or_default(), prompt })
+    Some(WorkspaceAgent { id, model, description: description.unwrap_or_default(), prompt })
 }
 
 /// The name in a heading of the second level.
@@ -100,7 +100,7 @@ fn heading(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agent, of_prompt, parse};
+    use super::{WorkspaceAgent, of_prompt, parse};
 
     #[test]
     fn sections_with_a_model_or_a_description_are_agents() {
@@ -123,7 +123,9 @@ mod tests {
     #[test]
     fn a_model_is_named_by_its_provider_first() {
         let name = |model: &str| {
-            Agent { model: Some(model.to_owned()), ..Agent::default() }.model_name().unwrap_or_default()
+            WorkspaceAgent { model: Some(model.to_owned()), ..WorkspaceAgent::default() }
+                .model_name()
+                .unwrap_or_default()
         };
         assert_eq!(name("openrouter/anthropic/claude:beta"), "openrouter:anthropic/claude:beta");
         assert_eq!(name("ollama:library/qwen3"), "ollama:library/qwen3");

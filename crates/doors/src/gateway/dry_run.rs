@@ -1,14 +1,14 @@
 //! What the gateway makes of the bytes of a socket, without a socket and without carrying anything out. For fuzzing:
 //! whatever comes, there is one answer to it, and how it was cut does not matter.
 
-use ostler_door_kit::websocket::Incoming;
-use ostler_door_kit::websocket::framing::Decoder;
+use ostler_door_kit::websocket::WebSocketIncoming;
+use ostler_door_kit::websocket::framing::WebSocketDecoder;
 
 use super::params::request;
 
 /// What came of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum DryRunOutcome {
     /// A request that would be carried out.
     Request,
     /// A message that is answered by an error, with its code and its text.
@@ -23,21 +23,25 @@ pub enum Heard {
 
 /// What a socket would be told that sends these bytes after its token, in these pieces, when messages may have so
 /// many bytes.
-pub fn dry_run<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Vec<Heard> {
-    let (mut decoder, mut heard) = (Decoder::new(limit), Vec::new());
+pub fn dry_run<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Vec<DryRunOutcome> {
+    let (mut decoder, mut heard) = (WebSocketDecoder::new(limit), Vec::new());
     for piece in pieces {
         decoder.feed(piece);
         loop {
             match decoder.next() {
-                Ok(Some(Incoming::Message(message))) => heard.push(match request(message.as_bytes()) {
-                    Ok(_) => Heard::Request,
-                    Err((_, error)) => Heard::Refused(error.code, error.message),
-                }),
-                Ok(Some(Incoming::TooLarge)) => heard.push(Heard::TooLarge),
-                Ok(Some(Incoming::Ping(_) | Incoming::Pong | Incoming::Close)) => heard.push(Heard::Control),
+                Ok(Some(WebSocketIncoming::WebSocketMessage(message))) => {
+                    heard.push(match request(message.as_bytes()) {
+                        Ok(_) => DryRunOutcome::Request,
+                        Err((_, error)) => DryRunOutcome::Refused(error.code, error.message),
+                    })
+                }
+                Ok(Some(WebSocketIncoming::TooLarge)) => heard.push(DryRunOutcome::TooLarge),
+                Ok(Some(WebSocketIncoming::Ping(_) | WebSocketIncoming::Pong | WebSocketIncoming::Close)) => {
+                    heard.push(DryRunOutcome::Control)
+                }
                 Ok(None) => break,
                 Err(violation) => {
-                    heard.push(Heard::Broken(violation.code));
+                    heard.push(DryRunOutcome::Broken(violation.code));
                     return heard;
                 }
             }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ostler_door_kit::websocket::Outgoing;
+use ostler_door_kit::websocket::OutgoingFrames;
 use ostler_engine::{Engine, EngineError, Subscription};
 use ostler_types::SessionId;
 use tokio::sync::Notify;
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const ATTEMPTS: u32 = 20;
 
 /// A session that a socket follows. Dropping it ends the subscription.
-pub(super) struct Follow {
+pub(super) struct GatewayFollower {
     pub(super) session: SessionId,
     /// Whether events wait until a request is answered.
     pub(super) is_held: bool,
@@ -32,17 +32,17 @@ pub(super) struct Follow {
 }
 
 /// A subscription on its way to a [`Follow`].
-pub(super) struct Subscribed {
+pub(super) struct FollowerSubscription {
     pub(super) session: SessionId,
     after: u64,
     subscription: Result<Subscription, EngineError>,
 }
 
-impl Follow {
+impl GatewayFollower {
     /// Follows a session from the record after `after`, once it has a subscription.
-    pub(super) fn new(session: SessionId, after: u64) -> Follow {
+    pub(super) fn new(session: SessionId, after: u64) -> GatewayFollower {
         let cursor = TextCursor::default();
-        Follow { session, is_held: false, after, subscription: None, cursor, attempts: 0 }
+        GatewayFollower { session, is_held: false, after, subscription: None, cursor, attempts: 0 }
     }
 
     /// Subscribes to the session; `changed` is notified when [`Follow::send_ready`] has something to send.
@@ -50,7 +50,7 @@ impl Follow {
         &self,
         engine: Engine,
         changed: Arc<Notify>,
-    ) -> impl Future<Output = Subscribed> + Send + use<> {
+    ) -> impl Future<Output = FollowerSubscription> + Send + use<> {
         let (session, after) = (self.session, self.after);
         let pause = (self.attempts > 0).then_some(PAUSE);
         async move {
@@ -58,12 +58,12 @@ impl Follow {
                 tokio::time::sleep(pause).await;
             }
             let subscription = engine.subscribe_notifying(session, after, &changed).await;
-            Subscribed { session, after, subscription }
+            FollowerSubscription { session, after, subscription }
         }
     }
 
     /// Takes a subscription that has been made. An error says that there is nothing more to follow.
-    pub(super) fn take(&mut self, subscribed: Subscribed) -> Result<(), EngineError> {
+    pub(super) fn take(&mut self, subscribed: FollowerSubscription) -> Result<(), EngineError> {
         // One from elsewhere was made for an earlier follow of the same session, which has been dropped.
         if self.subscription.is_none() && self.after == subscribed.after {
             self.subscription = Some(subscribed.subscription?);
@@ -75,7 +75,7 @@ impl Follow {
     pub(super) async fn send_ready(
         &mut self,
         engine: &Engine,
-        out: &mut Outgoing,
+        out: &mut OutgoingFrames,
     ) -> Result<(), EngineError> {
         let Some(subscription) = self.subscription.as_mut().filter(|_| !self.is_held) else { return Ok(()) };
         while out.len() < BATCH {

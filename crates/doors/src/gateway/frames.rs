@@ -40,7 +40,7 @@ impl AuthReply {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Response<'a> {
     /// The request's own.
-    pub(super) id: &'a Id,
+    pub(super) id: &'a GatewayRequestId,
     /// What came of it.
     pub(super) result: &'a Outcome,
 }
@@ -49,7 +49,7 @@ pub(super) struct Response<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ErrorResponse<'a> {
     /// The request's own; null when it had none that can be used.
-    pub(super) id: Option<&'a Id>,
+    pub(super) id: Option<&'a GatewayRequestId>,
     /// Why not.
     pub(super) error: &'a RpcError,
 }
@@ -57,9 +57,9 @@ pub(super) struct ErrorResponse<'a> {
 /// What a client calls its request.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub(super) struct Id(pub(super) Value);
+pub(super) struct GatewayRequestId(pub(super) Value);
 
-impl JsonSchema for Id {
+impl JsonSchema for GatewayRequestId {
     fn schema_name() -> Cow<'static, str> {
         "Id".into()
     }

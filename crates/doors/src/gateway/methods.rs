@@ -8,21 +8,21 @@ mod sessions;
 use ostler_engine::EngineError;
 use ostler_types::{PendingApproval, SessionId, SessionView};
 
-use super::Door;
+use super::GatewayState;
 use super::agents;
 use super::frames::{AgentInfo, Health, Outcome, RpcError};
-use super::params::Call;
+use super::params::GatewayCall;
 use super::transcript::not_found;
 
 /// What came of a request.
-pub(super) struct Answer {
+pub(super) struct GatewayReply {
     pub(super) outcome: Outcome,
     /// The session that was named by it, to be followed from now on.
-    pub(super) named: Option<Named>,
+    pub(super) named: Option<NamedGatewaySession>,
 }
 
 /// A session that a client has named, as it stood then.
-pub(super) struct Named {
+pub(super) struct NamedGatewaySession {
     pub(super) session: SessionId,
     /// The newest record that the answer knows of.
     pub(super) seq: u64,
@@ -30,48 +30,48 @@ pub(super) struct Named {
     pub(super) approvals: Vec<PendingApproval>,
 }
 
-impl Named {
-    fn of(view: &SessionView) -> Named {
+impl NamedGatewaySession {
+    fn of(view: &SessionView) -> NamedGatewaySession {
         let (session, seq) = (view.session.id, view.last_seq);
-        Named { session, seq, approvals: view.pending_approvals.clone() }
+        NamedGatewaySession { session, seq, approvals: view.pending_approvals.clone() }
     }
 }
 
-impl From<Outcome> for Answer {
-    fn from(outcome: Outcome) -> Answer {
-        Answer { outcome, named: None }
+impl From<Outcome> for GatewayReply {
+    fn from(outcome: Outcome) -> GatewayReply {
+        GatewayReply { outcome, named: None }
     }
 }
 
 /// Does what is asked.
-pub(super) async fn carry_out(door: &Door, call: Call) -> Result<Answer, RpcError> {
+pub(super) async fn carry_out(door: &GatewayState, call: GatewayCall) -> Result<GatewayReply, RpcError> {
     match call {
-        Call::Health => Ok(Outcome::Health(health(door)).into()),
-        Call::Agents => Ok(agent_list(door).await.into()),
-        Call::Create { agent_id } => sessions::create(door, agent_id).await,
-        Call::List => sessions::list(door).await,
-        Call::Get { session } => sessions::get(door, session).await,
-        Call::Send { session, message } => chat::send(door, session, message).await,
-        Call::History { session, limit } => chat::history(door, session, limit).await,
-        Call::Abort { run_id } => chat::abort(door, run_id).await,
-        Call::Answer { approval_id, approve, reason } => {
+        GatewayCall::Health => Ok(Outcome::Health(health(door)).into()),
+        GatewayCall::Agents => Ok(agent_list(door).await.into()),
+        GatewayCall::Create { agent_id } => sessions::create(door, agent_id).await,
+        GatewayCall::List => sessions::list(door).await,
+        GatewayCall::Get { session } => sessions::get(door, session).await,
+        GatewayCall::Send { session, message } => chat::send(door, session, message).await,
+        GatewayCall::History { session, limit } => chat::history(door, session, limit).await,
+        GatewayCall::Abort { run_id } => chat::abort(door, run_id).await,
+        GatewayCall::Answer { approval_id, approve, reason } => {
             approvals::answer(door, approval_id, approve, reason).await
         }
-        Call::Approvals => approvals::list(door).await,
+        GatewayCall::Approvals => approvals::list(door).await,
     }
 }
 
 /// That the daemon is there, and since when.
-pub(super) fn health(door: &Door) -> Health {
+pub(super) fn health(door: &GatewayState) -> Health {
     Health { status: "ok", uptime: door.started.elapsed().as_secs() }
 }
 
-async fn agent_list(door: &Door) -> Outcome {
+async fn agent_list(door: &GatewayState) -> Outcome {
     let settings = &door.settings;
     let usual = settings.models.choose(&settings.policy.model).await.map(|found| found.model);
     let usual = usual.unwrap_or_default();
     let agents = agents::of_workspace(door.engine.runner(), &settings.workspace).await;
-    let info = |agent: agents::Agent| AgentInfo {
+    let info = |agent: agents::WorkspaceAgent| AgentInfo {
         name: agent.id.clone(),
         model: agent.model.unwrap_or_else(|| usual.clone()),
         description: agent.description,

@@ -6,7 +6,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::frames::{Id, RpcError};
+use super::frames::{GatewayRequestId, RpcError};
 
 /// The longest message, in characters.
 const MESSAGE: usize = 32_000;
@@ -17,14 +17,14 @@ const HISTORY: (u64, u64) = (500, 100);
 
 /// A request that can be carried out.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) id: Id,
-    pub(super) call: Call,
+pub(super) struct GatewayRequest {
+    pub(super) id: GatewayRequestId,
+    pub(super) call: GatewayCall,
 }
 
 /// What is asked for.
 #[derive(Debug)]
-pub(super) enum Call {
+pub(super) enum GatewayCall {
     Health,
     Agents,
     Create { agent_id: Option<String> },
@@ -37,32 +37,35 @@ pub(super) enum Call {
     Approvals,
 }
 
-impl Call {
+impl GatewayCall {
     /// Whether it need not wait for the requests before it. It may not, where it would not do what was meant
     /// if it came too early.
     pub(super) fn is_urgent(&self) -> bool {
         match self {
-            Call::Health | Call::Abort { .. } | Call::Answer { .. } | Call::Approvals => true,
-            Call::Agents
-            | Call::Create { .. }
-            | Call::List
-            | Call::Get { .. }
-            | Call::Send { .. }
-            | Call::History { .. } => false,
+            GatewayCall::Health
+            | GatewayCall::Abort { .. }
+            | GatewayCall::Answer { .. }
+            | GatewayCall::Approvals => true,
+            GatewayCall::Agents
+            | GatewayCall::Create { .. }
+            | GatewayCall::List
+            | GatewayCall::Get { .. }
+            | GatewayCall::Send { .. }
+            | GatewayCall::History { .. } => false,
         }
     }
 }
 
 /// Why a frame is no request, and to which id that is said.
-pub(super) type Refused = (Option<Id>, RpcError);
+pub(super) type RefusedFrame = (Option<GatewayRequestId>, RpcError);
 
 /// Reads a request.
-pub(super) fn request(message: &[u8]) -> Result<Request, Refused> {
+pub(super) fn request(message: &[u8]) -> Result<GatewayRequest, RefusedFrame> {
     let value = json_value(message).map_err(|error| (None, error))?;
     let Value::Object(mut members) = value else {
         return Err((None, RpcError::request("expected an object with id and method")));
     };
-    let id = members.remove("id").filter(is_id).map(Id);
+    let id = members.remove("id").filter(is_id).map(GatewayRequestId);
     let method = members.remove("method").as_ref().and_then(Value::as_str).map(str::to_owned);
     let method = method.filter(|method| !method.is_empty());
     let (Some(id), Some(method)) = (id.clone(), method) else {
@@ -76,8 +79,8 @@ pub(super) fn request(message: &[u8]) -> Result<Request, Refused> {
             return Err((Some(id), error));
         }
     };
-    match call(&method, &Params(params)) {
-        Ok(call) => Ok(Request { id, call }),
+    match call(&method, &GatewayParams(params)) {
+        Ok(call) => Ok(GatewayRequest { id, call }),
         Err(error) => Err((Some(id), error)),
     }
 }
@@ -101,34 +104,36 @@ fn is_id(id: &Value) -> bool {
     }
 }
 
-fn call(method: &str, params: &Params) -> Result<Call, RpcError> {
+fn call(method: &str, params: &GatewayParams) -> Result<GatewayCall, RpcError> {
     Ok(match method {
-        "health.check" => Call::Health,
-        "agents.list" => Call::Agents,
-        "sessions.create" => Call::Create { agent_id: params.optional_text("agentId", MESSAGE)? },
-        "sessions.list" => Call::List,
-        "sessions.get" => Call::Get { session: params.session()? },
-        "chat.send" => Call::Send { session: params.session()?, message: params.text("message", MESSAGE)? },
-        "chat.history" => Call::History { session: params.session()?, limit: params.limit()? },
-        "chat.abort" => Call::Abort { run_id: params.uuid("runId")? },
-        "exec.approve" => Call::Answer {
+        "health.check" => GatewayCall::Health,
+        "agents.list" => GatewayCall::Agents,
+        "sessions.create" => GatewayCall::Create { agent_id: params.optional_text("agentId", MESSAGE)? },
+        "sessions.list" => GatewayCall::List,
+        "sessions.get" => GatewayCall::Get { session: params.session()? },
+        "chat.send" => {
+            GatewayCall::Send { session: params.session()?, message: params.text("message", MESSAGE)? }
+        }
+        "chat.history" => GatewayCall::History { session: params.session()?, limit: params.limit()? },
+        "chat.abort" => GatewayCall::Abort { run_id: params.uuid("runId")? },
+        "exec.approve" => GatewayCall::Answer {
             approval_id: params.uuid("approvalId")?,
             approve: true,
             reason: params.optional_text("reason", REASON)?,
         },
-        "exec.deny" => Call::Answer {
+        "exec.deny" => GatewayCall::Answer {
             approval_id: params.uuid("approvalId")?,
             approve: false,
             reason: params.optional_text("reason", REASON)?,
         },
-        "approvals.list" => Call::Approvals,
+        "approvals.list" => GatewayCall::Approvals,
         unknown => return Err(RpcError::method(unknown)),
     })
 }
 
-struct Params(Map<String, Value>);
+struct GatewayParams(Map<String, Value>);
 
-impl Params {
+impl GatewayParams {
     fn session(&self) -> Result<SessionId, RpcError> {
         self.uuid("sessionKey").map(SessionId::new)
     }
@@ -189,7 +194,7 @@ fn kind(value: &Value) -> String {
 
 /// The schemas of all that a client may send.
 pub(super) fn client_frames(generator: &mut SchemaGenerator) -> Vec<Value> {
-    let id = generator.subschema_for::<Id>();
+    let id = generator.subschema_for::<GatewayRequestId>();
     let key = json!({"type": "string", "format": "uuid", "minLength": 36, "maxLength": 36});
     let text = |longest: usize| json!({"type": "string", "minLength": 1, "maxLength": longest});
     let limit = json!({"type": "integer", "minimum": 1, "maximum": HISTORY.0, "default": HISTORY.1});

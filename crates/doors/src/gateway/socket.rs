@@ -12,17 +12,19 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use ostler_door_kit::Pass;
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, Violation, framing};
+use ostler_door_kit::AccessGrant;
+use ostler_door_kit::websocket::{
+    WebSocketConnection, WebSocketEvent, WebSocketIncoming, WebSocketViolation, framing,
+};
 use ostler_engine::EngineError;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Door;
-use super::follow::{BATCH, Follow, Subscribed};
-use super::frames::{ErrorResponse, Id, Response, RpcError, ServerEvent};
-use super::methods::{Answer, Named, carry_out};
-use super::params::{Call, Request, request};
+use super::GatewayState;
+use super::follow::{BATCH, FollowerSubscription, GatewayFollower};
+use super::frames::{ErrorResponse, GatewayRequestId, Response, RpcError, ServerEvent};
+use super::methods::{GatewayReply, NamedGatewaySession, carry_out};
+use super::params::{GatewayCall, GatewayRequest, request};
 use super::translate::approval_request;
 
 /// Requests that may wait or be carried out at once; beyond that the socket is not read.
@@ -37,23 +39,23 @@ const CHECK_EVERY: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// One socket.
-pub(super) struct Socket {
-    door: Arc<Door>,
-    connection: Connection,
-    pass: Pass,
+pub(super) struct GatewaySocket {
+    door: Arc<GatewayState>,
+    connection: WebSocketConnection,
+    pass: AccessGrant,
     checked: Instant,
     /// The sessions that it has named, the one named longest ago first.
-    follows: Vec<Follow>,
+    follows: Vec<GatewayFollower>,
     /// Subscriptions for them that are being made.
-    subscribing: FuturesUnordered<BoxFuture<'static, Subscribed>>,
+    subscribing: FuturesUnordered<BoxFuture<'static, FollowerSubscription>>,
     /// Notified when one of the subscriptions has something to send.
     changed: Arc<Notify>,
     /// Requests that wait for the one before them.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<GatewayRequest>,
     /// Whether a request is carried out that others wait for.
     busy: bool,
     /// Requests that are carried out.
-    work: FuturesUnordered<BoxFuture<'static, Done>>,
+    work: FuturesUnordered<BoxFuture<'static, FinishedRequest>>,
     /// When to ask whether the client is there.
     ping_at: Instant,
     /// Whether it was asked, and has said nothing since.
@@ -61,28 +63,32 @@ pub(super) struct Socket {
 }
 
 /// A request that was carried out.
-struct Done {
-    id: Id,
-    answer: Result<Answer, RpcError>,
+struct FinishedRequest {
+    id: GatewayRequestId,
+    answer: Result<GatewayReply, RpcError>,
     /// Whether others wait for it.
     ordered: bool,
 }
 
 /// How a socket ends.
-enum End {
+enum GatewaySocketEnd {
     /// With this code and reason.
     Close(u16, &'static str),
     /// Because the client does not speak the protocol.
-    Broken(Violation),
+    Broken(WebSocketViolation),
     /// It is gone already.
     Gone,
 }
 
-impl Socket {
-    pub(super) fn new(door: Arc<Door>, connection: Connection, pass: Pass) -> Socket {
+impl GatewaySocket {
+    pub(super) fn new(
+        door: Arc<GatewayState>,
+        connection: WebSocketConnection,
+        pass: AccessGrant,
+    ) -> GatewaySocket {
         let now = Instant::now();
         let ping_at = now + door.limits.ping_every;
-        Socket {
+        GatewaySocket {
             door,
             connection,
             pass,
@@ -101,16 +107,16 @@ impl Socket {
     /// Serves the client until one of the two has had enough.
     pub(super) async fn run(mut self) {
         match self.serve().await {
-            End::Close(code, reason) => {
+            GatewaySocketEnd::Close(code, reason) => {
                 let frame = framing::close(code, reason);
                 _ = tokio::time::timeout(GRACE, self.connection.send(frame)).await;
             }
-            End::Broken(violation) => self.connection.fail(violation).await,
-            End::Gone => {}
+            GatewaySocketEnd::Broken(violation) => self.connection.fail(violation).await,
+            GatewaySocketEnd::Gone => {}
         }
     }
 
-    async fn serve(&mut self) -> End {
+    async fn serve(&mut self) -> GatewaySocketEnd {
         let door = Arc::clone(&self.door);
         // Made once: to set a timer and take it back for each frame would cost more than the frame.
         let (mut stopped, mut alarm) =
@@ -144,27 +150,29 @@ impl Socket {
         }
     }
 
-    fn happened(&mut self, happened: Happened) -> Option<End> {
+    fn happened(&mut self, happened: WebSocketEvent) -> Option<GatewaySocketEnd> {
         match happened {
-            Happened::Flushed => None,
-            Happened::Gone => Some(End::Gone),
-            Happened::Broken(violation) => Some(End::Broken(violation)),
-            Happened::Received(incoming) => {
+            WebSocketEvent::Flushed => None,
+            WebSocketEvent::Gone => Some(GatewaySocketEnd::Gone),
+            WebSocketEvent::Broken(violation) => Some(GatewaySocketEnd::Broken(violation)),
+            WebSocketEvent::Received(incoming) => {
                 self.asked = false;
                 match incoming {
-                    Incoming::Message(_) if !self.pass.holds() => {
-                        return Some(End::Close(4401, "unauthorized"));
+                    WebSocketIncoming::WebSocketMessage(_) if !self.pass.holds() => {
+                        return Some(GatewaySocketEnd::Close(4401, "unauthorized"));
                     }
-                    Incoming::Message(message) => self.take_request(message.as_bytes()),
-                    Incoming::TooLarge => {
+                    WebSocketIncoming::WebSocketMessage(message) => self.take_request(message.as_bytes()),
+                    WebSocketIncoming::TooLarge => {
                         let limit = self.door.limits.max_frame_bytes;
                         let message =
                             format!("a frame may have {limit} bytes at most; this one was passed over");
                         self.refuse(None, &RpcError::request(&message));
                     }
-                    Incoming::Ping(content) => self.connection.outgoing.push(framing::pong(&content)),
-                    Incoming::Pong => {}
-                    Incoming::Close => return Some(End::Close(1000, "")),
+                    WebSocketIncoming::Ping(content) => {
+                        self.connection.outgoing.push(framing::pong(&content))
+                    }
+                    WebSocketIncoming::Pong => {}
+                    WebSocketIncoming::Close => return Some(GatewaySocketEnd::Close(1000, "")),
                 }
                 None
             }
@@ -189,7 +197,7 @@ impl Socket {
             self.waiting = VecDeque::new();
         }
         self.busy = true;
-        if let Call::Send { session, .. } = request.call {
+        if let GatewayCall::Send { session, .. } = request.call {
             // What the message leads to may not come before the answer that names its run.
             let named = self.follows.iter_mut().filter(|follow| follow.session == session);
             named.for_each(|follow| follow.is_held = true);
@@ -197,21 +205,21 @@ impl Socket {
         self.start(request, true);
     }
 
-    fn start(&mut self, Request { id, call }: Request, ordered: bool) {
+    fn start(&mut self, GatewayRequest { id, call }: GatewayRequest, ordered: bool) {
         let door = Arc::clone(&self.door);
         self.work.push(Box::pin(async move {
             let answer = carry_out(&door, call).await;
-            Done { id, answer, ordered }
+            FinishedRequest { id, answer, ordered }
         }));
     }
 
-    fn done(&mut self, Done { id, answer, ordered }: Done) {
+    fn done(&mut self, FinishedRequest { id, answer, ordered }: FinishedRequest) {
         if ordered {
             self.busy = false;
             self.follows.iter_mut().for_each(|follow| follow.is_held = false);
         }
         match answer {
-            Ok(Answer { outcome, named }) => {
+            Ok(GatewayReply { outcome, named }) => {
                 self.connection.outgoing.push(framing::text(&Response { id: &id, result: &outcome }));
                 named.into_iter().for_each(|named| self.name(&named));
             }
@@ -219,12 +227,12 @@ impl Socket {
         }
     }
 
-    fn refuse(&mut self, id: Option<&Id>, error: &RpcError) {
+    fn refuse(&mut self, id: Option<&GatewayRequestId>, error: &RpcError) {
         self.connection.outgoing.push(framing::text(&ErrorResponse { id, error }));
     }
 
     /// Follows a session from where an answer has shown it. One that is followed already goes on as it is.
-    fn name(&mut self, named: &Named) {
+    fn name(&mut self, named: &NamedGatewaySession) {
         if let Some(index) = self.follows.iter().position(|follow| follow.session == named.session) {
             self.follows[index..].rotate_left(1);
             return;
@@ -237,17 +245,17 @@ impl Socket {
             let event = ServerEvent::ApprovalRequest(approval_request(approval));
             self.connection.outgoing.push(framing::text(&event));
         }
-        let follow = Follow::new(named.session, named.seq);
+        let follow = GatewayFollower::new(named.session, named.seq);
         self.subscribe(&follow);
         self.follows.push(follow);
     }
 
-    fn subscribe(&self, follow: &Follow) {
+    fn subscribe(&self, follow: &GatewayFollower) {
         let subscribed = follow.subscribe(self.door.engine.clone(), Arc::clone(&self.changed));
         self.subscribing.push(Box::pin(subscribed));
     }
 
-    fn subscribed(&mut self, subscribed: Subscribed) {
+    fn subscribed(&mut self, subscribed: FollowerSubscription) {
         let session = subscribed.session;
         let Some(index) = self.follows.iter().position(|follow| follow.session == session) else { return };
         if let Err(error) = self.follows[index].take(subscribed) {
@@ -277,14 +285,14 @@ impl Socket {
         tracing::debug!(%session, %error, "a session is followed no longer");
     }
 
-    fn ping(&mut self) -> Option<End> {
+    fn ping(&mut self) -> Option<GatewaySocketEnd> {
         self.ping_at = Instant::now() + self.door.limits.ping_every;
         if !self.connection.outgoing.is_empty() {
             // A client that reads slowly is not gone, and sees the ping only when it has read the rest.
             return None;
         }
         if self.asked {
-            return Some(End::Close(1001, "no answer to a ping"));
+            return Some(GatewaySocketEnd::Close(1001, "no answer to a ping"));
         }
         self.asked = true;
         self.connection.outgoing.push(framing::ping());
@@ -292,27 +300,27 @@ impl Socket {
     }
 
     /// Ends a socket whose token was replaced.
-    fn check_pass(&mut self) -> Option<End> {
+    fn check_pass(&mut self) -> Option<GatewaySocketEnd> {
         if self.checked.elapsed() < CHECK_EVERY {
             return None;
         }
         self.checked = Instant::now();
-        (!self.pass.holds()).then_some(End::Close(4401, "unauthorized"))
+        (!self.pass.holds()).then_some(GatewaySocketEnd::Close(4401, "unauthorized"))
     }
 
     /// The daemon stops: turns have ended, and what the subscriptions still say of them is sent.
-    async fn last_words(&mut self) -> End {
+    async fn last_words(&mut self) -> GatewaySocketEnd {
         let deadline = Instant::now() + GRACE;
         loop {
             self.send_events().await;
             if self.connection.outgoing.is_empty() && self.follows.is_empty() {
-                return End::Close(1001, "the daemon is stopping");
+                return GatewaySocketEnd::Close(1001, "the daemon is stopping");
             }
             let has_room = self.connection.outgoing.len() < BATCH;
             tokio::select! {
                 happened = self.connection.happens(false) => {
-                    if let Happened::Gone | Happened::Broken(_) = happened {
-                        return End::Gone;
+                    if let WebSocketEvent::Gone | WebSocketEvent::Broken(_) = happened {
+                        return GatewaySocketEnd::Gone;
                     }
                 }
                 // Events that are held back go out once their request is answered.
@@ -321,7 +329,7 @@ impl Socket {
                     self.subscribed(subscribed);
                 }
                 () = self.changed.notified(), if has_room => {}
-                () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
+                () = tokio::time::sleep_until(deadline) => return GatewaySocketEnd::Close(1001, "the daemon is stopping"),
             }
         }
     }

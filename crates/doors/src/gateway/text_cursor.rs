@@ -13,7 +13,7 @@ pub(super) struct TextCursor {
 
 /// Text that a socket has not been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fresh<'a> {
+pub(super) struct UnsentText<'a> {
     pub(super) text: &'a str,
     /// Whether it begins a further part of its message. The history joins the parts by line feeds, so events do too.
     pub(super) on_new_line: bool,
@@ -28,7 +28,7 @@ impl TextCursor {
         part: u32,
         offset: u64,
         piece: &'a str,
-    ) -> Option<Fresh<'a>> {
+    ) -> Option<UnsentText<'a>> {
         let has_begun = self.message_id == Some(message_id);
         let known = self.parts.iter_mut().find(|(index, _)| has_begun && *index == part);
         let start = known.as_ref().map_or(0, |(_, bytes)| *bytes);
@@ -44,7 +44,7 @@ impl TextCursor {
                 self.parts.push((part, end));
             }
         }
-        Some(Fresh { text, on_new_line: has_begun && start == 0 })
+        Some(UnsentText { text, on_new_line: has_begun && start == 0 })
     }
 }
 

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use ostler_door_kit::websocket::{Outgoing, framing};
-use ostler_engine::{Engine, Item, RecordLine};
-use ostler_eventlog::Line;
+use ostler_door_kit::websocket::{OutgoingFrames, framing};
+use ostler_engine::{Engine, RecordLine, SubscriptionItem};
+use ostler_eventlog::LogLine;
 use ostler_types::{
     ApprovalEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, FileChange, Message,
     MessageEvent, MessageId, PATCH_REVIEW, Part, PendingApproval, Record, SessionId, StepEvent, ToolCall,
@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::frames::{ApprovalRequest, RunUsage, ServerEvent};
-use super::text_cursor::{Fresh, TextCursor};
+use super::text_cursor::{TextCursor, UnsentText};
 
 /// Characters of a tool's output that are shown as it comes; the history has all of it.
 const OUTPUT: usize = 8000;
@@ -28,10 +28,10 @@ const CUT: &str = "\n\n[output truncated]";
 
 /// The frames of a record, shared by the sockets.
 #[derive(Default)]
-struct RecordFrames(OnceLock<Translated>);
+struct RecordFrames(OnceLock<TranslatedRecord>);
 
 /// What a record leads to.
-enum Translated {
+enum TranslatedRecord {
     Nothing,
     Frame(Bytes),
     /// The text of a completed message; each socket is sent what it has not been sent as it streamed.
@@ -55,20 +55,22 @@ struct TextFrame(OnceLock<(bool, Bytes)>);
 pub(super) async fn send(
     engine: &Engine,
     session: SessionId,
-    item: &Item,
+    item: &SubscriptionItem,
     cursor: &mut TextCursor,
-    out: &mut Outgoing,
+    out: &mut OutgoingFrames,
 ) {
     match item {
-        Item::Delta(line) => {
+        SubscriptionItem::Delta(line) => {
             let Delta { kind, offset, text } = line.delta();
             let DeltaKind::Text { message_id, part } = *kind else { return };
             if let Some(fresh) = cursor.advance(message_id, part, *offset, text) {
                 out.push(line.encoding::<TextFrame>().of(line.turn_id(), text, fresh));
             }
         }
-        Item::Record(line) if speaks(line) => send_record(engine, session, line, cursor, out).await,
-        Item::Record(_) => {}
+        SubscriptionItem::Record(line) if speaks(line) => {
+            send_record(engine, session, line, cursor, out).await
+        }
+        SubscriptionItem::Record(_) => {}
     }
 }
 
@@ -77,19 +79,19 @@ async fn send_record(
     session: SessionId,
     line: &RecordLine,
     cursor: &mut TextCursor,
-    out: &mut Outgoing,
+    out: &mut OutgoingFrames,
 ) {
     let frames = line.encoding::<RecordFrames>();
-    match frames.0.get_or_init(|| Translated::of(line)) {
-        Translated::Nothing => {}
-        Translated::Frame(frame) => out.push(frame.clone()),
-        Translated::Message(turn_id, message_id, parts) => {
+    match frames.0.get_or_init(|| TranslatedRecord::of(line)) {
+        TranslatedRecord::Nothing => {}
+        TranslatedRecord::Frame(frame) => out.push(frame.clone()),
+        TranslatedRecord::Message(turn_id, message_id, parts) => {
             for TextPart { index, text, frame } in parts {
                 let fresh = cursor.advance(*message_id, *index, 0, text);
                 fresh.into_iter().for_each(|fresh| out.push(frame.of(*turn_id, text, fresh)));
             }
         }
-        Translated::Stopped(turn_id, frame) => {
+        TranslatedRecord::Stopped(turn_id, frame) => {
             // Boxed, since turns are seldom stopped and every idle socket would keep room for this.
             let make = || Box::pin(stopped(engine, session, *turn_id));
             out.push(frame.get_or_init(make).await.clone());
@@ -99,7 +101,7 @@ async fn send_record(
 
 impl TextFrame {
     /// The frame of what is new to a socket in a piece of text.
-    fn of(&self, turn_id: TurnId, piece: &str, Fresh { text, on_new_line }: Fresh<'_>) -> Bytes {
+    fn of(&self, turn_id: TurnId, piece: &str, UnsentText { text, on_new_line }: UnsentText<'_>) -> Bytes {
         let make = || {
             let text = if on_new_line { Cow::Owned(format!("\n{text}")) } else { Cow::Borrowed(text) };
             framing::text(&ServerEvent::Delta { run_id: turn_id.uuid(), text })
@@ -114,21 +116,23 @@ impl TextFrame {
     }
 }
 
-impl Translated {
-    fn of(line: &Line) -> Translated {
+impl TranslatedRecord {
+    fn of(line: &LogLine) -> TranslatedRecord {
         let Record { turn_id, event, .. } = match line.record() {
             Ok(record) => record,
             Err(error) => {
                 tracing::error!(seq = line.seq, %error, "a record cannot be read, and is not shown");
-                return Translated::Nothing;
+                return TranslatedRecord::Nothing;
             }
         };
-        let Some(turn_id) = turn_id.or_else(|| turn_of_child(&event)) else { return Translated::Nothing };
+        let Some(turn_id) = turn_id.or_else(|| turn_of_child(&event)) else {
+            return TranslatedRecord::Nothing;
+        };
         match event {
             Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
-                Translated::Message(turn_id, message.id, text_parts(message))
+                TranslatedRecord::Message(turn_id, message.id, text_parts(message))
             }
-            Event::Turn(TurnEvent::Canceled { .. }) => Translated::Stopped(turn_id, OnceCell::new()),
+            Event::Turn(TurnEvent::Canceled { .. }) => TranslatedRecord::Stopped(turn_id, OnceCell::new()),
             event @ (Event::Session(_)
             | Event::Message(_)
             | Event::Turn(_)
@@ -139,8 +143,8 @@ impl Translated {
             | Event::Workspace(_)
             | Event::Agent(_)
             | Event::Child(_)) => match server_event(turn_id, event) {
-                Some(event) => Translated::Frame(framing::text(&event)),
-                None => Translated::Nothing,
+                Some(event) => TranslatedRecord::Frame(framing::text(&event)),
+                None => TranslatedRecord::Nothing,
             },
         }
     }
@@ -193,7 +197,7 @@ pub(super) fn approval_request(approval: &PendingApproval) -> ApprovalRequest {
 }
 
 /// Whether a record means anything here, told by its name so that the others need not be parsed.
-fn speaks(line: &Line) -> bool {
+fn speaks(line: &LogLine) -> bool {
     matches!(
         line.name(),
         Some(
@@ -343,12 +347,12 @@ mod tests {
     use uuid::Uuid;
 
     use super::TextFrame;
-    use crate::gateway::text_cursor::Fresh;
+    use crate::gateway::text_cursor::UnsentText;
 
     #[test]
     fn sockets_to_which_all_of_a_text_is_new_share_its_frame() {
         let (frame, turn_id) = (TextFrame::default(), TurnId::new(Uuid::from_u128(1)));
-        let send = |text, on_new_line| frame.of(turn_id, "abc", Fresh { text, on_new_line });
+        let send = |text, on_new_line| frame.of(turn_id, "abc", UnsentText { text, on_new_line });
         let first = send("abc", false);
         assert_eq!(send("abc", false).as_ptr(), first.as_ptr());
         assert!(first.ends_with(b"\"text\":\"abc\"}}"));

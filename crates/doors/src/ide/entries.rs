@@ -4,7 +4,7 @@
 use ostler_engine::{Engine, EngineError};
 use ostler_types::{Message, MessageId, Part, Role, SessionView, ToolCallId, TurnId};
 
-use super::frames::{CallStatus, Entry, time};
+use super::frames::{CallStatus, IdeEntry, time};
 
 /// Messages that are read at a time.
 const PAGE: usize = 200;
@@ -12,7 +12,7 @@ const PAGE: usize = 200;
 const MAX_BYTES: usize = 8 << 20;
 
 /// The conversation of a session as it stands in `view`, with what waits for its turn at the end.
-pub(super) async fn history(engine: &Engine, view: &SessionView) -> Result<Vec<Entry>, EngineError> {
+pub(super) async fn history(engine: &Engine, view: &SessionView) -> Result<Vec<IdeEntry>, EngineError> {
     let (mut pages, mut bytes) = (Vec::new(), 0);
     let mut before = Some(view.last_seq + 1);
     while let Some(end) = before.filter(|_| bytes < MAX_BYTES) {
@@ -33,7 +33,7 @@ pub(super) async fn history(engine: &Engine, view: &SessionView) -> Result<Vec<E
 }
 
 /// Adds what a message says to what was said before.
-fn add(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<Entry>) {
+fn add(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<IdeEntry>) {
     match message.role {
         Role::System => {}
         Role::User => entries.push(user(message)),
@@ -53,23 +53,23 @@ fn add(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<Entry>) {
 }
 
 /// What a person said.
-pub(super) fn user(message: &Message) -> Entry {
+pub(super) fn user(message: &Message) -> IdeEntry {
     let entry_id = message.id.to_string();
-    Entry::User { entry_id, content: message.text(), timestamp: time(message.created_at) }
+    IdeEntry::User { entry_id, content: message.text(), timestamp: time(message.created_at) }
 }
 
 /// What the model said, thought and asked for, in order.
-pub(super) fn said(message: &Message, turn_id: Option<TurnId>) -> Vec<Entry> {
+pub(super) fn said(message: &Message, turn_id: Option<TurnId>) -> Vec<IdeEntry> {
     let entry = |(part, index): (&Part, u32)| match part {
-        Part::Text { text } if !text.is_empty() => Some(Entry::Assistant {
+        Part::Text { text } if !text.is_empty() => Some(IdeEntry::Assistant {
             entry_id: part_id(message.id, index),
             content: text.clone(),
             timestamp: time(message.created_at),
         }),
         Part::Reasoning { text, .. } if !text.is_empty() => {
-            Some(Entry::Thinking { entry_id: part_id(message.id, index), content: text.clone() })
+            Some(IdeEntry::Thinking { entry_id: part_id(message.id, index), content: text.clone() })
         }
-        Part::ToolCall { call } => Some(Entry::ToolCall {
+        Part::ToolCall { call } => Some(IdeEntry::ToolCall {
             entry_id: call_id(turn_id, &call.id),
             tool_call_id: call.id.0.clone(),
             name: call.name.clone(),
@@ -93,8 +93,8 @@ pub(super) fn answered(
     id: &ToolCallId,
     name: &str,
     result: Result<&String, &String>,
-) -> Entry {
-    Entry::ToolCall {
+) -> IdeEntry {
+    IdeEntry::ToolCall {
         entry_id: call_id(turn_id, id),
         tool_call_id: id.0.clone(),
         name: name.to_owned(),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use ostler_engine::{Engine, EngineError, Subscription};
 use ostler_types::SessionId;
 
-use super::translate::Translator;
+use super::translate::IdeTranslator;
 
 /// Bytes that are handed over at a time.
 pub(super) const BATCH: usize = 64 * 1024;
@@ -18,30 +18,30 @@ const PAUSE: Duration = Duration::from_millis(250);
 const LOOKS: u32 = 20;
 
 /// A session that is followed.
-pub(super) struct Follower {
+pub(super) struct IdeFollower {
     engine: Engine,
     pub(super) session: SessionId,
     /// Tells this one from earlier ones of the same session.
     pub(super) number: u64,
     subscription: Subscription,
-    translator: Translator,
+    translator: IdeTranslator,
     looks: u32,
 }
 
-impl Follower {
+impl IdeFollower {
     /// Follows a session after a record.
     pub(super) async fn new(
         engine: Engine,
         (session, number): (SessionId, u64),
         after: u64,
-        translator: Translator,
-    ) -> Result<Follower, EngineError> {
+        translator: IdeTranslator,
+    ) -> Result<IdeFollower, EngineError> {
         let subscription = engine.subscribe(session, after).await?;
-        Ok(Follower { engine, session, number, subscription, translator, looks: 0 })
+        Ok(IdeFollower { engine, session, number, subscription, translator, looks: 0 })
     }
 
     /// The next frames; none when no more will come.
-    pub(super) async fn next(mut self: Box<Self>) -> Option<(Box<Follower>, Vec<Bytes>)> {
+    pub(super) async fn next(mut self: Box<Self>) -> Option<(Box<IdeFollower>, Vec<Bytes>)> {
         let (mut frames, mut bytes) = (Vec::new(), 0);
         loop {
             let item = if frames.is_empty() {

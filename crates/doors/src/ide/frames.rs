@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 /// What a client calls its request: a text or a number, given back as it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct RequestId(Value);
+pub(super) struct IdeRequestId(Value);
 
 /// What a client can ask for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
-pub(super) enum Request {
+pub(super) enum IdeRequest {
     #[serde(rename = "project:add")]
     AddProject { path: String },
     #[serde(rename = "project:remove")]
@@ -43,31 +43,31 @@ pub(super) enum Request {
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
-pub(super) enum Frame<'a> {
+pub(super) enum IdeFrame<'a> {
     #[serde(rename = "project:added")]
     ProjectAdded {
         project: ProjectInfo,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "project:removed")]
     ProjectRemoved {
         project_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "project:list")]
     Projects {
         projects: Vec<ProjectInfo>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "session:list")]
     Sessions {
         project_id: &'a str,
         sessions: Vec<SessionItem>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "session:discovered")]
     Discovered {
@@ -75,32 +75,32 @@ pub(super) enum Frame<'a> {
         cli_type: &'a str,
         sessions: Vec<DiscoveredItem>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "session:created")]
     Created {
         session_id: &'a str,
         project_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "session:history")]
     History {
         session_id: &'a str,
-        entries: &'a [Entry],
+        entries: &'a [IdeEntry],
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "session:archived")]
     Archived {
         session_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "session:title-updated")]
     TitleUpdated { session_id: &'a str, title: &'a str },
     #[serde(rename = "session:update")]
-    Update { session_id: &'a str, entry: Entry },
+    Update { session_id: &'a str, entry: IdeEntry },
     #[serde(rename = "session:chunk")]
     Chunk { session_id: &'a str, entry_id: &'a str, content: &'a str },
     #[serde(rename = "session:complete")]
@@ -110,14 +110,14 @@ pub(super) enum Frame<'a> {
     #[serde(rename = "agent:status")]
     AgentStatus {
         cli_type: &'a str,
-        status: Status,
+        status: IdeAgentStatus,
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
     },
     #[serde(rename = "error")]
     Error {
         #[serde(skip_serializing_if = "Option::is_none")]
-        request_id: Option<RequestId>,
+        request_id: Option<IdeRequestId>,
         message: &'a str,
         /// Only where it is not the answer to a request.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ pub(super) struct DiscoveredItem {
 /// One thing in a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub(super) enum Entry {
+pub(super) enum IdeEntry {
     User {
         entry_id: String,
         content: String,
@@ -193,13 +193,13 @@ pub(super) enum Entry {
     },
 }
 
-impl Entry {
+impl IdeEntry {
     pub(super) fn id(&self) -> &str {
         match self {
-            Entry::User { entry_id, .. }
-            | Entry::Assistant { entry_id, .. }
-            | Entry::Thinking { entry_id, .. }
-            | Entry::ToolCall { entry_id, .. } => entry_id,
+            IdeEntry::User { entry_id, .. }
+            | IdeEntry::Assistant { entry_id, .. }
+            | IdeEntry::Thinking { entry_id, .. }
+            | IdeEntry::ToolCall { entry_id, .. } => entry_id,
         }
     }
 }
@@ -216,7 +216,7 @@ pub(super) enum CallStatus {
 /// How an agent stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Status {
+pub(super) enum IdeAgentStatus {
     Starting,
     Connected,
     Disconnected,
@@ -224,10 +224,10 @@ pub(super) enum Status {
 }
 
 /// Takes a message apart. What cannot be read still says which request it was, if it can.
-pub(super) fn read(message: &[u8]) -> (Option<RequestId>, Option<Request>) {
+pub(super) fn read(message: &[u8]) -> (Option<IdeRequestId>, Option<IdeRequest>) {
     let Ok(value) = serde_json::from_slice::<Value>(message) else { return (None, None) };
     let id = value.get("requestId").filter(|id| id.is_string() || id.is_number());
-    let id = id.cloned().map(RequestId);
+    let id = id.cloned().map(IdeRequestId);
     (id, serde_json::from_value(value).ok())
 }
 
@@ -240,14 +240,14 @@ pub(super) fn time(at: Timestamp) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{CallStatus, Entry, Frame, Request, read, time};
+    use super::{CallStatus, IdeEntry, IdeFrame, IdeRequest, read, time};
 
     #[test]
     fn a_request_is_known_by_its_type_and_fields() {
         let (id, request) =
             read(br#"{"type":"session:create","projectId":"p","cliType":"codex","requestId":"r1"}"#);
         assert_eq!(serde_json::to_value(id).unwrap(), json!("r1"));
-        let wanted = Request::Create { project_id: "p".to_owned(), cli_type: "codex".to_owned() };
+        let wanted = IdeRequest::Create { project_id: "p".to_owned(), cli_type: "codex".to_owned() };
         assert_eq!(request, Some(wanted));
         let (id, request) = read(br#"{"type":"session:send","sessionId":"ostler:x","requestId":7}"#);
         assert!(id.is_some() && request.is_none(), "the content is missing");
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn frames_are_written_as_the_wire_wants_them() {
-        let entry = Entry::ToolCall {
+        let entry = IdeEntry::ToolCall {
             entry_id: "e".to_owned(),
             tool_call_id: "c".to_owned(),
             name: "shell".to_owned(),
@@ -267,11 +267,11 @@ mod tests {
             result: None,
             error: None,
         };
-        let frame = Frame::Update { session_id: "ostler:1", entry };
+        let frame = IdeFrame::Update { session_id: "ostler:1", entry };
         let wanted = json!({"type": "session:update", "sessionId": "ostler:1", "entry": {
             "type": "tool-call", "entryId": "e", "toolCallId": "c", "name": "shell", "status": "running"}});
         assert_eq!(serde_json::to_value(frame).unwrap(), wanted);
-        let frame = Frame::TitleUpdated { session_id: "a:b", title: "t" };
+        let frame = IdeFrame::TitleUpdated { session_id: "a:b", title: "t" };
         let wanted = json!({"type": "session:title-updated", "sessionId": "a:b", "title": "t"});
         assert_eq!(serde_json::to_value(frame).unwrap(), wanted);
         assert_eq!(time("2026-01-02T03:04:05Z".parse().unwrap()), "2026-01-02T03:04:05.000Z");

@@ -5,26 +5,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ostler_types::{MessageId, TurnId};
 
-use super::frames::RequestId;
+use super::frames::IdeRequestId;
 
 /// Messages that are remembered. One that is forgotten is told of, which does no harm.
 const LIMIT: usize = 1024;
 
 /// What a client has said and not seen the end of. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Own(Arc<Mutex<VecDeque<Said>>>);
+pub(super) struct IdeOwnMessages(Arc<Mutex<VecDeque<OwnMessage>>>);
 
 /// A message of the client.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct OwnMessage {
     pub(super) message_id: MessageId,
     pub(super) turn_id: TurnId,
-    pub(super) request_id: Option<RequestId>,
+    pub(super) request_id: Option<IdeRequestId>,
 }
 
-impl Own {
+impl IdeOwnMessages {
     /// Remembers a message that is about to be sent.
-    pub(super) fn add(&self, said: Said) {
+    pub(super) fn add(&self, said: OwnMessage) {
         let mut known = self.known();
         if known.len() >= LIMIT {
             known.pop_front();
@@ -38,13 +38,13 @@ impl Own {
     }
 
     /// Forgets the message that a turn answers, now that it is over, and says which request it was.
-    pub(super) fn end(&self, turn_id: TurnId) -> Option<RequestId> {
+    pub(super) fn end(&self, turn_id: TurnId) -> Option<IdeRequestId> {
         let mut known = self.known();
         let at = known.iter().position(|said| said.turn_id == turn_id)?;
         known.remove(at)?.request_id
     }
 
-    fn known(&self) -> MutexGuard<'_, VecDeque<Said>> {
+    fn known(&self) -> MutexGuard<'_, VecDeque<OwnMessage>> {
         self.0.lock().expect("no code panics while it holds what was said")
     }
 }

@@ -7,16 +7,18 @@ use bytes::Bytes;
 use ostler_door_kit::websocket::framing;
 use ostler_door_kit::{DoorContext, DoorError, SessionRequest, kept_sessions, make_session};
 use ostler_engine::{EngineError, Project};
-use ostler_index::Filter;
+use ostler_index::ListFilter;
 use ostler_types::{
-    AgentSession, CancelTurn, Change, Command, Delivery, Message, MessageId, Part, Role, Session, SessionId,
-    SessionView, SubmitMessage, TurnId,
+    AgentSession, CancelTurn, Command, Delivery, Message, MessageId, Part, Role, Session, SessionChange,
+    SessionId, SessionView, SubmitMessage, TurnId,
 };
 
 use super::entries::history;
-use super::frames::{DiscoveredItem, Entry, Frame, Request, RequestId, SessionItem, Status, time};
+use super::frames::{
+    DiscoveredItem, IdeAgentStatus, IdeEntry, IdeFrame, IdeRequest, IdeRequestId, SessionItem, time,
+};
 use super::names::{NATIVE, UNTITLED, agent, canonical, cli_type, find, title, uuid};
-use super::own::{Own, Said};
+use super::own::{IdeOwnMessages, OwnMessage};
 use super::{BY, status};
 
 /// Sessions in one list: those in which something happened last.
@@ -26,28 +28,28 @@ const PAGE: usize = 200;
 
 /// What came of a request.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct IdeReply {
     pub(super) frames: Vec<Bytes>,
-    pub(super) named: Option<Box<Named>>,
+    pub(super) named: Option<Box<NamedIdeSession>>,
 }
 
 /// A session that the client is to be told of from now on.
-pub(super) struct Named {
+pub(super) struct NamedIdeSession {
     pub(super) session: Session,
     /// What the client calls it.
     pub(super) name: String,
     /// The newest record that it knows of.
     pub(super) after: u64,
     /// What it has been shown of the running turn.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IdeEntry>,
     /// Whether it begins anew, rather than goes on as it is.
     pub(super) anew: bool,
 }
 
 /// What was asked, and by whom.
-pub(super) struct Asked {
-    pub(super) id: Option<RequestId>,
-    pub(super) own: Own,
+pub(super) struct IdeRequestContext {
+    pub(super) id: Option<IdeRequestId>,
+    pub(super) own: IdeOwnMessages,
     /// What the client was told that sessions are called.
     pub(super) told: Vec<(SessionId, String)>,
     /// Where an agent is started that is asked for by its name alone.
@@ -55,37 +57,41 @@ pub(super) struct Asked {
 }
 
 /// Carries out a request.
-pub(super) async fn carry_out(context: &DoorContext, asked: &Asked, request: Request) -> Outcome {
+pub(super) async fn carry_out(
+    context: &DoorContext,
+    asked: &IdeRequestContext,
+    request: IdeRequest,
+) -> IdeReply {
     let done = match &request {
-        Request::AddProject { path } => add_project(context, asked, path).await,
-        Request::RemoveProject { project_id } => remove_project(context, asked, project_id).await,
-        Request::ListProjects {} => projects(context, asked),
-        Request::ListSessions { project_id } => sessions(context, asked, project_id).await,
-        Request::Create { project_id, cli_type } => create(context, asked, project_id, cli_type).await,
-        Request::Open { session_id } => open(context, asked, session_id).await.map_err(|error| {
+        IdeRequest::AddProject { path } => add_project(context, asked, path).await,
+        IdeRequest::RemoveProject { project_id } => remove_project(context, asked, project_id).await,
+        IdeRequest::ListProjects {} => projects(context, asked),
+        IdeRequest::ListSessions { project_id } => sessions(context, asked, project_id).await,
+        IdeRequest::Create { project_id, cli_type } => create(context, asked, project_id, cli_type).await,
+        IdeRequest::Open { session_id } => open(context, asked, session_id).await.map_err(|error| {
             tracing::debug!(session_id, error, "a session was not opened");
             "Could not load session".to_owned()
         }),
-        Request::Send { session_id, content } => send(context, asked, session_id, content).await,
-        Request::Cancel { session_id } => cancel(context, session_id).await,
-        Request::Archive { session_id } => archive(context, asked, session_id).await,
-        Request::Reconnect { cli_type } => reconnect(context, asked, cli_type).await,
-        Request::Discover { project_id, cli_type } => discover(context, asked, project_id, cli_type).await,
-        Request::Adopt { project_id, session_id } => adopt(context, asked, project_id, session_id).await,
+        IdeRequest::Send { session_id, content } => send(context, asked, session_id, content).await,
+        IdeRequest::Cancel { session_id } => cancel(context, session_id).await,
+        IdeRequest::Archive { session_id } => archive(context, asked, session_id).await,
+        IdeRequest::Reconnect { cli_type } => reconnect(context, asked, cli_type).await,
+        IdeRequest::Discover { project_id, cli_type } => discover(context, asked, project_id, cli_type).await,
+        IdeRequest::Adopt { project_id, session_id } => adopt(context, asked, project_id, session_id).await,
     };
     done.unwrap_or_else(|message| refused(asked.id.clone(), &message))
 }
 
 /// The answer to what was not done.
-pub(super) fn refused(request_id: Option<RequestId>, message: &str) -> Outcome {
-    let frame = Frame::Error { request_id, message, session_id: None };
-    Outcome { frames: vec![framing::text(&frame)], named: None }
+pub(super) fn refused(request_id: Option<IdeRequestId>, message: &str) -> IdeReply {
+    let frame = IdeFrame::Error { request_id, message, session_id: None };
+    IdeReply { frames: vec![framing::text(&frame)], named: None }
 }
 
-type Done = Result<Outcome, String>;
+type IdeResult = Result<IdeReply, String>;
 
-fn answer(frame: &Frame<'_>) -> Outcome {
-    Outcome { frames: vec![framing::text(frame)], named: None }
+fn answer(frame: &IdeFrame<'_>) -> IdeReply {
+    IdeReply { frames: vec![framing::text(frame)], named: None }
 }
 
 /// What went wrong, in the wire's words where it has some.
@@ -101,20 +107,20 @@ fn words(error: EngineError) -> String {
     }
 }
 
-async fn add_project(context: &DoorContext, asked: &Asked, path: &str) -> Done {
+async fn add_project(context: &DoorContext, asked: &IdeRequestContext, path: &str) -> IdeResult {
     let project = context.engine.add_project(path).await.map_err(words)?.into();
-    Ok(answer(&Frame::ProjectAdded { project, request_id: asked.id.clone() }))
+    Ok(answer(&IdeFrame::ProjectAdded { project, request_id: asked.id.clone() }))
 }
 
-async fn remove_project(context: &DoorContext, asked: &Asked, project_id: &str) -> Done {
+async fn remove_project(context: &DoorContext, asked: &IdeRequestContext, project_id: &str) -> IdeResult {
     let id = uuid(project_id).ok_or("Project not found")?;
     context.engine.remove_project(id).await.map_err(words)?;
-    Ok(answer(&Frame::ProjectRemoved { project_id, request_id: asked.id.clone() }))
+    Ok(answer(&IdeFrame::ProjectRemoved { project_id, request_id: asked.id.clone() }))
 }
 
-fn projects(context: &DoorContext, asked: &Asked) -> Done {
+fn projects(context: &DoorContext, asked: &IdeRequestContext) -> IdeResult {
     let projects = context.engine.projects().map_err(words)?.into_iter().map(Into::into).collect();
-    Ok(answer(&Frame::Projects { projects, request_id: asked.id.clone() }))
+    Ok(answer(&IdeFrame::Projects { projects, request_id: asked.id.clone() }))
 }
 
 /// The project with this id, if any.
@@ -124,19 +130,19 @@ fn find_project(context: &DoorContext, project_id: &str) -> Result<Option<Projec
     Ok(projects.into_iter().find(|project| Some(project.id) == id))
 }
 
-async fn sessions(context: &DoorContext, asked: &Asked, project_id: &str) -> Done {
+async fn sessions(context: &DoorContext, asked: &IdeRequestContext, project_id: &str) -> IdeResult {
     let mut sessions = Vec::new();
     if let Some(project) = find_project(context, project_id)? {
-        let filter = Filter {
+        let filter = ListFilter {
             workspace: Some(project.workspace_key()),
             archived: Some(false),
             top: true,
             limit: PAGE,
-            ..Filter::default()
+            ..ListFilter::default()
         };
         let mut cursor = None;
         while sessions.len() < LISTED {
-            let page = context.engine.list(Filter { cursor, ..filter.clone() }).await.map_err(words)?;
+            let page = context.engine.list(ListFilter { cursor, ..filter.clone() }).await.map_err(words)?;
             sessions.extend(page.sessions.iter().map(|listed| item(asked, &listed.session)));
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -144,10 +150,10 @@ async fn sessions(context: &DoorContext, asked: &Asked, project_id: &str) -> Don
             }
         }
     }
-    Ok(answer(&Frame::Sessions { project_id, sessions, request_id: asked.id.clone() }))
+    Ok(answer(&IdeFrame::Sessions { project_id, sessions, request_id: asked.id.clone() }))
 }
 
-fn item(asked: &Asked, session: &Session) -> SessionItem {
+fn item(asked: &IdeRequestContext, session: &Session) -> SessionItem {
     let told = asked.told.iter().find(|(id, _)| *id == session.id).map(|(_, name)| name.clone());
     SessionItem {
         id: told.unwrap_or_else(|| canonical(session)),
@@ -157,7 +163,12 @@ fn item(asked: &Asked, session: &Session) -> SessionItem {
     }
 }
 
-async fn create(context: &DoorContext, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
+async fn create(
+    context: &DoorContext,
+    asked: &IdeRequestContext,
+    project_id: &str,
+    cli_type: &str,
+) -> IdeResult {
     let workspace = find_project(context, project_id)?.ok_or("Project not found")?.path;
     let missing = || format!("Could not start {cli_type}. Check that it's installed.");
     let agent = agent(cli_type).filter(|agent| context.engine.agents().iter().any(|known| known == agent));
@@ -172,13 +183,18 @@ async fn create(context: &DoorContext, asked: &Asked, project_id: &str, cli_type
     let session = made.map_err(|DoorError { body, .. }| body.error.message)?;
     let view = context.engine.view(session.id).await.map_err(words)?;
     let name = canonical(&session);
-    let frame = Frame::Created { session_id: &name, project_id, request_id: asked.id.clone() };
+    let frame = IdeFrame::Created { session_id: &name, project_id, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
-    Ok(Outcome { frames, named: Some(Named::of(view, name, Vec::new(), true)) })
+    Ok(IdeReply { frames, named: Some(NamedIdeSession::of(view, name, Vec::new(), true)) })
 }
 
 /// The sessions that an agent keeps itself. They are looked for only when somebody asks.
-async fn discover(context: &DoorContext, asked: &Asked, project_id: &str, cli_type: &str) -> Done {
+async fn discover(
+    context: &DoorContext,
+    asked: &IdeRequestContext,
+    project_id: &str,
+    cli_type: &str,
+) -> IdeResult {
     let workspace = find_project(context, project_id)?.ok_or("Project not found")?.path;
     let agent = agent(cli_type).filter(|agent| *agent != NATIVE);
     let agent = agent.ok_or_else(|| format!("Could not connect to {cli_type}"))?;
@@ -190,11 +206,11 @@ async fn discover(context: &DoorContext, asked: &Asked, project_id: &str, cli_ty
         adopted: session.session_id.is_some(),
     };
     let sessions = kept.into_iter().map(item).collect();
-    Ok(answer(&Frame::Discovered { project_id, cli_type, sessions, request_id: asked.id.clone() }))
+    Ok(answer(&IdeFrame::Discovered { project_id, cli_type, sessions, request_id: asked.id.clone() }))
 }
 
 /// Takes over one of them; from then on it is a session like the others.
-async fn adopt(context: &DoorContext, asked: &Asked, project_id: &str, name: &str) -> Done {
+async fn adopt(context: &DoorContext, asked: &IdeRequestContext, project_id: &str, name: &str) -> IdeResult {
     let workspace = find_project(context, project_id)?.ok_or("Project not found")?.path;
     let (cli_type, own) = name.split_once(':').ok_or("Session not found")?;
     let agent = agent(cli_type).filter(|agent| *agent != NATIVE).ok_or("Session not found")?;
@@ -207,23 +223,23 @@ async fn adopt(context: &DoorContext, asked: &Asked, project_id: &str, name: &st
     let made = make_session(context, request, context.settings.policy.clone()).await;
     let session = made.map_err(|DoorError { body, .. }| body.error.message)?;
     let view = context.engine.view(session.id).await.map_err(words)?;
-    let frame = Frame::Created { session_id: name, project_id, request_id: asked.id.clone() };
+    let frame = IdeFrame::Created { session_id: name, project_id, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
-    Ok(Outcome { frames, named: Some(Named::of(view, name.to_owned(), Vec::new(), true)) })
+    Ok(IdeReply { frames, named: Some(NamedIdeSession::of(view, name.to_owned(), Vec::new(), true)) })
 }
 
-async fn open(context: &DoorContext, asked: &Asked, name: &str) -> Done {
+async fn open(context: &DoorContext, asked: &IdeRequestContext, name: &str) -> IdeResult {
     let view = find(&context.engine, name).await.map_err(words)?;
     let mut entries = history(&context.engine, &view).await.map_err(words)?;
-    let frame = Frame::History { session_id: name, entries: &entries, request_id: asked.id.clone() };
+    let frame = IdeFrame::History { session_id: name, entries: &entries, request_id: asked.id.clone() };
     let frames = vec![framing::text(&frame)];
     // What waits for its turn comes last, and is not of the running one.
     entries.truncate(entries.len().saturating_sub(view.queue.len()));
     let of_turn = if view.running_turn_id.is_some() { entries } else { Vec::new() };
-    Ok(Outcome { frames, named: Some(Named::of(view, name.to_owned(), of_turn, true)) })
+    Ok(IdeReply { frames, named: Some(NamedIdeSession::of(view, name.to_owned(), of_turn, true)) })
 }
 
-async fn send(context: &DoorContext, asked: &Asked, name: &str, content: &str) -> Done {
+async fn send(context: &DoorContext, asked: &IdeRequestContext, name: &str, content: &str) -> IdeResult {
     // Whoever sends is told what happens from here on, so this comes first.
     let view = find(&context.engine, name).await.map_err(words)?;
     let id = view.session.id;
@@ -243,7 +259,7 @@ async fn send(context: &DoorContext, asked: &Asked, name: &str, content: &str) -
     if !title.is_empty() {
         entitle(context, id, title.clone()).await;
     }
-    asked.own.add(Said { message_id, turn_id, request_id: asked.id.clone() });
+    asked.own.add(OwnMessage { message_id, turn_id, request_id: asked.id.clone() });
     if let Err(error) = context.engine.submit(id, command).await {
         asked.own.end(turn_id);
         if !title.is_empty() {
@@ -251,59 +267,62 @@ async fn send(context: &DoorContext, asked: &Asked, name: &str, content: &str) -
         }
         return Err(words(error));
     }
-    Ok(Outcome { frames: Vec::new(), named: Some(Named::of(view, name.to_owned(), Vec::new(), false)) })
+    Ok(IdeReply {
+        frames: Vec::new(),
+        named: Some(NamedIdeSession::of(view, name.to_owned(), Vec::new(), false)),
+    })
 }
 
 /// Gives a session a title, or takes it. That this may fail keeps no message from being sent.
 async fn entitle(context: &DoorContext, id: SessionId, title: String) {
-    let change = Change { title: Some(title), ..Change::default() };
+    let change = SessionChange { title: Some(title), ..SessionChange::default() };
     if let Err(error) = context.engine.submit(id, Command::Update(change)).await {
         tracing::debug!(%id, %error, "the session gets no title");
     }
 }
 
 /// Stops the running turn, which is told by its end. Where none runs, nothing is said.
-async fn cancel(context: &DoorContext, name: &str) -> Done {
+async fn cancel(context: &DoorContext, name: &str) -> IdeResult {
     let view = find(&context.engine, name).await.map_err(words)?;
     let command = Command::Cancel(CancelTurn { turn_id: None, by: BY.to_owned(), reason: None });
     context.engine.submit(view.session.id, command).await.map_err(words)?;
-    Ok(Outcome::default())
+    Ok(IdeReply::default())
 }
 
-async fn archive(context: &DoorContext, asked: &Asked, name: &str) -> Done {
+async fn archive(context: &DoorContext, asked: &IdeRequestContext, name: &str) -> IdeResult {
     let view = find(&context.engine, name).await.map_err(words)?;
-    let change = Change { archived: Some(true), ..Change::default() };
+    let change = SessionChange { archived: Some(true), ..SessionChange::default() };
     context.engine.submit(view.session.id, Command::Update(change)).await.map_err(words)?;
-    Ok(answer(&Frame::Archived { session_id: name, request_id: asked.id.clone() }))
+    Ok(answer(&IdeFrame::Archived { session_id: name, request_id: asked.id.clone() }))
 }
 
 /// Starts an agent again that is not there.
-async fn reconnect(context: &DoorContext, asked: &Asked, cli_type: &str) -> Done {
+async fn reconnect(context: &DoorContext, asked: &IdeRequestContext, cli_type: &str) -> IdeResult {
     let unknown = || format!("Could not connect to {cli_type}");
     let agent = agent(cli_type).filter(|agent| context.engine.agents().iter().any(|known| known == agent));
     let agent = agent.ok_or_else(unknown)?;
-    let said = |status, request_id| framing::text(&Frame::AgentStatus { cli_type, status, request_id });
-    let is_connected = status(context, agent) == Status::Connected;
+    let said = |status, request_id| framing::text(&IdeFrame::AgentStatus { cli_type, status, request_id });
+    let is_connected = status(context, agent) == IdeAgentStatus::Connected;
     let Some(agents) = context.third_party(agent).filter(|_| !is_connected) else {
-        return Ok(Outcome { frames: vec![said(status(context, agent), asked.id.clone())], named: None });
+        return Ok(IdeReply { frames: vec![said(status(context, agent), asked.id.clone())], named: None });
     };
     let first = || Some(context.engine.projects().ok()?.into_iter().next()?.path);
     let workspace = asked.workspace.clone().or_else(first).map(PathBuf::from);
     let workspace = workspace.unwrap_or_else(|| context.settings.workspace.clone());
-    let mut frames = vec![said(Status::Reconnecting, None)];
+    let mut frames = vec![said(IdeAgentStatus::Reconnecting, None)];
     match agents.connect(agent, workspace).await {
-        Ok(()) => frames.push(said(Status::Connected, asked.id.clone())),
+        Ok(()) => frames.push(said(IdeAgentStatus::Connected, asked.id.clone())),
         Err(failure) => {
             tracing::debug!(agent, error = failure.message, "an agent was not started");
-            frames.push(said(Status::Disconnected, None));
+            frames.push(said(IdeAgentStatus::Disconnected, None));
             frames.extend(refused(asked.id.clone(), &unknown()).frames);
         }
     }
-    Ok(Outcome { frames, named: None })
+    Ok(IdeReply { frames, named: None })
 }
 
-impl Named {
-    fn of(view: SessionView, name: String, entries: Vec<Entry>, anew: bool) -> Box<Named> {
-        Box::new(Named { session: view.session, name, after: view.last_seq, entries, anew })
+impl NamedIdeSession {
+    fn of(view: SessionView, name: String, entries: Vec<IdeEntry>, anew: bool) -> Box<NamedIdeSession> {
+        Box::new(NamedIdeSession { session: view.session, name, after: view.last_seq, entries, anew })
     }
 }

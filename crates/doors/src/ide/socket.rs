@@ -8,18 +8,20 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture, select_all};
 use futures_util::stream::FuturesUnordered;
-use ostler_door_kit::websocket::{Connection, Happened, Incoming, Violation, framing};
-use ostler_door_kit::{DoorContext, Pass};
+use ostler_door_kit::websocket::{
+    WebSocketConnection, WebSocketEvent, WebSocketIncoming, WebSocketViolation, framing,
+};
+use ostler_door_kit::{AccessGrant, DoorContext};
 use ostler_types::SessionId;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::follow::{BATCH, Follower};
-use super::frames::{Frame, Request, RequestId, Status, read};
+use super::follow::{BATCH, IdeFollower};
+use super::frames::{IdeAgentStatus, IdeFrame, IdeRequest, IdeRequestId, read};
 use super::names::cli_type;
-use super::own::Own;
-use super::requests::{Asked, Named, Outcome, carry_out, refused};
-use super::translate::Translator;
+use super::own::IdeOwnMessages;
+use super::requests::{IdeReply, IdeRequestContext, NamedIdeSession, carry_out, refused};
+use super::translate::IdeTranslator;
 use super::{MAX_MESSAGE, status};
 
 /// Requests that may wait; beyond that the socket is not read.
@@ -35,29 +37,29 @@ const CHECK_EVERY: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(8);
 
 /// One socket.
-pub(super) struct Socket {
+pub(super) struct IdeSocket {
     context: DoorContext,
-    connection: Connection,
-    pass: Pass,
+    connection: WebSocketConnection,
+    pass: AccessGrant,
     checked: Instant,
-    own: Own,
+    own: IdeOwnMessages,
     /// The sessions that it follows, the one named longest ago first.
-    follows: Vec<Follow>,
+    follows: Vec<FollowedIdeSession>,
     numbers: u64,
     /// Those that wait until what they have said is written.
-    resting: Vec<Follower>,
-    waiting: VecDeque<(Option<RequestId>, Request)>,
+    resting: Vec<IdeFollower>,
+    waiting: VecDeque<(Option<IdeRequestId>, IdeRequest)>,
     busy: bool,
-    work: FuturesUnordered<BoxFuture<'static, Done>>,
+    work: FuturesUnordered<BoxFuture<'static, FinishedIdeTask>>,
     /// How agents stood when the client was last told.
-    statuses: Vec<(String, Status)>,
+    statuses: Vec<(String, IdeAgentStatus)>,
     changes: Vec<watch::Receiver<u64>>,
     ping_at: Instant,
     asked: bool,
 }
 
 /// A session that is followed.
-struct Follow {
+struct FollowedIdeSession {
     session: SessionId,
     number: u64,
     name: String,
@@ -66,31 +68,31 @@ struct Follow {
 }
 
 /// Something has been done.
-enum Done {
-    Request(Outcome),
+enum FinishedIdeTask {
+    Request(IdeReply),
     /// Frames of a session that is followed, and who has more.
-    Followed(u64, Option<(Box<Follower>, Vec<Bytes>)>),
+    Followed(u64, Option<(Box<IdeFollower>, Vec<Bytes>)>),
     /// It was stopped.
     Stopped,
 }
 
 /// How a socket ends.
-enum End {
+enum IdeSocketEnd {
     Close(u16, &'static str),
-    Broken(Violation),
+    Broken(WebSocketViolation),
     Gone,
 }
 
-impl Socket {
-    pub(super) fn new(context: DoorContext, connection: Connection, pass: Pass) -> Socket {
+impl IdeSocket {
+    pub(super) fn new(context: DoorContext, connection: WebSocketConnection, pass: AccessGrant) -> IdeSocket {
         let now = Instant::now();
         let changes = context.agents().changes();
-        Socket {
+        IdeSocket {
             context,
             connection,
             pass,
             checked: now,
-            own: Own::default(),
+            own: IdeOwnMessages::default(),
             follows: Vec::new(),
             numbers: 0,
             resting: Vec::new(),
@@ -107,16 +109,16 @@ impl Socket {
     /// Serves the client until one of the two has had enough.
     pub(super) async fn run(mut self) {
         match self.serve().await {
-            End::Close(code, reason) => {
+            IdeSocketEnd::Close(code, reason) => {
                 let frame = framing::close(code, reason);
                 _ = tokio::time::timeout(Duration::from_secs(2), self.connection.send(frame)).await;
             }
-            End::Broken(violation) => self.connection.fail(violation).await,
-            End::Gone => {}
+            IdeSocketEnd::Broken(violation) => self.connection.fail(violation).await,
+            IdeSocketEnd::Gone => {}
         }
     }
 
-    async fn serve(&mut self) -> End {
+    async fn serve(&mut self) -> IdeSocketEnd {
         let mut stopping = self.context.engine.stopping();
         self.tell_statuses();
         loop {
@@ -137,28 +139,30 @@ impl Socket {
         }
     }
 
-    fn happened(&mut self, happened: Happened) -> Option<End> {
+    fn happened(&mut self, happened: WebSocketEvent) -> Option<IdeSocketEnd> {
         let incoming = match happened {
-            Happened::Flushed => return None,
-            Happened::Gone => return Some(End::Gone),
-            Happened::Broken(violation) => return Some(End::Broken(violation)),
-            Happened::Received(incoming) => incoming,
+            WebSocketEvent::Flushed => return None,
+            WebSocketEvent::Gone => return Some(IdeSocketEnd::Gone),
+            WebSocketEvent::Broken(violation) => return Some(IdeSocketEnd::Broken(violation)),
+            WebSocketEvent::Received(incoming) => incoming,
         };
         self.asked = false;
         match incoming {
-            Incoming::Message(_) if !self.pass.holds() => return Some(End::Close(4401, "unauthorized")),
-            Incoming::Message(message) => match read(message.as_bytes()) {
+            WebSocketIncoming::WebSocketMessage(_) if !self.pass.holds() => {
+                return Some(IdeSocketEnd::Close(4401, "unauthorized"));
+            }
+            WebSocketIncoming::WebSocketMessage(message) => match read(message.as_bytes()) {
                 (id, Some(request)) => self.waiting.push_back((id, request)),
                 (id, None) => self.push(refused(id, "Invalid message format").frames),
             },
-            Incoming::TooLarge => {
+            WebSocketIncoming::TooLarge => {
                 let message =
                     format!("a message may have {MAX_MESSAGE} bytes at most; this one was passed over");
                 self.push(refused(None, &message).frames);
             }
-            Incoming::Ping(content) => self.connection.outgoing.push(framing::pong(&content)),
-            Incoming::Pong => {}
-            Incoming::Close => return Some(End::Close(1000, "")),
+            WebSocketIncoming::Ping(content) => self.connection.outgoing.push(framing::pong(&content)),
+            WebSocketIncoming::Pong => {}
+            WebSocketIncoming::Close => return Some(IdeSocketEnd::Close(1000, "")),
         }
         None
     }
@@ -169,46 +173,51 @@ impl Socket {
             return;
         }
         let Some((id, request)) = self.waiting.pop_front() else { return };
-        if let Request::Open { session_id } | Request::Archive { session_id } = &request {
+        if let IdeRequest::Open { session_id } | IdeRequest::Archive { session_id } = &request {
             // A history takes the place of all that was told before, and what is put away is told of once.
             self.unfollow(session_id);
         }
         let told = self.follows.iter().map(|follow| (follow.session, follow.name.clone())).collect();
-        let workspace =
-            if let Request::Reconnect { cli_type } = &request { self.workspace_of(cli_type) } else { None };
-        let asked = Asked { id, own: self.own.clone(), told, workspace };
+        let workspace = if let IdeRequest::Reconnect { cli_type } = &request {
+            self.workspace_of(cli_type)
+        } else {
+            None
+        };
+        let asked = IdeRequestContext { id, own: self.own.clone(), told, workspace };
         let context = self.context.clone();
         self.busy = true;
-        self.work.push(Box::pin(async move { Done::Request(carry_out(&context, &asked, request).await) }));
+        self.work.push(Box::pin(async move {
+            FinishedIdeTask::Request(carry_out(&context, &asked, request).await)
+        }));
     }
 
     /// The workspace of the session of an agent that was named last.
     fn workspace_of(&self, cli_type: &str) -> Option<String> {
-        let of = |follow: &&Follow| follow.name.split(':').next() == Some(cli_type);
+        let of = |follow: &&FollowedIdeSession| follow.name.split(':').next() == Some(cli_type);
         self.follows.iter().rev().find(of).map(|follow| follow.workspace.clone())
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: FinishedIdeTask) {
         match done {
-            Done::Request(Outcome { frames, named }) => {
+            FinishedIdeTask::Request(IdeReply { frames, named }) => {
                 self.busy = false;
                 self.push(frames);
                 named.into_iter().for_each(|named| self.follow(*named));
             }
-            Done::Followed(number, Some((follower, frames))) => {
+            FinishedIdeTask::Followed(number, Some((follower, frames))) => {
                 if self.follows.iter().any(|follow| follow.number == number) {
                     self.push(frames);
                     self.resting.push(*follower);
                 }
             }
-            Done::Followed(number, None) => self.follows.retain(|follow| follow.number != number),
-            Done::Stopped => {}
+            FinishedIdeTask::Followed(number, None) => self.follows.retain(|follow| follow.number != number),
+            FinishedIdeTask::Stopped => {}
         }
     }
 
     /// Follows a session from where an answer has shown it. One that is followed already goes on as it is, unless
     /// it begins anew.
-    fn follow(&mut self, named: Named) {
+    fn follow(&mut self, named: NamedIdeSession) {
         let id = named.session.id;
         if let Some(at) = self.follows.iter().position(|follow| follow.session == id) {
             if !named.anew {
@@ -224,13 +233,19 @@ impl Socket {
         let number = self.numbers;
         let (stop, registration) = AbortHandle::new_pair();
         let workspace = named.session.workspace_path.clone();
-        self.follows.push(Follow { session: id, number, name: named.name.clone(), workspace, stop });
-        let translator = Translator::new(named.name, &named.session, self.own.clone(), &named.entries);
+        self.follows.push(FollowedIdeSession {
+            session: id,
+            number,
+            name: named.name.clone(),
+            workspace,
+            stop,
+        });
+        let translator = IdeTranslator::new(named.name, &named.session, self.own.clone(), &named.entries);
         let (engine, after) = (self.context.engine.clone(), named.after);
         let begun = async move {
-            let follower = Follower::new(engine, (id, number), after, translator).await.ok();
+            let follower = IdeFollower::new(engine, (id, number), after, translator).await.ok();
             // What comes first is waited for in the same way as what comes after it.
-            Done::Followed(number, follower.map(|follower| (Box::new(follower), Vec::new())))
+            FinishedIdeTask::Followed(number, follower.map(|follower| (Box::new(follower), Vec::new())))
         };
         self.work.push(stoppable(begun, registration));
     }
@@ -259,7 +274,7 @@ impl Socket {
             };
             let (stop, registration) = AbortHandle::new_pair();
             follow.stop = stop;
-            let next = async move { Done::Followed(number, Box::new(follower).next().await) };
+            let next = async move { FinishedIdeTask::Followed(number, Box::new(follower).next().await) };
             self.work.push(stoppable(next, registration));
         }
     }
@@ -267,7 +282,7 @@ impl Socket {
     /// Tells how agents stand, as far as it is not known.
     fn tell_statuses(&mut self) {
         let agents = self.context.engine.agents();
-        let now: Vec<(String, Status)> = agents
+        let now: Vec<(String, IdeAgentStatus)> = agents
             .into_iter()
             .map(|agent| {
                 let stands = status(&self.context, &agent);
@@ -279,7 +294,7 @@ impl Socket {
             .filter(|stands| !self.statuses.contains(stands))
             .map(|(agent, status)| {
                 let frame =
-                    Frame::AgentStatus { cli_type: cli_type(agent), status: *status, request_id: None };
+                    IdeFrame::AgentStatus { cli_type: cli_type(agent), status: *status, request_id: None };
                 framing::text(&frame)
             })
             .collect();
@@ -291,14 +306,14 @@ impl Socket {
         frames.into_iter().for_each(|frame| self.connection.outgoing.push(frame));
     }
 
-    fn ping(&mut self) -> Option<End> {
+    fn ping(&mut self) -> Option<IdeSocketEnd> {
         self.ping_at = Instant::now() + PING_EVERY;
         if !self.connection.outgoing.is_empty() {
             // A client that reads slowly is not gone, and sees the ping only when it has read the rest.
             return None;
         }
         if self.asked {
-            return Some(End::Close(1001, "no answer to a ping"));
+            return Some(IdeSocketEnd::Close(1001, "no answer to a ping"));
         }
         self.asked = true;
         self.connection.outgoing.push(framing::ping());
@@ -306,41 +321,41 @@ impl Socket {
     }
 
     /// Ends a socket whose token was replaced.
-    fn check_pass(&mut self) -> Option<End> {
+    fn check_pass(&mut self) -> Option<IdeSocketEnd> {
         if self.checked.elapsed() < CHECK_EVERY {
             return None;
         }
         self.checked = Instant::now();
-        (!self.pass.holds()).then_some(End::Close(4401, "unauthorized"))
+        (!self.pass.holds()).then_some(IdeSocketEnd::Close(4401, "unauthorized"))
     }
 
     /// The daemon stops: its turns end, and what there is to say of that is sent.
-    async fn last_words(&mut self) -> End {
+    async fn last_words(&mut self) -> IdeSocketEnd {
         let deadline = Instant::now() + GRACE;
         loop {
             self.wake();
             let idle = self.connection.outgoing.is_empty();
             if idle && self.work.is_empty() {
-                return End::Close(1001, "the daemon is stopping");
+                return IdeSocketEnd::Close(1001, "the daemon is stopping");
             }
             tokio::select! {
                 happened = self.connection.happens(false) => {
-                    if let Happened::Gone | Happened::Broken(_) = happened {
-                        return End::Gone;
+                    if let WebSocketEvent::Gone | WebSocketEvent::Broken(_) = happened {
+                        return IdeSocketEnd::Gone;
                     }
                 }
                 Some(done) = self.work.next(), if !self.work.is_empty() => self.done(done),
-                () = tokio::time::sleep_until(deadline) => return End::Close(1001, "the daemon is stopping"),
+                () = tokio::time::sleep_until(deadline) => return IdeSocketEnd::Close(1001, "the daemon is stopping"),
             }
         }
     }
 }
 
 fn stoppable(
-    work: impl Future<Output = Done> + Send + 'static,
+    work: impl Future<Output = FinishedIdeTask> + Send + 'static,
     registration: futures_util::future::AbortRegistration,
-) -> BoxFuture<'static, Done> {
-    Box::pin(async move { Abortable::new(work, registration).await.unwrap_or(Done::Stopped) })
+) -> BoxFuture<'static, FinishedIdeTask> {
+    Box::pin(async move { Abortable::new(work, registration).await.unwrap_or(FinishedIdeTask::Stopped) })
 }
 
 /// Returns when the daemon begins to stop.

@@ -4,23 +4,23 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use ostler_door_kit::websocket::framing;
-use ostler_engine::{DeltaLine, Item};
+use ostler_engine::{DeltaLine, SubscriptionItem};
 use ostler_types::{
     CallEvent, Delta, DeltaKind, Event, Failure, Message, MessageEvent, MessageId, Record, Role, Session,
     SessionEvent, TurnEvent, TurnId,
 };
 
 use super::entries::{answered, part_id, said, user};
-use super::frames::{Entry, Frame, time};
-use super::own::Own;
+use super::frames::{IdeEntry, IdeFrame, time};
+use super::own::IdeOwnMessages;
 
 /// One session as one socket is told of it.
-pub(super) struct Translator {
+pub(super) struct IdeTranslator {
     /// What the client calls the session.
     name: String,
     title: Option<String>,
     archived: bool,
-    own: Own,
+    own: IdeOwnMessages,
     /// How many bytes of the parts that stream are shown.
     shown: Vec<(MessageId, u32, u64)>,
     /// The newest text of the running turn, and its newest entry of any kind.
@@ -29,16 +29,21 @@ pub(super) struct Translator {
 }
 
 /// How a turn ended.
-enum End {
+enum IdeTurnEnd {
     Completed,
     Canceled,
     Failed(Failure),
 }
 
-impl Translator {
+impl IdeTranslator {
     /// Begins with a session as the client knows it, and the entries that its running turn has by now.
-    pub(super) fn new(name: String, session: &Session, own: Own, entries: &[Entry]) -> Translator {
-        let mut translator = Translator {
+    pub(super) fn new(
+        name: String,
+        session: &Session,
+        own: IdeOwnMessages,
+        entries: &[IdeEntry],
+    ) -> IdeTranslator {
+        let mut translator = IdeTranslator {
             name,
             title: session.title.clone(),
             archived: session.archived,
@@ -47,16 +52,16 @@ impl Translator {
             text: None,
             newest: None,
         };
-        let of_turn = entries.iter().rposition(|entry| matches!(entry, Entry::User { .. }));
+        let of_turn = entries.iter().rposition(|entry| matches!(entry, IdeEntry::User { .. }));
         entries[of_turn.map_or(0, |at| at + 1)..].iter().for_each(|entry| translator.note(entry));
         translator
     }
 
     /// Says what an item leads to.
-    pub(super) fn take(&mut self, item: &Item, out: &mut Vec<Bytes>) {
+    pub(super) fn take(&mut self, item: &SubscriptionItem, out: &mut Vec<Bytes>) {
         match item {
-            Item::Delta(line) => self.delta(line, out),
-            Item::Record(line) => match line.record() {
+            SubscriptionItem::Delta(line) => self.delta(line, out),
+            SubscriptionItem::Record(line) => match line.record() {
                 Ok(record) => self.record(record, out),
                 Err(error) => tracing::warn!(seq = line.seq, %error, "a record cannot be read"),
             },
@@ -77,9 +82,11 @@ impl Translator {
                 let result = if tool_result.ok { Ok(&text) } else { Err(failed) };
                 self.update(answered(turn_id, &tool_call.id, &tool_call.name, result), out);
             }
-            Event::Turn(TurnEvent::Completed { .. }) => self.end(turn_id, ts, End::Completed, out),
-            Event::Turn(TurnEvent::Canceled { .. }) => self.end(turn_id, ts, End::Canceled, out),
-            Event::Turn(TurnEvent::Failed { error, .. }) => self.end(turn_id, ts, End::Failed(error), out),
+            Event::Turn(TurnEvent::Completed { .. }) => self.end(turn_id, ts, IdeTurnEnd::Completed, out),
+            Event::Turn(TurnEvent::Canceled { .. }) => self.end(turn_id, ts, IdeTurnEnd::Canceled, out),
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
+                self.end(turn_id, ts, IdeTurnEnd::Failed(error), out)
+            }
             Event::Session(SessionEvent::Updated { session }) => self.updated(&session, out),
             Event::Session(
                 SessionEvent::Created { .. }
@@ -103,7 +110,7 @@ impl Translator {
     fn added(&mut self, message: &Message, out: &mut Vec<Bytes>) {
         if message.role == Role::User && !self.own.has(message.id) {
             let entry = user(message);
-            out.push(framing::text(&Frame::Update { session_id: &self.name, entry }));
+            out.push(framing::text(&IdeFrame::Update { session_id: &self.name, entry }));
         }
     }
 
@@ -115,7 +122,7 @@ impl Translator {
                 self.update(entry, out);
                 continue;
             };
-            let (Entry::Assistant { content, .. } | Entry::Thinking { content, .. }) = &entry else {
+            let (IdeEntry::Assistant { content, .. } | IdeEntry::Thinking { content, .. }) = &entry else {
                 continue;
             };
             let rest = usize::try_from(known).ok().and_then(|known| content.get(known..));
@@ -149,9 +156,9 @@ impl Translator {
                 self.shown.push((message_id, part, end));
                 let (entry_id, content) = (entry_id.clone(), String::new());
                 let entry = if matches!(kind, DeltaKind::Reasoning { .. }) {
-                    Entry::Thinking { entry_id, content }
+                    IdeEntry::Thinking { entry_id, content }
                 } else {
-                    Entry::Assistant { entry_id, content, timestamp: time(line.ts()) }
+                    IdeEntry::Assistant { entry_id, content, timestamp: time(line.ts()) }
                 };
                 self.update(entry, out);
             }
@@ -159,26 +166,26 @@ impl Translator {
         self.chunk(&entry_id, fresh, out);
     }
 
-    fn end(&mut self, turn_id: Option<TurnId>, at: Timestamp, end: End, out: &mut Vec<Bytes>) {
+    fn end(&mut self, turn_id: Option<TurnId>, at: Timestamp, end: IdeTurnEnd, out: &mut Vec<Bytes>) {
         let Some(turn_id) = turn_id else { return };
         let request_id = self.own.end(turn_id);
         if self.newest.is_none() {
             // The end is that of an entry, so there has to be one.
             let (entry_id, content) = (turn_id.to_string(), String::new());
-            self.update(Entry::Assistant { entry_id, content, timestamp: time(at) }, out);
+            self.update(IdeEntry::Assistant { entry_id, content, timestamp: time(at) }, out);
         }
         let (text, newest) = (self.text.take(), self.newest.take());
         let entry_id = text.or(newest).unwrap_or_default();
         let (session_id, entry_id) = (self.name.as_str(), entry_id.as_str());
         let frame = match end {
-            End::Completed => Frame::Complete { session_id, entry_id },
-            End::Canceled => Frame::Cancelled { session_id, entry_id },
-            End::Failed(Failure { message, hint, .. }) => {
+            IdeTurnEnd::Completed => IdeFrame::Complete { session_id, entry_id },
+            IdeTurnEnd::Canceled => IdeFrame::Cancelled { session_id, entry_id },
+            IdeTurnEnd::Failed(Failure { message, hint, .. }) => {
                 let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
                 let message = message + &hint;
                 let session_id = Some(session_id);
-                out.push(framing::text(&Frame::Error { request_id, message: &message, session_id }));
-                Frame::Complete { session_id: &self.name, entry_id }
+                out.push(framing::text(&IdeFrame::Error { request_id, message: &message, session_id }));
+                IdeFrame::Complete { session_id: &self.name, entry_id }
             }
         };
         out.push(framing::text(&frame));
@@ -188,26 +195,26 @@ impl Translator {
     fn updated(&mut self, session: &Session, out: &mut Vec<Bytes>) {
         let session_id = self.name.as_str();
         if let Some(title) = session.title.as_deref().filter(|_| session.title != self.title) {
-            out.push(framing::text(&Frame::TitleUpdated { session_id, title }));
+            out.push(framing::text(&IdeFrame::TitleUpdated { session_id, title }));
         }
         if session.archived && !self.archived {
-            out.push(framing::text(&Frame::Archived { session_id, request_id: None }));
+            out.push(framing::text(&IdeFrame::Archived { session_id, request_id: None }));
         }
         (self.title, self.archived) = (session.title.clone(), session.archived);
     }
 
-    fn update(&mut self, entry: Entry, out: &mut Vec<Bytes>) {
+    fn update(&mut self, entry: IdeEntry, out: &mut Vec<Bytes>) {
         self.note(&entry);
-        out.push(framing::text(&Frame::Update { session_id: &self.name, entry }));
+        out.push(framing::text(&IdeFrame::Update { session_id: &self.name, entry }));
     }
 
     fn chunk(&self, entry_id: &str, content: &str, out: &mut Vec<Bytes>) {
-        out.push(framing::text(&Frame::Chunk { session_id: &self.name, entry_id, content }));
+        out.push(framing::text(&IdeFrame::Chunk { session_id: &self.name, entry_id, content }));
     }
 
     /// Remembers which entry the end of the turn is to name.
-    fn note(&mut self, entry: &Entry) {
-        if let Entry::Assistant { entry_id, .. } = entry {
+    fn note(&mut self, entry: &IdeEntry) {
+        if let IdeEntry::Assistant { entry_id, .. } = entry {
             self.text = Some(entry_id.clone());
         }
         self.newest = Some(entry.id().to_owned());

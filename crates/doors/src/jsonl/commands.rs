@@ -107,7 +107,7 @@ pub struct UiResponse {
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadLine {
+pub struct JsonlCommandError {
     /// What happened.
     pub message: String,
     /// What was expected.
@@ -116,32 +116,31 @@ pub struct BadLine {
     pub session_id: Option<String>,
 }
 
-impl BadLine {
-    fn new(message: impl Into<String>) -> BadLine {
-        BadLine { message: message.into(), hint: None, session_id: None }
+impl JsonlCommandError {
+    fn new(message: impl Into<String>) -> JsonlCommandError {
+        JsonlCommandError { message: message.into(), hint: None, session_id: None }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> BadLine {
+    fn hint(mut self, hint: impl Into<String>) -> JsonlCommandError {
         self.hint = Some(hint.into());
         self
     }
 }
 
 /// Reads a line.
-pub fn read_command(line: &[u8]) -> Result<ClientFrame, BadLine> {
+pub fn read_command(line: &[u8]) -> Result<ClientFrame, JsonlCommandError> {
     let text = std::str::from_utf8(line).map_err(|error| {
-        BadLine::new(format!("the line is not UTF-8: byte {} is wrong", error.valid_up_to() + 1))
+        JsonlCommandError::new(format!("the line is not UTF-8: byte {} is wrong", error.valid_up_to() + 1))
     })?;
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        BadLine::new(format!("the line is not JSON: {error}"))
+        JsonlCommandError::new(format!("the line is not JSON: {error}"))
             .hint("a line is one JSON object, ended by a line feed")
     })?;
     let Value::Object(fields) = value else {
-        return Err(
-            BadLine::new("the line is not a JSON object").hint("a line looks like {\"type\":\"ping\"}")
-        );
+        return Err(JsonlCommandError::new("the line is not a JSON object")
+            .hint("a line looks like {\"type\":\"ping\"}"));
     };
-    let fields = Fields(fields);
+    let fields = CommandFields(fields);
     fields.command().map_err(|mut error| {
         error.session_id = fields.0.get("session_id").and_then(Value::as_str).map(short);
         error
@@ -149,10 +148,10 @@ pub fn read_command(line: &[u8]) -> Result<ClientFrame, BadLine> {
 }
 
 /// The members of a line.
-struct Fields(Map<String, Value>);
+struct CommandFields(Map<String, Value>);
 
-impl Fields {
-    fn command(&self) -> Result<ClientFrame, BadLine> {
+impl CommandFields {
+    fn command(&self) -> Result<ClientFrame, JsonlCommandError> {
         let of_session = || Ok(OfSession { session_id: self.optional("session_id")? });
         Ok(match self.string("type")?.as_str() {
             "prompt" => self.prompt()?,
@@ -166,7 +165,7 @@ impl Fields {
             "close_session" => ClientFrame::CloseSession(of_session()?),
             "set_active_session" => {
                 let session_id = self.optional("session_id")?;
-                let needed = || BadLine::new("session_id required for set_active_session");
+                let needed = || JsonlCommandError::new("session_id required for set_active_session");
                 ClientFrame::SetActiveSession { session_id: session_id.ok_or_else(needed)? }
             }
             "ui_response" => self.ui_response()?,
@@ -176,31 +175,33 @@ impl Fields {
             "quit" => ClientFrame::Quit {},
             other => {
                 let hint = format!("`{}` is none of {COMMANDS}", short(other));
-                return Err(BadLine::new("unknown command").hint(hint));
+                return Err(JsonlCommandError::new("unknown command").hint(hint));
             }
         })
     }
 
-    fn prompt(&self) -> Result<ClientFrame, BadLine> {
+    fn prompt(&self) -> Result<ClientFrame, JsonlCommandError> {
         let text = self.string("text")?;
         if text.is_empty() {
-            return Err(BadLine::new("`text` is empty").hint("say what the model is to do"));
+            return Err(JsonlCommandError::new("`text` is empty").hint("say what the model is to do"));
         }
         let delivery = match self.optional("delivery")?.as_deref() {
             None => None,
             Some("queue") => Some(Delivery::Queue),
             Some("steer") => Some(Delivery::Steer),
             Some("interrupt") => Some(Delivery::Interrupt),
-            Some(_) => return Err(BadLine::new("`delivery` must be `queue`, `steer` or `interrupt`")),
+            Some(_) => {
+                return Err(JsonlCommandError::new("`delivery` must be `queue`, `steer` or `interrupt`"));
+            }
         };
         Ok(ClientFrame::Prompt { text, session_id: self.optional("session_id")?, delivery })
     }
 
-    fn start_session(&self) -> Result<StartSession, BadLine> {
+    fn start_session(&self) -> Result<StartSession, JsonlCommandError> {
         let set_active = match self.0.get("set_active") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(set_active)) => *set_active,
-            Some(_) => return Err(BadLine::new("`set_active` must be true or false")),
+            Some(_) => return Err(JsonlCommandError::new("`set_active` must be true or false")),
         };
         Ok(StartSession {
             cwd: self.optional("cwd")?,
@@ -212,7 +213,7 @@ impl Fields {
         })
     }
 
-    fn ui_response(&self) -> Result<ClientFrame, BadLine> {
+    fn ui_response(&self) -> Result<ClientFrame, JsonlCommandError> {
         let error = match self.0.get("error") {
             None | Some(Value::Null) => None,
             Some(Value::String(error)) => Some(error.clone()),
@@ -222,17 +223,18 @@ impl Fields {
         Ok(ClientFrame::UiResponse(UiResponse { id: self.string("id")?, result, error }))
     }
 
-    fn string(&self, name: &str) -> Result<String, BadLine> {
+    fn string(&self, name: &str) -> Result<String, JsonlCommandError> {
         match self.0.get(name) {
             Some(Value::String(text)) => Ok(text.clone()),
-            None => {
-                Err(BadLine::new(format!("`{name}` is missing")).hint(format!("`{name}` must be a string")))
+            None => Err(JsonlCommandError::new(format!("`{name}` is missing"))
+                .hint(format!("`{name}` must be a string"))),
+            Some(other) => {
+                Err(JsonlCommandError::new(format!("`{name}` must be a string, and is {}", kind(other))))
             }
-            Some(other) => Err(BadLine::new(format!("`{name}` must be a string, and is {}", kind(other)))),
         }
     }
 
-    fn optional(&self, name: &str) -> Result<Option<String>, BadLine> {
+    fn optional(&self, name: &str) -> Result<Option<String>, JsonlCommandError> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(_) => self.string(name).map(Some),

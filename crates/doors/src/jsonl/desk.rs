@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use ostler_door_kit::DoorContext;
-use ostler_door_kit::lines::{Closed, LineDesk, Outbox};
+use ostler_door_kit::lines::{LineHandler, Outbox, OutboxClosed};
 use ostler_line_framing::FramedLine;
 use ostler_types::{
     Accepted, Command, Delivery, Message, MessageId, Part, Refusal, Role, SessionId, SessionView,
@@ -20,14 +20,14 @@ use ostler_types::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::commands::{BadLine, ClientFrame, OfSession, StartSession, read_command, short};
-use super::dialogs::Dialogs;
-use super::follow::Follower;
+use super::commands::{ClientFrame, JsonlCommandError, OfSession, StartSession, read_command, short};
+use super::dialogs::OpenDialogs;
+use super::follow::JsonlFollower;
 use super::frames::{CloseReason, ModelName, ServerFrame, say};
-use super::notes::{Note, Question};
-use super::start::{Defaults, Started, refusal};
-use super::tally::Tally;
-use super::{BY, Options};
+use super::notes::{JsonlNotice, JsonlQuestion};
+use super::start::{SessionStarter, StartedJsonlSession, refusal};
+use super::tally::SessionCounts;
+use super::{BY, JsonlOptions};
 
 /// Sessions that one client may have at a time.
 const SESSIONS: usize = 256;
@@ -37,65 +37,65 @@ const TURNS: usize = 128;
 const NOTES: usize = 64;
 
 /// One client at work.
-pub(super) struct Desk {
+pub(super) struct JsonlConnection {
     context: DoorContext,
-    options: Options,
+    options: JsonlOptions,
     outbox: Outbox,
     /// In the order in which they were started.
-    sessions: Vec<Open>,
+    sessions: Vec<ClientSession>,
     primary: Option<SessionId>,
     active: Option<SessionId>,
-    dialogs: Dialogs,
+    dialogs: OpenDialogs,
     followers: JoinSet<()>,
-    notes_in: mpsc::Sender<(SessionId, Note)>,
+    notes_in: mpsc::Sender<(SessionId, JsonlNotice)>,
     /// What the sessions have to ask.
-    notes: mpsc::Receiver<(SessionId, Note)>,
+    notes: mpsc::Receiver<(SessionId, JsonlNotice)>,
 }
 
 /// A session of this client.
-struct Open {
+struct ClientSession {
     id: SessionId,
     cwd: String,
     /// Where it is saved besides.
     file: Option<PathBuf>,
     /// The turns that this client has asked for and that have not ended.
     own: VecDeque<TurnId>,
-    tally: Tally,
+    tally: SessionCounts,
     /// Says up to which record its follower is to go.
     until: watch::Sender<Option<u64>>,
     follower: AbortHandle,
 }
 
 /// What becomes of the connection after a command.
-pub(super) type Next = Result<ControlFlow<()>, Closed>;
+pub(super) type CommandFlow = Result<ControlFlow<()>, OutboxClosed>;
 
-impl LineDesk for Desk {
-    type Note = (SessionId, Note);
+impl LineHandler for JsonlConnection {
+    type Note = (SessionId, JsonlNotice);
 
-    async fn take(&mut self, framed: FramedLine) -> Next {
+    async fn take(&mut self, framed: FramedLine) -> CommandFlow {
         self.take_line(framed).await
     }
 
-    async fn next_note(&mut self) -> Option<(SessionId, Note)> {
+    async fn next_note(&mut self) -> Option<(SessionId, JsonlNotice)> {
         self.notes.recv().await
     }
 
-    async fn note(&mut self, note: (SessionId, Note)) -> Result<(), Closed> {
+    async fn note(&mut self, note: (SessionId, JsonlNotice)) -> Result<(), OutboxClosed> {
         self.hear(note).await
     }
 }
 
-impl Desk {
-    pub(super) fn new(context: DoorContext, options: Options, outbox: Outbox) -> Desk {
+impl JsonlConnection {
+    pub(super) fn new(context: DoorContext, options: JsonlOptions, outbox: Outbox) -> JsonlConnection {
         let (notes_in, notes) = mpsc::channel(NOTES);
-        Desk {
+        JsonlConnection {
             context,
             options,
             outbox,
             sessions: Vec::new(),
             primary: None,
             active: None,
-            dialogs: Dialogs::default(),
+            dialogs: OpenDialogs::default(),
             followers: JoinSet::new(),
             notes_in,
             notes,
@@ -103,7 +103,7 @@ impl Desk {
     }
 
     /// Starts the primary session and says so. An error has been told to the client.
-    pub(super) async fn begin(&mut self) -> Result<Result<(), Refusal>, Closed> {
+    pub(super) async fn begin(&mut self) -> Result<Result<(), Refusal>, OutboxClosed> {
         let asked = StartSession {
             model: self.options.model.clone(),
             system_prompt: self.options.system_prompt.clone(),
@@ -139,7 +139,7 @@ impl Desk {
     }
 
     /// Takes a line.
-    async fn take_line(&mut self, framed: FramedLine) -> Next {
+    async fn take_line(&mut self, framed: FramedLine) -> CommandFlow {
         let line = match framed {
             FramedLine::Line(line) | FramedLine::Unterminated(line) => line,
             FramedLine::TooLong => {
@@ -155,7 +155,7 @@ impl Desk {
         }
         let command = match read_command(&line) {
             Ok(command) => command,
-            Err(BadLine { message, hint, session_id }) => {
+            Err(JsonlCommandError { message, hint, session_id }) => {
                 let (hint, session_id) = (hint.as_deref(), session_id.as_deref());
                 say(&self.outbox, &ServerFrame::Error { message: &message, hint, session_id }).await?;
                 return Ok(ControlFlow::Continue(()));
@@ -171,7 +171,7 @@ impl Desk {
         self.command(command).await
     }
 
-    async fn command(&mut self, command: ClientFrame) -> Next {
+    async fn command(&mut self, command: ClientFrame) -> CommandFlow {
         match command {
             ClientFrame::Prompt { text, session_id, delivery } => {
                 self.prompt(text, session_id, delivery).await?
@@ -199,24 +199,24 @@ impl Desk {
     }
 
     /// Takes a note of a session.
-    async fn hear(&mut self, (id, note): (SessionId, Note)) -> Result<(), Closed> {
+    async fn hear(&mut self, (id, note): (SessionId, JsonlNotice)) -> Result<(), OutboxClosed> {
         let Some(place) = self.sessions.iter().position(|open| open.id == id) else { return Ok(()) };
         match note {
-            Note::Asked(question) => self.asked(place, question).await,
-            Note::Answered { key, outcome, by } => {
+            JsonlNotice::Asked(question) => self.asked(place, question).await,
+            JsonlNotice::Answered { key, outcome, by } => {
                 let lines = self.dialogs.answered(&key, outcome, &by);
                 self.send_all(lines).await
             }
-            Note::TurnEnded(turn_id) => {
+            JsonlNotice::TurnEnded(turn_id) => {
                 self.sessions[place].own.retain(|own| *own != turn_id);
                 let lines = self.dialogs.turn_ended(id, turn_id);
                 self.send_all(lines).await
             }
-            Note::TurnDropped(turn_id) => {
+            JsonlNotice::TurnDropped(turn_id) => {
                 self.sessions[place].own.retain(|own| *own != turn_id);
                 Ok(())
             }
-            Note::Gone(reason) => self.gone(place, reason).await,
+            JsonlNotice::Gone(reason) => self.gone(place, reason).await,
         }
     }
 
@@ -225,7 +225,7 @@ impl Desk {
         text: String,
         id: Option<String>,
         delivery: Option<Delivery>,
-    ) -> Result<(), Closed> {
+    ) -> Result<(), OutboxClosed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
         let clock = self.context.engine.clock();
         let message = Message {
@@ -257,7 +257,7 @@ impl Desk {
         }
     }
 
-    async fn start_session(&mut self, asked: StartSession) -> Result<(), Closed> {
+    async fn start_session(&mut self, asked: StartSession) -> Result<(), OutboxClosed> {
         let model = match self.active {
             Some(active) => self.context.engine.view(active).await.ok().map(|view| view.session.model),
             None => None,
@@ -277,35 +277,38 @@ impl Desk {
         if asked.set_active || self.active.is_none() { self.activate(Some(id)).await } else { Ok(()) }
     }
 
-    fn defaults(&self, model: Option<String>) -> Defaults<'_> {
-        Defaults { context: &self.context, cwd: &self.options.cwd, model }
+    fn defaults(&self, model: Option<String>) -> SessionStarter<'_> {
+        SessionStarter { context: &self.context, cwd: &self.options.cwd, model }
     }
 
-    async fn show_started(&self, view: &SessionView) -> Result<(), Closed> {
+    async fn show_started(&self, view: &SessionView) -> Result<(), OutboxClosed> {
         let session = &view.session;
         let (cwd, model) = (session.workspace_path.as_str(), ModelName::of(&session.model));
         say(&self.outbox, &ServerFrame::SessionStarted { session_id: session.id, cwd, model }).await
     }
 
     /// Begins to follow a session, unless it is followed already.
-    async fn open(&mut self, Started { view, file }: Started) -> Result<(), Closed> {
+    async fn open(
+        &mut self,
+        StartedJsonlSession { view, file }: StartedJsonlSession,
+    ) -> Result<(), OutboxClosed> {
         let id = view.session.id;
         if let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) {
             open.file = file.or(open.file.take());
             return Ok(());
         }
         let (until, receiver) = watch::channel(None);
-        let follower = Follower {
+        let follower = JsonlFollower {
             engine: self.context.engine.clone(),
             outbox: self.outbox.clone(),
             notes: self.notes_in.clone(),
             until: receiver,
         };
-        let questions: Vec<Question> = view.pending_approvals.iter().map(Question::from).collect();
+        let questions: Vec<JsonlQuestion> = view.pending_approvals.iter().map(JsonlQuestion::from).collect();
         let cwd = view.session.workspace_path.clone();
         let follower = self.followers.spawn(follower.run(view));
-        let (own, tally) = (VecDeque::new(), Tally::default());
-        self.sessions.push(Open { id, cwd, file, own, tally, until, follower });
+        let (own, tally) = (VecDeque::new(), SessionCounts::default());
+        self.sessions.push(ClientSession { id, cwd, file, own, tally, until, follower });
         for question in questions {
             self.asked(self.sessions.len() - 1, question).await?;
         }
@@ -314,7 +317,7 @@ impl Desk {
 
     /// The session that a command is meant for; none when the client has been told that there is none. One
     /// that was made elsewhere is followed from now on.
-    async fn find(&mut self, given: Option<String>) -> Result<Option<SessionId>, Closed> {
+    async fn find(&mut self, given: Option<String>) -> Result<Option<SessionId>, OutboxClosed> {
         let Some(given) = given else {
             if self.active.is_none() {
                 let hint = "start one, or name one";
@@ -330,7 +333,7 @@ impl Desk {
                 if self.sessions.len() < SESSIONS { self.defaults(None).find(id).await } else { None };
             if let Some(view) = found {
                 self.show_started(&view).await?;
-                self.open(Started { view, file: None }).await?;
+                self.open(StartedJsonlSession { view, file: None }).await?;
                 return Ok(Some(id));
             }
         }
@@ -338,20 +341,20 @@ impl Desk {
         Ok(None)
     }
 
-    async fn not_found(&self, given: &str) -> Result<(), Closed> {
+    async fn not_found(&self, given: &str) -> Result<(), OutboxClosed> {
         let (given, hint) =
             (short(given), Some("list_running_sessions and list_sessions tell which there are"));
         let session_id = Some(given.as_str());
         say(&self.outbox, &ServerFrame::Error { message: "not_found", hint, session_id }).await
     }
 
-    async fn activate(&mut self, id: Option<SessionId>) -> Result<(), Closed> {
+    async fn activate(&mut self, id: Option<SessionId>) -> Result<(), OutboxClosed> {
         self.active = id;
         say(&self.outbox, &ServerFrame::ActiveSession { session_id: id }).await
     }
 
     /// Asks the engine for something of which the events tell what came of it.
-    async fn submit(&self, id: SessionId, command: Command) -> Result<(), Closed> {
+    async fn submit(&self, id: SessionId, command: Command) -> Result<(), OutboxClosed> {
         match self.context.engine.submit(id, command).await {
             Ok(_) => Ok(()),
             Err(error) => self.refuse(&refusal(error), Some(id)).await,
@@ -359,13 +362,13 @@ impl Desk {
     }
 
     /// Says that something could not be done.
-    pub(super) async fn refuse(&self, refusal: &Refusal, id: Option<SessionId>) -> Result<(), Closed> {
+    pub(super) async fn refuse(&self, refusal: &Refusal, id: Option<SessionId>) -> Result<(), OutboxClosed> {
         let id = id.map(|id| id.to_string());
         let (message, hint, session_id) = (refusal.message.as_str(), refusal.hint.as_deref(), id.as_deref());
         say(&self.outbox, &ServerFrame::Error { message, hint, session_id }).await
     }
 
-    async fn send_all(&self, lines: Vec<Bytes>) -> Result<(), Closed> {
+    async fn send_all(&self, lines: Vec<Bytes>) -> Result<(), OutboxClosed> {
         for line in lines {
             self.outbox.send(line).await?;
         }
@@ -373,7 +376,7 @@ impl Desk {
     }
 
     /// A session is no longer of this client.
-    async fn gone(&mut self, place: usize, reason: CloseReason) -> Result<(), Closed> {
+    async fn gone(&mut self, place: usize, reason: CloseReason) -> Result<(), OutboxClosed> {
         let open = self.sessions.remove(place);
         open.follower.abort();
         let lines = self.dialogs.session_ended(open.id);

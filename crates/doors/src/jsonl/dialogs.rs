@@ -4,36 +4,36 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use ostler_types::{AnswerApproval, Command, Limits, Scope, SessionId, TurnId, Verdict};
+use ostler_types::{AnswerApproval, Command, Scope, SessionId, StateLimits, TurnId, Verdict};
 use serde_json::Value;
 
 use super::BY;
 use super::commands::UiResponse;
 use super::frames::{Choice, Dialog, NoOptions, Outcome, ServerFrame};
-use super::notes::{Question, QuestionKey};
+use super::notes::{JsonlQuestion, JsonlQuestionKey};
 
 /// Questions that this client has been told are settled, so that a late answer is no mistake.
 const REMEMBERED: usize = 256;
 
 /// The questions that one client has been asked.
 #[derive(Default)]
-pub(super) struct Dialogs {
+pub(super) struct OpenDialogs {
     asked: u64,
-    open: Vec<Open>,
+    open: Vec<OpenDialog>,
     settled: VecDeque<String>,
 }
 
-struct Open {
+struct OpenDialog {
     id: String,
     /// The session in whose events it came up, which may be the parent of the one that asks.
     shown_in: SessionId,
-    question: Question,
+    question: JsonlQuestion,
     /// This client has answered it, and is not told that it did.
     is_answered: bool,
 }
 
 /// What a response leads to.
-pub(super) enum Response {
+pub(super) enum UiResponseOutcome {
     /// This is to be submitted to that session. If it is refused, the question is to be [`Dialogs::reopen`]ed.
     Submit(SessionId, Box<Command>),
     /// It came too late, and nobody minds.
@@ -42,16 +42,16 @@ pub(super) enum Response {
     Wrong { message: String, session_id: Option<SessionId> },
 }
 
-impl Dialogs {
+impl OpenDialogs {
     /// Puts a question, unless it has been put already.
-    pub(super) fn ask(&mut self, shown_in: SessionId, question: Question) -> Option<Bytes> {
+    pub(super) fn ask(&mut self, shown_in: SessionId, question: JsonlQuestion) -> Option<Bytes> {
         if self.open.iter().any(|open| open.question.key == question.key) {
             return None;
         }
         self.asked += 1;
         let id = format!("ui_{}", self.asked);
         let line = ServerFrame::UiRequest { id: &id, session_id: shown_in, dialog: dialog(&question) }.line();
-        self.open.push(Open { id, shown_in, question, is_answered: false });
+        self.open.push(OpenDialog { id, shown_in, question, is_answered: false });
         Some(line)
     }
 
@@ -61,24 +61,24 @@ impl Dialogs {
     }
 
     /// Takes a response.
-    pub(super) fn respond(&mut self, response: &UiResponse) -> Response {
+    pub(super) fn respond(&mut self, response: &UiResponse) -> UiResponseOutcome {
         let Some(place) = self.open.iter().position(|open| open.id == response.id) else {
             if self.settled.contains(&response.id) {
-                return Response::Late;
+                return UiResponseOutcome::Late;
             }
             let message = format!("there is no question `{}`", super::commands::short(&response.id));
-            return Response::Wrong { message, session_id: None };
+            return UiResponseOutcome::Wrong { message, session_id: None };
         };
         let open = &mut self.open[place];
         if open.is_answered {
-            return Response::Late;
+            return UiResponseOutcome::Late;
         }
         let (verdict, scope, reason) = match answer(&open.question, response) {
             Ok(answer) => answer,
-            Err(message) => return Response::Wrong { message, session_id: Some(open.shown_in) },
+            Err(message) => return UiResponseOutcome::Wrong { message, session_id: Some(open.shown_in) },
         };
         open.is_answered = true;
-        let QuestionKey { session_id, turn_id, call } = open.question.key.clone();
+        let JsonlQuestionKey { session_id, turn_id, call } = open.question.key.clone();
         let by = BY.to_owned();
         let command = Command::Answer(AnswerApproval {
             turn_id,
@@ -90,7 +90,7 @@ impl Dialogs {
             option: None,
             by,
         });
-        Response::Submit(session_id, Box::new(command))
+        UiResponseOutcome::Submit(session_id, Box::new(command))
     }
 
     /// An answer did not count: the question is as open as it is at other doors, and this client is told how it ends.
@@ -99,15 +99,16 @@ impl Dialogs {
     }
 
     /// Takes a question back that was answered elsewhere.
-    pub(super) fn answered(&mut self, key: &QuestionKey, outcome: Outcome, by: &str) -> Vec<Bytes> {
+    pub(super) fn answered(&mut self, key: &JsonlQuestionKey, outcome: Outcome, by: &str) -> Vec<Bytes> {
         self.withdraw(|open| open.question.key == *key, outcome, Some(by))
     }
 
     /// Takes back what a turn had asked, which is over.
     pub(super) fn turn_ended(&mut self, session_id: SessionId, turn_id: TurnId) -> Vec<Bytes> {
         // What a child asks outlives this turn where the child does, and is answered where it does not.
-        let of_turn =
-            |open: &Open| open.question.key.session_id == session_id && open.question.key.turn_id == turn_id;
+        let of_turn = |open: &OpenDialog| {
+            open.question.key.session_id == session_id && open.question.key.turn_id == turn_id
+        };
         self.withdraw(of_turn, Outcome::Withdrawn, None)
     }
 
@@ -116,11 +117,16 @@ impl Dialogs {
         self.withdraw(|open| open.shown_in == session_id, Outcome::Withdrawn, None)
     }
 
-    fn withdraw(&mut self, which: impl Fn(&Open) -> bool, outcome: Outcome, by: Option<&str>) -> Vec<Bytes> {
+    fn withdraw(
+        &mut self,
+        which: impl Fn(&OpenDialog) -> bool,
+        outcome: Outcome,
+        by: Option<&str>,
+    ) -> Vec<Bytes> {
         let (gone, open) = std::mem::take(&mut self.open).into_iter().partition(which);
         self.open = open;
         let mut lines = Vec::new();
-        for Open { id, shown_in, is_answered, .. } in gone {
+        for OpenDialog { id, shown_in, is_answered, .. } in gone {
             if !is_answered {
                 lines.push(ServerFrame::UiSettled { id: &id, session_id: shown_in, outcome, by }.line());
             }
@@ -138,8 +144,8 @@ impl Dialogs {
 }
 
 /// The answer that nobody can give, for a client without anybody to ask.
-pub(super) fn nobody(key: QuestionKey) -> (SessionId, Command) {
-    let QuestionKey { session_id, turn_id, call } = key;
+pub(super) fn nobody(key: JsonlQuestionKey) -> (SessionId, Command) {
+    let JsonlQuestionKey { session_id, turn_id, call } = key;
     let command = Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: call,
@@ -153,7 +159,7 @@ pub(super) fn nobody(key: QuestionKey) -> (SessionId, Command) {
     (session_id, command)
 }
 
-fn dialog(question: &Question) -> Dialog<'_> {
+fn dialog(question: &JsonlQuestion) -> Dialog<'_> {
     let (title, opts) = (question.summary.lines().next().unwrap_or_default(), NoOptions {});
     if question.review {
         return Dialog::Confirm {
@@ -175,7 +181,10 @@ fn dialog(question: &Question) -> Dialog<'_> {
 }
 
 /// What a response means. An error beats a result, and no result is a no.
-fn answer(question: &Question, response: &UiResponse) -> Result<(Verdict, Scope, Option<String>), String> {
+fn answer(
+    question: &JsonlQuestion,
+    response: &UiResponse,
+) -> Result<(Verdict, Scope, Option<String>), String> {
     let deny = |reason: &str| Ok((Verdict::Deny, Scope::Once, Some(fitting(reason))));
     if let Some(error) = &response.error {
         return deny(error);
@@ -198,7 +207,7 @@ fn answer(question: &Question, response: &UiResponse) -> Result<(Verdict, Scope,
 
 /// As much of a reason as is kept.
 fn fitting(reason: &str) -> String {
-    let mut end = reason.len().min(Limits::LABEL_BYTES);
+    let mut end = reason.len().min(StateLimits::LABEL_BYTES);
     while !reason.is_char_boundary(end) {
         end -= 1;
     }
@@ -211,37 +220,37 @@ mod tests {
     use serde_json::{Value, json};
     use uuid::Uuid;
 
-    use super::{Dialogs, Outcome, Question, QuestionKey, Response, UiResponse};
+    use super::{JsonlQuestion, JsonlQuestionKey, OpenDialogs, Outcome, UiResponse, UiResponseOutcome};
 
     const SESSION: SessionId = SessionId::new(Uuid::from_u128(1));
 
-    fn question(call: &str, review: bool) -> Question {
+    fn question(call: &str, review: bool) -> JsonlQuestion {
         let turn_id = TurnId::new(Uuid::from_u128(2));
-        let key = QuestionKey { session_id: SESSION, turn_id, call: ToolCallId(call.to_owned()) };
-        Question { key, summary: "run `make`\nnothing confines it".to_owned(), review }
+        let key = JsonlQuestionKey { session_id: SESSION, turn_id, call: ToolCallId(call.to_owned()) };
+        JsonlQuestion { key, summary: "run `make`\nnothing confines it".to_owned(), review }
     }
 
     fn respond(
-        dialogs: &mut Dialogs,
+        dialogs: &mut OpenDialogs,
         id: &str,
         result: Value,
         error: Option<&str>,
     ) -> Option<(Verdict, Scope, Option<String>)> {
         let response = UiResponse { id: id.to_owned(), result, error: error.map(str::to_owned) };
         match dialogs.respond(&response) {
-            Response::Submit(_, command) => {
+            UiResponseOutcome::Submit(_, command) => {
                 let Command::Answer(AnswerApproval { verdict, scope, reason, .. }) = *command else {
                     panic!("not an answer")
                 };
                 Some((verdict, scope, reason))
             }
-            Response::Late | Response::Wrong { .. } => None,
+            UiResponseOutcome::Late | UiResponseOutcome::Wrong { .. } => None,
         }
     }
 
     #[test]
     fn an_error_beats_a_result_and_nothing_is_a_no() {
-        let mut dialogs = Dialogs::default();
+        let mut dialogs = OpenDialogs::default();
         for call in ["a", "b", "c", "d"] {
             assert!(dialogs.ask(SESSION, question(call, false)).is_some());
             assert!(dialogs.ask(SESSION, question(call, false)).is_none(), "asked once");
@@ -273,7 +282,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_did_not_count_is_told_how_the_question_ended() {
-        let mut dialogs = Dialogs::default();
+        let mut dialogs = OpenDialogs::default();
         let asked = question("a", false);
         dialogs.ask(SESSION, asked.clone()).unwrap();
         assert!(respond(&mut dialogs, "ui_1", json!("once"), None).is_some());
@@ -289,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_question_answered_elsewhere_is_taken_back_once() {
-        let mut dialogs = Dialogs::default();
+        let mut dialogs = OpenDialogs::default();
         let asked = question("a", true);
         let line = dialogs.ask(SESSION, asked.clone()).unwrap();
         let line: Value = serde_json::from_slice(&line).unwrap();
@@ -299,6 +308,6 @@ mod tests {
         assert_eq!((&line["outcome"], &line["by"]), (&json!("denied"), &json!("http")));
         assert!(dialogs.answered(&asked.key, Outcome::Denied, "http").is_empty());
         let late = UiResponse { id: "ui_1".to_owned(), result: json!(true), error: None };
-        assert!(matches!(dialogs.respond(&late), Response::Late));
+        assert!(matches!(dialogs.respond(&late), UiResponseOutcome::Late));
     }
 }

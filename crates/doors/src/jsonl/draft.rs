@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use ostler_types::{MessageId, SessionId, unseen};
 use tokio::time::Instant;
 
-use super::messages::Writer;
+use super::messages::MessageAuthor;
 
 /// The time between two updates of a message: no screen shows more of them.
 const FRAME: Duration = Duration::from_millis(16);
@@ -23,19 +23,19 @@ const AT_LATEST: Duration = Duration::from_millis(100);
 const OUTPUT: usize = 32 * 1024;
 
 /// A message that is being written.
-pub(super) struct Draft {
+pub(super) struct JsonlDraft {
     pub(super) id: MessageId,
     timestamp: i64,
-    parts: Vec<DraftPart>,
+    parts: Vec<JsonlDraftPart>,
     /// What has come since the last update, all of one part.
-    fresh: Option<Fresh>,
+    fresh: Option<UnshownText>,
     begun: Instant,
     /// When it was last shown.
     shown: Option<Instant>,
 }
 
 /// A part that is being written.
-struct DraftPart {
+struct JsonlDraftPart {
     number: u32,
     thinking: bool,
     /// How much of it there is, in our count.
@@ -44,14 +44,14 @@ struct DraftPart {
     json: String,
 }
 
-struct Fresh {
+struct UnshownText {
     index: usize,
     json: String,
 }
 
-impl Draft {
-    pub(super) fn new(id: MessageId, ts: Timestamp) -> Draft {
-        Draft {
+impl JsonlDraft {
+    pub(super) fn new(id: MessageId, ts: Timestamp) -> JsonlDraft {
+        JsonlDraft {
             id,
             timestamp: ts.as_millisecond(),
             parts: Vec::new(),
@@ -72,7 +72,7 @@ impl Draft {
             Some(index) => index,
             None => {
                 let place = self.parts.partition_point(|part| part.number < number);
-                self.parts.insert(place, DraftPart { number, thinking, bytes: 0, json: String::new() });
+                self.parts.insert(place, JsonlDraftPart { number, thinking, bytes: 0, json: String::new() });
                 if let Some(fresh) = &mut self.fresh
                     && fresh.index >= place
                 {
@@ -89,7 +89,7 @@ impl Draft {
         part.json.push_str(json);
         match &mut self.fresh {
             Some(fresh) => fresh.json.push_str(json),
-            None => self.fresh = Some(Fresh { index, json: json.to_owned() }),
+            None => self.fresh = Some(UnshownText { index, json: json.to_owned() }),
         }
     }
 
@@ -104,7 +104,13 @@ impl Draft {
 
     /// Appends the update that shows what has come. Written by hand, because copying the text once is all
     /// that a delta should cost.
-    pub(super) fn write_update(&mut self, id: SessionId, seq: u64, writer: &Writer, out: &mut Vec<u8>) {
+    pub(super) fn write_update(
+        &mut self,
+        id: SessionId,
+        seq: u64,
+        writer: &MessageAuthor,
+        out: &mut Vec<u8>,
+    ) {
         let Some(fresh) = self.fresh.take() else { return };
         self.shown = Some(Instant::now());
         let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
@@ -131,11 +137,11 @@ impl Draft {
     }
 
     /// The message as it begins, without content.
-    pub(super) fn beginning(&self, writer: &Writer) -> String {
+    pub(super) fn beginning(&self, writer: &MessageAuthor) -> String {
         format!("{{\"role\":\"assistant\",\"id\":\"{}\",\"content\":[{}", self.id, self.tail(writer))
     }
 
-    fn tail(&self, writer: &Writer) -> String {
+    fn tail(&self, writer: &MessageAuthor) -> String {
         let (provider, model) = writer.provider_and_model();
         let quoted = |text: &str| serde_json::to_string(text).expect("a string can be written as JSON");
         format!(
@@ -151,7 +157,7 @@ impl Draft {
 
 /// The end of what a call has printed.
 #[derive(Default)]
-pub(super) struct Output {
+pub(super) struct JsonlCallOutput {
     pub(super) text: String,
     /// How much of stdout and of stderr has been seen.
     seen: [u64; 2],
@@ -159,7 +165,7 @@ pub(super) struct Output {
     pub(super) fresh: bool,
 }
 
-impl Output {
+impl JsonlCallOutput {
     pub(super) fn splice(&mut self, stream: &str, offset: u64, text: &str) {
         let seen = &mut self.seen[usize::from(stream == "stderr")];
         let Some(new) = unseen(*seen, offset, text) else { return };
@@ -182,10 +188,10 @@ mod tests {
     use serde_json::Value;
     use uuid::Uuid;
 
-    use super::{AT_LATEST, Draft, FRAME, Output, Writer};
+    use super::{AT_LATEST, FRAME, JsonlCallOutput, JsonlDraft, MessageAuthor};
 
-    fn update(draft: &mut Draft) -> Value {
-        let writer = Writer { model: "a:\"b\"".to_owned(), agent: "native".to_owned() };
+    fn update(draft: &mut JsonlDraft) -> Value {
+        let writer = MessageAuthor { model: "a:\"b\"".to_owned(), agent: "native".to_owned() };
         let mut out = Vec::new();
         draft.write_update(SessionId::new(Uuid::from_u128(1)), 7, &writer, &mut out);
         assert_eq!(out.pop(), Some(b'\n'));
@@ -195,7 +201,7 @@ mod tests {
     #[test]
     fn pieces_seen_twice_and_in_one_make_the_same_message() {
         let ts = jiff::Timestamp::UNIX_EPOCH;
-        let mut draft = Draft::new(MessageId::new(Uuid::from_u128(2)), ts);
+        let mut draft = JsonlDraft::new(MessageId::new(Uuid::from_u128(2)), ts);
         draft.splice(0, true, 0, "hm\n");
         let shown = update(&mut draft);
         assert_eq!(shown["event"]["data"][1]["type"], "thinking_delta");
@@ -214,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_shown_when_it_has_grown() {
-        let mut draft = Draft::new(MessageId::new(Uuid::from_u128(2)), jiff::Timestamp::UNIX_EPOCH);
+        let mut draft = JsonlDraft::new(MessageId::new(Uuid::from_u128(2)), jiff::Timestamp::UNIX_EPOCH);
         let text = "x".repeat(64 * 1024);
         draft.splice(0, false, 0, &text);
         assert!(draft.due().unwrap() <= tokio::time::Instant::now());
@@ -228,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_output_is_kept() {
-        let mut output = Output::default();
+        let mut output = JsonlCallOutput::default();
         output.splice("stdout", 0, "one ");
         output.splice("stderr", 0, "two ");
         output.splice("stdout", 0, "one three");

@@ -4,11 +4,11 @@
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use ostler_engine::{Engine, EngineError, Item};
+use ostler_engine::{Engine, EngineError, SubscriptionItem};
 use ostler_line_framing::{BlockingLineReader, FramedLine};
-use ostler_recorder::import::{Imported, read_ndjson};
+use ostler_recorder::import::{ImportedSession, read_ndjson};
 use ostler_types::{Record, Refusal, SessionId};
-use ostler_workspace_fs::{ReplaceOptions, Replacement, Writers};
+use ostler_workspace_fs::{ConcurrentWriters, ReplaceOptions, Replacement};
 
 /// Bytes in a line of a session file; a log has no longer ones.
 const MAX_LINE: usize = 4 << 20;
@@ -90,7 +90,7 @@ fn read_now(path: &Path, engine: &Engine) -> Result<SessionFile, Refusal> {
 }
 
 /// Reads the session in a file that another daemon has written.
-pub(super) async fn import(path: PathBuf) -> Result<Imported, Refusal> {
+pub(super) async fn import(path: PathBuf) -> Result<ImportedSession, Refusal> {
     let shown = path.display().to_string();
     let read = tokio::task::spawn_blocking(move || {
         let file = std::fs::File::open(&path)?;
@@ -115,8 +115,8 @@ pub(super) async fn is_of(engine: &Engine, id: SessionId, last: &str, seq: u64) 
         other => other?,
     };
     match subscription.ready().await? {
-        Some(Item::Record(line)) => Ok(line.seq == seq && line.bytes == last.as_bytes()),
-        Some(Item::Delta(_)) | None => Ok(false),
+        Some(SubscriptionItem::Record(line)) => Ok(line.seq == seq && line.bytes == last.as_bytes()),
+        Some(SubscriptionItem::Delta(_)) | None => Ok(false),
     }
 }
 
@@ -127,12 +127,12 @@ pub(super) async fn write(engine: &Engine, id: SessionId, path: &Path) -> Result
     if path.starts_with(engine.data_dir()) {
         return Err(bad("a session file cannot lie in the data directory"));
     }
-    let options = ReplaceOptions { writers: Writers::Several, ..ReplaceOptions::STATE };
+    let options = ReplaceOptions { writers: ConcurrentWriters::Several, ..ReplaceOptions::STATE };
     let mut file = BufWriter::new(Replacement::begin(path, options).map_err(|error| failed(&error))?);
     let mut subscription = engine.subscribe(id, 0).await.map_err(|error| failed(&error))?;
     let mut written = Ok(());
     while let Some(item) = subscription.ready().await.map_err(|error| failed(&error))? {
-        if let Item::Record(line) = item
+        if let SubscriptionItem::Record(line) = item
             && written.is_ok()
         {
             written = file.write_all(&line.bytes).and_then(|()| file.write_all(b"\n"));

@@ -2,64 +2,64 @@
 //! client does not read, the task waits, the subscription's bounded queue overflows, and what was missed is
 //! read from the log: no gap, nothing twice, and nothing held beyond the bounds.
 
-use ostler_door_kit::lines::{Closed, Outbox};
+use ostler_door_kit::lines::{Outbox, OutboxClosed};
 use ostler_engine::{Engine, EngineError, Subscription};
 use ostler_types::{SessionId, SessionView};
 use tokio::sync::{mpsc, watch};
 
 use super::frames::CloseReason;
-use super::notes::Note;
-use super::translate::Translator;
+use super::notes::JsonlNotice;
+use super::translate::JsonlTranslator;
 
 /// Bytes of lines that are handed over at a time.
 const BATCH: usize = 64 * 1024;
 
 /// A session that is being followed.
-pub(super) struct Follower {
+pub(super) struct JsonlFollower {
     pub(super) engine: Engine,
     pub(super) outbox: Outbox,
     /// What the client is to be asked or told beside the events.
-    pub(super) notes: mpsc::Sender<(SessionId, Note)>,
+    pub(super) notes: mpsc::Sender<(SessionId, JsonlNotice)>,
     /// Up to which record the session is to be followed, once it is to end.
     pub(super) until: watch::Receiver<Option<u64>>,
 }
 
 /// Why following ended, when the client did not end it.
-enum End {
+enum FollowEnd {
     /// As far as was asked for, or nobody reads.
     Asked,
     /// No more will come.
     Gone(CloseReason),
 }
 
-impl Follower {
+impl JsonlFollower {
     /// Follows a session from how it stands.
     pub(super) async fn run(mut self, view: SessionView) {
         let id = view.session.id;
         let end = match self.follow(view).await {
             Ok(end) => end,
-            Err(Closed) => End::Asked,
+            Err(OutboxClosed) => FollowEnd::Asked,
         };
-        if let End::Gone(reason) = end {
-            _ = self.notes.send((id, Note::Gone(reason))).await;
+        if let FollowEnd::Gone(reason) = end {
+            _ = self.notes.send((id, JsonlNotice::Gone(reason))).await;
         }
     }
 
-    async fn follow(&mut self, view: SessionView) -> Result<End, Closed> {
+    async fn follow(&mut self, view: SessionView) -> Result<FollowEnd, OutboxClosed> {
         let (id, mut seen) = (view.session.id, view.last_seq);
-        let (mut translator, mut out) = (Translator::new(&view), Vec::new());
+        let (mut translator, mut out) = (JsonlTranslator::new(&view), Vec::new());
         translator.begin(view.running_turn_id, &mut out);
         drop(view);
         loop {
             let mut subscription = match self.engine.subscribe(id, seen).await {
                 Ok(subscription) => subscription,
-                Err(EngineError::NotFound) => return Ok(End::Gone(CloseReason::NotFound)),
-                Err(EngineError::ShuttingDown) => return Ok(End::Asked),
+                Err(EngineError::NotFound) => return Ok(FollowEnd::Gone(CloseReason::NotFound)),
+                Err(EngineError::ShuttingDown) => return Ok(FollowEnd::Asked),
                 Err(error) => return Ok(broken(id, &error)),
             };
             match self.relay(id, &mut subscription, &mut translator, &mut out).await? {
                 // Its actor has gone; it may have been removed, or have broken down and come back.
-                None if *self.engine.stopping().borrow() => return Ok(End::Asked),
+                None if *self.engine.stopping().borrow() => return Ok(FollowEnd::Asked),
                 None => seen = subscription.seen(),
                 Some(end) => return Ok(end),
             }
@@ -71,16 +71,16 @@ impl Follower {
         &mut self,
         id: SessionId,
         subscription: &mut Subscription,
-        translator: &mut Translator,
+        translator: &mut JsonlTranslator,
         out: &mut Vec<u8>,
-    ) -> Result<Option<End>, Closed> {
+    ) -> Result<Option<FollowEnd>, OutboxClosed> {
         let mut notes = Vec::new();
         loop {
             loop {
                 match subscription.ready().await {
                     Ok(Some(item)) => translator.take(&item, out, &mut notes),
                     Ok(None) => break,
-                    Err(EngineError::NotFound) => return Ok(Some(End::Gone(CloseReason::NotFound))),
+                    Err(EngineError::NotFound) => return Ok(Some(FollowEnd::Gone(CloseReason::NotFound))),
                     Err(error) => return Ok(Some(broken(id, &error))),
                 }
                 if out.len() >= BATCH {
@@ -95,20 +95,20 @@ impl Follower {
                 _ = self.notes.send((id, note)).await;
             }
             if self.until.borrow().is_some_and(|until| subscription.seen() >= until) {
-                return Ok(Some(End::Asked));
+                return Ok(Some(FollowEnd::Asked));
             }
             let item = tokio::select! {
                 item = subscription.next() => item,
                 () = due(translator) => continue,
                 changed = self.until.changed() => match changed {
                     Ok(()) => continue,
-                    Err(_) => return Ok(Some(End::Asked)),
+                    Err(_) => return Ok(Some(FollowEnd::Asked)),
                 },
             };
             match item {
                 Ok(Some(item)) => translator.take(&item, out, &mut notes),
                 Ok(None) => return Ok(None),
-                Err(EngineError::NotFound) => return Ok(Some(End::Gone(CloseReason::NotFound))),
+                Err(EngineError::NotFound) => return Ok(Some(FollowEnd::Gone(CloseReason::NotFound))),
                 Err(error) => return Ok(Some(broken(id, &error))),
             }
         }
@@ -116,14 +116,14 @@ impl Follower {
 }
 
 /// Returns when text that waits is to be shown; never, when none does.
-async fn due(translator: &Translator) {
+async fn due(translator: &JsonlTranslator) {
     match translator.due() {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
     }
 }
 
-fn broken(id: SessionId, error: &EngineError) -> End {
+fn broken(id: SessionId, error: &EngineError) -> FollowEnd {
     tracing::warn!(%id, %error, "a session cannot be followed any more");
-    End::Gone(CloseReason::Error)
+    FollowEnd::Gone(CloseReason::Error)
 }

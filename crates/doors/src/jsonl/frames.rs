@@ -2,13 +2,13 @@
 //! frame is said.
 
 use bytes::Bytes;
-use ostler_door_kit::lines::{Closed, Outbox};
+use ostler_door_kit::lines::{Outbox, OutboxClosed};
 use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::messages::{Encoded, WireResult, WireUsage, split_model};
+use super::messages::{EncodedMessage, WireResult, WireUsage, split_model};
 
 /// One line to the client.
 #[derive(Serialize, JsonSchema)]
@@ -89,18 +89,18 @@ pub(super) enum WireEvent<'a> {
     /// A turn began.
     AgentStart,
     /// A turn ended, however it ended. The messages that came of it.
-    AgentEnd((&'a [Encoded],)),
+    AgentEnd((&'a [EncodedMessage],)),
     /// A step began: one answer of the model, and the calls that it asks for.
     TurnStart,
     /// A step ended: the answer, and what the calls came to.
-    TurnEnd(&'a Encoded, &'a [Encoded]),
+    TurnEnd(&'a EncodedMessage, &'a [EncodedMessage]),
     /// A message begins.
-    MessageStart((&'a Encoded,)),
+    MessageStart((&'a EncodedMessage,)),
     /// The message so far, which replaces what was shown of it, and what is new.
     #[expect(dead_code, reason = "a draft writes it, without copying the message twice")]
-    MessageUpdate(&'a Encoded, TextDelta<'a>),
+    MessageUpdate(&'a EncodedMessage, TextDelta<'a>),
     /// A message is whole.
-    MessageEnd((&'a Encoded,)),
+    MessageEnd((&'a EncodedMessage,)),
     /// A call takes effect: its id, its tool, its arguments.
     ToolExecutionStart(&'a str, &'a str, &'a Value),
     /// What a call has printed so far, which replaces what was shown of it.
@@ -108,7 +108,7 @@ pub(super) enum WireEvent<'a> {
     /// A call has its result: its id, its tool, the result, whether it failed.
     ToolExecutionEnd(&'a str, &'a str, WireResult<'a>, bool),
     /// A turn failed: why, and what the model had written. `agent_end` follows.
-    Error(&'a str, Option<&'a Encoded>),
+    Error(&'a str, Option<&'a EncodedMessage>),
 }
 
 /// Text that has just come.
@@ -247,7 +247,7 @@ pub(super) enum Outcome {
 }
 
 /// Says something, once there is room for it.
-pub(super) async fn say(outbox: &Outbox, frame: &ServerFrame<'_>) -> Result<(), Closed> {
+pub(super) async fn say(outbox: &Outbox, frame: &ServerFrame<'_>) -> Result<(), OutboxClosed> {
     outbox.send(frame.line()).await
 }
 

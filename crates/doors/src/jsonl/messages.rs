@@ -107,17 +107,17 @@ pub(super) struct WireResult<'a> {
 /// A message that has been encoded, to be put into several frames.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
-pub(super) struct Encoded(pub(super) std::sync::Arc<RawValue>);
+pub(super) struct EncodedMessage(pub(super) std::sync::Arc<RawValue>);
 
-impl Encoded {
-    pub(super) fn of(value: &impl Serialize) -> Encoded {
+impl EncodedMessage {
+    pub(super) fn of(value: &impl Serialize) -> EncodedMessage {
         let text = serde_json::to_string(value).expect("a message is plain strings and numbers");
-        Encoded::from_json(text)
+        EncodedMessage::from_json(text)
     }
 
     /// Of text that is known to be JSON.
-    pub(super) fn from_json(text: String) -> Encoded {
-        Encoded(RawValue::from_string(text).expect("the text was written as JSON").into())
+    pub(super) fn from_json(text: String) -> EncodedMessage {
+        EncodedMessage(RawValue::from_string(text).expect("the text was written as JSON").into())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -125,7 +125,7 @@ impl Encoded {
     }
 }
 
-impl JsonSchema for Encoded {
+impl JsonSchema for EncodedMessage {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         WireMessage::schema_name()
     }
@@ -137,14 +137,14 @@ impl JsonSchema for Encoded {
 
 /// Who writes the messages of a session.
 #[derive(Clone)]
-pub(super) struct Writer {
+pub(super) struct MessageAuthor {
     /// As `provider:model`.
     pub(super) model: String,
     /// What runs its turns.
     pub(super) agent: String,
 }
 
-impl Writer {
+impl MessageAuthor {
     pub(super) fn provider_and_model(&self) -> (&str, &str) {
         split_model(&self.model)
     }
@@ -156,19 +156,28 @@ pub(super) fn split_model(name: &str) -> (&str, &str) {
 }
 
 /// What a person said; nothing for messages that only frame the conversation.
-pub(super) fn from_person(message: &Message) -> Option<Encoded> {
+pub(super) fn from_person(message: &Message) -> Option<EncodedMessage> {
     match message.role {
         Role::User => {}
         Role::System | Role::Assistant | Role::Tool => return None,
     }
     let timestamp = message.created_at.as_millisecond();
-    Some(Encoded::of(&WireMessage::User { id: message.id, content: blocks(&message.parts), timestamp }))
+    Some(EncodedMessage::of(&WireMessage::User {
+        id: message.id,
+        content: blocks(&message.parts),
+        timestamp,
+    }))
 }
 
 /// What the model said.
-pub(super) fn from_model(message: &Message, reason: StopReason, usage: &Usage, writer: &Writer) -> Encoded {
+pub(super) fn from_model(
+    message: &Message,
+    reason: StopReason,
+    usage: &Usage,
+    writer: &MessageAuthor,
+) -> EncodedMessage {
     let (provider, model) = writer.provider_and_model();
-    Encoded::of(&WireMessage::Assistant {
+    EncodedMessage::of(&WireMessage::Assistant {
         id: message.id,
         content: blocks(&message.parts),
         provider,
@@ -185,8 +194,8 @@ pub(super) fn from_model(message: &Message, reason: StopReason, usage: &Usage, w
 }
 
 /// What a tool answered.
-pub(super) fn from_tool(id: MessageId, name: &str, result: &ToolResult, timestamp: i64) -> Encoded {
-    Encoded::of(&WireMessage::ToolResult {
+pub(super) fn from_tool(id: MessageId, name: &str, result: &ToolResult, timestamp: i64) -> EncodedMessage {
+    EncodedMessage::of(&WireMessage::ToolResult {
         id,
         tool_call_id: &result.id.0,
         tool_name: name,

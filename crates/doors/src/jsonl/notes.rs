@@ -9,11 +9,11 @@ const FILES_NAMED: usize = 20;
 
 /// What a client of the session has to be asked or told, beside its events.
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum JsonlNotice {
     /// A question waits for an answer.
-    Asked(Question),
+    Asked(JsonlQuestion),
     /// A question was answered.
-    Answered { key: QuestionKey, outcome: Outcome, by: String },
+    Answered { key: JsonlQuestionKey, outcome: Outcome, by: String },
     /// A turn is over, and with it what it had asked.
     TurnEnded(TurnId),
     /// A turn will not begin: its message was taken back.
@@ -22,19 +22,23 @@ pub(super) enum Note {
     Gone(CloseReason),
 }
 
-impl Note {
-    pub(super) fn asked(key: Option<QuestionKey>, summary: String, review: bool) -> Option<Note> {
-        Some(Note::Asked(Question { key: key?, summary, review }))
+impl JsonlNotice {
+    pub(super) fn asked(key: Option<JsonlQuestionKey>, summary: String, review: bool) -> Option<JsonlNotice> {
+        Some(JsonlNotice::Asked(JsonlQuestion { key: key?, summary, review }))
     }
 
-    pub(super) fn answered(key: Option<QuestionKey>, outcome: Outcome, by: String) -> Option<Note> {
-        Some(Note::Answered { key: key?, outcome, by })
+    pub(super) fn answered(
+        key: Option<JsonlQuestionKey>,
+        outcome: Outcome,
+        by: String,
+    ) -> Option<JsonlNotice> {
+        Some(JsonlNotice::Answered { key: key?, outcome, by })
     }
 }
 
 /// What a question is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct QuestionKey {
+pub(super) struct JsonlQuestionKey {
     pub(super) session_id: SessionId,
     pub(super) turn_id: TurnId,
     pub(super) call: ToolCallId,
@@ -42,23 +46,23 @@ pub(super) struct QuestionKey {
 
 /// Something that waits for an answer.
 #[derive(Debug, Clone)]
-pub(super) struct Question {
-    pub(super) key: QuestionKey,
+pub(super) struct JsonlQuestion {
+    pub(super) key: JsonlQuestionKey,
     /// What it is about, for people.
     pub(super) summary: String,
     /// Whether it is about what a turn has changed.
     pub(super) review: bool,
 }
 
-impl From<&PendingApproval> for Question {
-    fn from(approval: &PendingApproval) -> Question {
-        let key = QuestionKey {
+impl From<&PendingApproval> for JsonlQuestion {
+    fn from(approval: &PendingApproval) -> JsonlQuestion {
+        let key = JsonlQuestionKey {
             session_id: approval.session_id,
             turn_id: approval.turn_id,
             call: approval.tool_call_id.clone(),
         };
         let review = approval.is_review();
-        Question { key, summary: approval.summary.clone(), review }
+        JsonlQuestion { key, summary: approval.summary.clone(), review }
     }
 }
 

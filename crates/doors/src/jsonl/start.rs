@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ostler_door_kit::{DoorContext, SessionRequest, failure, imported_records, make_session};
 use ostler_engine::EngineError;
-use ostler_types::{Change, Command, Failure, Policy, Refusal, SessionId, SessionStatus, SessionView};
+use ostler_types::{Command, Failure, Policy, Refusal, SessionChange, SessionId, SessionStatus, SessionView};
 
 use super::commands::{StartSession, short};
 use super::files::{self, SessionFile};
 
 /// What sessions are made with.
-pub(super) struct Defaults<'a> {
+pub(super) struct SessionStarter<'a> {
     pub(super) context: &'a DoorContext,
     pub(super) cwd: &'a str,
     /// The model of the active session.
@@ -18,16 +18,16 @@ pub(super) struct Defaults<'a> {
 }
 
 /// A session, and where it is saved besides.
-pub(super) struct Started {
+pub(super) struct StartedJsonlSession {
     pub(super) view: SessionView,
     pub(super) file: Option<PathBuf>,
 }
 
-impl Defaults<'_> {
+impl SessionStarter<'_> {
     /// Makes the session that a client asks for, or finds it.
-    pub(super) async fn start(&self, asked: &StartSession) -> Result<Started, Refusal> {
+    pub(super) async fn start(&self, asked: &StartSession) -> Result<StartedJsonlSession, Refusal> {
         let Some(given) = &asked.session_file else {
-            return Ok(Started { view: self.create(asked).await?, file: None });
+            return Ok(StartedJsonlSession { view: self.create(asked).await?, file: None });
         };
         let engine = &self.context.engine;
         let path = files::resolve(Path::new(self.cwd), given)?;
@@ -40,9 +40,11 @@ impl Defaults<'_> {
                     _ = engine.purge(id).await;
                     return Err(refusal);
                 }
-                Ok(Started { view, file: Some(path) })
+                Ok(StartedJsonlSession { view, file: Some(path) })
             }
-            SessionFile::Log(id) => Ok(Started { view: self.reopen(id, asked).await?, file: None }),
+            SessionFile::Log(id) => {
+                Ok(StartedJsonlSession { view: self.reopen(id, asked).await?, file: None })
+            }
             SessionFile::Copy { id, last, seq } => {
                 let same = match files::is_of(engine, id, &last, seq).await {
                     Err(EngineError::NotFound) => {
@@ -57,7 +59,7 @@ impl Defaults<'_> {
                     return Err(Refusal::conflict("bad_session_file", message)
                         .hint("remove the file to begin a new session, or name the log itself"));
                 }
-                Ok(Started { view: self.reopen(id, asked).await?, file: Some(path) })
+                Ok(StartedJsonlSession { view: self.reopen(id, asked).await?, file: Some(path) })
             }
         }
     }
@@ -93,7 +95,7 @@ impl Defaults<'_> {
         match &asked.model {
             Some(model) if *model != view.session.model => {
                 self.check_model(model)?;
-                let change = Change { model: Some(model.clone()), ..Change::default() };
+                let change = SessionChange { model: Some(model.clone()), ..SessionChange::default() };
                 engine.submit(id, Command::Update(change)).await.map_err(refusal)?;
                 engine.view(id).await.map_err(refusal)
             }

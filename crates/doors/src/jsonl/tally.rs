@@ -1,23 +1,23 @@
 //! Counting what has been said in a session. Only what was recorded since the last count is read.
 
-use ostler_engine::{Engine, EngineError, Item};
+use ostler_engine::{Engine, EngineError, SubscriptionItem};
 use ostler_types::{Event, EventName, MessageEvent, Role, SessionId};
 
 /// What has been counted of a session's log.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(super) struct SessionCounts {
     /// Up to which record.
     seq: u64,
     pub(super) messages: u64,
     pub(super) turns: u64,
 }
 
-impl Tally {
+impl SessionCounts {
     /// Counts what has been recorded since.
     pub(super) async fn count(&mut self, engine: &Engine, id: SessionId) -> Result<(), EngineError> {
         let mut subscription = engine.subscribe(id, self.seq).await?;
         while let Some(item) = subscription.ready().await? {
-            let Item::Record(line) = item else { continue };
+            let SubscriptionItem::Record(line) = item else { continue };
             self.seq = line.seq;
             // By the name first: what does not count here is not read.
             let Some(name) = line.name() else { continue };

@@ -2,8 +2,8 @@
 //! and our step is `turn_start` to `turn_end`. Reads nothing and sends nothing: lines go into a buffer.
 
 use jiff::Timestamp;
-use ostler_engine::{DeltaLine, Item};
-use ostler_eventlog::Line;
+use ostler_engine::{DeltaLine, SubscriptionItem};
+use ostler_eventlog::LogLine;
 use ostler_types::{
     ApprovalEvent, BatchEvent, CallEvent, CallName, ChildCall, Delta, DeltaKind, Event, EventName, Message,
     MessageEvent, MessageId, Record, Role, SessionEvent, SessionId, SessionView, StepEvent, ToolCall,
@@ -12,56 +12,56 @@ use ostler_types::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::draft::{Draft, Output};
+use super::draft::{JsonlCallOutput, JsonlDraft};
 use super::frames::{CloseReason, Outcome, ServerFrame, WireEvent};
-use super::messages::{self, Encoded, StopReason, Writer};
-use super::notes::{Note, QuestionKey, review_summary};
+use super::messages::{self, EncodedMessage, MessageAuthor, StopReason};
+use super::notes::{JsonlNotice, JsonlQuestionKey, review_summary};
 
 /// Bytes of messages in one `agent_end`: the newest that fit. Each was shown by its own event before.
 const AGENT_END: usize = 4 << 20;
 
 /// Translates one session.
-pub(super) struct Translator {
+pub(super) struct JsonlTranslator {
     session_id: SessionId,
-    writer: Writer,
+    writer: MessageAuthor,
     next_event: u64,
-    run: Option<Run>,
+    run: Option<ShownTurn>,
     /// What was said to begin a turn that has not begun.
-    held: Vec<Encoded>,
-    draft: Option<Draft>,
+    held: Vec<EncodedMessage>,
+    draft: Option<JsonlDraft>,
 }
 
 /// A turn that is being shown.
-struct Run {
+struct ShownTurn {
     turn_id: TurnId,
-    messages: Vec<Encoded>,
-    step: Option<Step>,
+    messages: Vec<EncodedMessage>,
+    step: Option<ShownStep>,
     /// What the model said last, as far as it came.
-    said: Option<Encoded>,
+    said: Option<EncodedMessage>,
 }
 
 /// A step that is being shown.
 #[derive(Default)]
-struct Step {
-    answer: Option<Encoded>,
-    results: Vec<Encoded>,
-    calls: Vec<Call>,
+struct ShownStep {
+    answer: Option<EncodedMessage>,
+    results: Vec<EncodedMessage>,
+    calls: Vec<ShownCall>,
 }
 
 /// A call of the step.
-struct Call {
+struct ShownCall {
     call: ToolCall,
     started: bool,
-    output: Output,
+    output: JsonlCallOutput,
 }
 
-impl Translator {
+impl JsonlTranslator {
     /// For a session as it stands; what has happened in it before is not shown again.
-    pub(super) fn new(view: &SessionView) -> Translator {
+    pub(super) fn new(view: &SessionView) -> JsonlTranslator {
         let session = &view.session;
-        Translator {
+        JsonlTranslator {
             session_id: session.id,
-            writer: Writer { model: session.model.clone(), agent: session.agent.clone() },
+            writer: MessageAuthor { model: session.model.clone(), agent: session.agent.clone() },
             next_event: 0,
             run: None,
             held: Vec::new(),
@@ -77,11 +77,13 @@ impl Translator {
     }
 
     /// Shows one thing that happened. Text waits for [`Translator::flush`], so that many pieces make one update.
-    pub(super) fn take(&mut self, item: &Item, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+    pub(super) fn take(&mut self, item: &SubscriptionItem, out: &mut Vec<u8>, notes: &mut Vec<JsonlNotice>) {
         match item {
-            Item::Delta(line) => self.delta(line, out),
-            Item::Record(line) if line.name().is_some_and(is_shown) => self.record(line, out, notes),
-            Item::Record(_) => {}
+            SubscriptionItem::Delta(line) => self.delta(line, out),
+            SubscriptionItem::Record(line) if line.name().is_some_and(is_shown) => {
+                self.record(line, out, notes)
+            }
+            SubscriptionItem::Record(_) => {}
         }
     }
 
@@ -95,7 +97,7 @@ impl Translator {
 
     /// When text is to be shown that waits.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.draft.as_ref().and_then(Draft::due)
+        self.draft.as_ref().and_then(JsonlDraft::due)
     }
 
     fn delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
@@ -126,8 +128,8 @@ impl Translator {
         if self.draft.as_ref().is_none_or(|draft| draft.id != id) {
             self.flush_message(out);
             self.start_step(out);
-            let draft = Draft::new(id, ts);
-            let begun = Encoded::from_json(draft.beginning(&self.writer));
+            let draft = JsonlDraft::new(id, ts);
+            let begun = EncodedMessage::from_json(draft.beginning(&self.writer));
             self.event(&WireEvent::MessageStart((&begun,)), out);
             self.draft = Some(draft);
         }
@@ -136,7 +138,7 @@ impl Translator {
         }
     }
 
-    fn record(&mut self, line: &Line, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+    fn record(&mut self, line: &LogLine, out: &mut Vec<u8>, notes: &mut Vec<JsonlNotice>) {
         let record = match line.record() {
             Ok(record) => record,
             Err(error) => {
@@ -147,7 +149,7 @@ impl Translator {
         self.show(record, out, notes);
     }
 
-    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<Note>) {
+    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<JsonlNotice>) {
         let Record { ts, turn_id, event, .. } = record;
         match event {
             Event::Message(MessageEvent::Added { message, .. }) => self.said(turn_id, &message, out),
@@ -175,12 +177,16 @@ impl Translator {
             Event::Turn(TurnEvent::Failed { error, .. }) => {
                 self.end_run(turn_id, StopReason::Error, Some(&error.message), ts, out, notes);
             }
-            Event::Session(SessionEvent::Completed { .. }) => notes.push(Note::Gone(CloseReason::Normal)),
+            Event::Session(SessionEvent::Completed { .. }) => {
+                notes.push(JsonlNotice::Gone(CloseReason::Normal))
+            }
             // The turn that was to answer it will never be.
-            Event::Message(MessageEvent::Withdrawn { .. }) => notes.extend(turn_id.map(Note::TurnDropped)),
+            Event::Message(MessageEvent::Withdrawn { .. }) => {
+                notes.extend(turn_id.map(JsonlNotice::TurnDropped))
+            }
             Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
                 let key = self.key(turn_id, child.as_ref(), tool_call.id);
-                notes.extend(Note::asked(key, summary, false));
+                notes.extend(JsonlNotice::asked(key, summary, false));
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested {
                 tool_call_id,
@@ -191,15 +197,15 @@ impl Translator {
                 ..
             }) => {
                 let key = self.key(turn_id, None, tool_call_id);
-                notes.extend(Note::asked(key, review_summary(&files, more, note.as_deref()), true));
+                notes.extend(JsonlNotice::asked(key, review_summary(&files, more, note.as_deref()), true));
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, by, child, .. }) => {
                 let key = self.key(turn_id, child.as_ref(), tool_call_id);
-                notes.extend(Note::answered(key, Outcome::Approved, by));
+                notes.extend(JsonlNotice::answered(key, Outcome::Approved, by));
             }
             Event::Approval(ApprovalEvent::Denied { tool_call_id, by, child, .. }) => {
                 let key = self.key(turn_id, child.as_ref(), tool_call_id);
-                notes.extend(Note::answered(key, Outcome::Denied, by));
+                notes.extend(JsonlNotice::answered(key, Outcome::Denied, by));
             }
             Event::Session(
                 SessionEvent::Created { .. }
@@ -227,13 +233,13 @@ impl Translator {
         turn_id: Option<TurnId>,
         child: Option<&ChildCall>,
         call: ToolCallId,
-    ) -> Option<QuestionKey> {
+    ) -> Option<JsonlQuestionKey> {
         match child {
             Some(child) => {
                 let ChildCall { session_id, turn_id, .. } = *child;
-                Some(QuestionKey { session_id, turn_id, call })
+                Some(JsonlQuestionKey { session_id, turn_id, call })
             }
-            None => Some(QuestionKey { session_id: self.session_id, turn_id: turn_id?, call }),
+            None => Some(JsonlQuestionKey { session_id: self.session_id, turn_id: turn_id?, call }),
         }
     }
 
@@ -252,7 +258,7 @@ impl Translator {
     }
 
     fn start_run(&mut self, turn_id: TurnId, out: &mut Vec<u8>) {
-        self.run = Some(Run { turn_id, messages: Vec::new(), step: None, said: None });
+        self.run = Some(ShownTurn { turn_id, messages: Vec::new(), step: None, said: None });
         self.event(&WireEvent::AgentStart, out);
         self.start_step(out);
         for message in std::mem::take(&mut self.held) {
@@ -264,7 +270,7 @@ impl Translator {
         let begins = self.run.as_mut().is_some_and(|run| match run.step {
             Some(_) => false,
             None => {
-                run.step = Some(Step::default());
+                run.step = Some(ShownStep::default());
                 true
             }
         });
@@ -288,7 +294,11 @@ impl Translator {
         run.said = Some(encoded.clone());
         let step = run.step.get_or_insert_default();
         step.answer = Some(encoded);
-        let call = |call: &ToolCall| Call { call: call.clone(), started: false, output: Output::default() };
+        let call = |call: &ToolCall| ShownCall {
+            call: call.clone(),
+            started: false,
+            output: JsonlCallOutput::default(),
+        };
         step.calls = message.tool_calls().map(call).collect();
         if step.calls.is_empty() || reason != StopReason::ToolUse {
             self.end_step(out);
@@ -302,7 +312,11 @@ impl Translator {
         let step = run.step.get_or_insert_default();
         match step.calls.iter_mut().find(|call| call.call.id == tool_call.id) {
             Some(call) => (call.call, call.started) = (tool_call, true),
-            None => step.calls.push(Call { call: tool_call, started: true, output: Output::default() }),
+            None => step.calls.push(ShownCall {
+                call: tool_call,
+                started: true,
+                output: JsonlCallOutput::default(),
+            }),
         }
     }
 
@@ -333,7 +347,7 @@ impl Translator {
     }
 
     fn end_step(&mut self, out: &mut Vec<u8>) {
-        let Some(Step { answer: Some(answer), results, .. }) =
+        let Some(ShownStep { answer: Some(answer), results, .. }) =
             self.run.as_mut().and_then(|run| run.step.take())
         else {
             return;
@@ -343,7 +357,9 @@ impl Translator {
 
     /// A step in which the model came to say nothing gets a message without content, so that it ends as it began.
     fn fill_step(&mut self, reason: StopReason, ts: Timestamp, out: &mut Vec<u8>) {
-        let Some(Run { turn_id, step: Some(Step { answer: None, .. }), .. }) = self.run else { return };
+        let Some(ShownTurn { turn_id, step: Some(ShownStep { answer: None, .. }), .. }) = self.run else {
+            return;
+        };
         let id = MessageId::new(turn_id.uuid());
         let nothing = Message { id, role: Role::Assistant, created_at: ts, parts: Vec::new() };
         let encoded = messages::from_model(&nothing, reason, &Usage::default(), &self.writer);
@@ -360,7 +376,7 @@ impl Translator {
         failed: Option<&str>,
         ts: Timestamp,
         out: &mut Vec<u8>,
-        notes: &mut Vec<Note>,
+        notes: &mut Vec<JsonlNotice>,
     ) {
         self.flush_message(out);
         self.draft = None;
@@ -371,18 +387,18 @@ impl Translator {
             self.event(&WireEvent::Error(reason, run.said.as_ref()), out);
         }
         let mut room = AGENT_END;
-        let fits = |message: &&Encoded| {
+        let fits = |message: &&EncodedMessage| {
             let fits = message.len() <= room;
             room = room.saturating_sub(message.len());
             fits
         };
         let kept = run.messages.iter().rev().take_while(fits).count();
         self.event(&WireEvent::AgentEnd((&run.messages[run.messages.len() - kept..],)), out);
-        notes.extend(turn_id.map(Note::TurnEnded));
+        notes.extend(turn_id.map(JsonlNotice::TurnEnded));
     }
 
     /// A message that is whole from its beginning.
-    fn whole(&mut self, encoded: Encoded, out: &mut Vec<u8>) {
+    fn whole(&mut self, encoded: EncodedMessage, out: &mut Vec<u8>) {
         self.event(&WireEvent::MessageStart((&encoded,)), out);
         self.event(&WireEvent::MessageEnd((&encoded,)), out);
         if let Some(run) = &mut self.run {
@@ -401,7 +417,7 @@ impl Translator {
     fn flush_outputs(&mut self, out: &mut Vec<u8>) {
         let mut run = self.run.take();
         let calls = run.iter_mut().filter_map(|run| run.step.as_mut()).flat_map(|step| &mut step.calls);
-        for Call { call, output, .. } in calls {
+        for ShownCall { call, output, .. } in calls {
             if std::mem::take(&mut output.fresh) {
                 let shown = messages::output_of(&output.text);
                 let update = WireEvent::ToolExecutionUpdate(&call.id.0, &call.name, &call.input, shown);

@@ -9,8 +9,8 @@ use ostler_types::{Command, RefusalCode, Session, SessionId, SessionView};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::envelope::{Call, RpcError};
-use super::presets::Preset;
+use super::envelope::{PoolCall, PoolRpcError};
+use super::presets::PoolPreset;
 
 /// Agents that are listed at most.
 const LISTED: usize = 10_000;
@@ -29,10 +29,10 @@ struct CreateParams {
     model: Option<String>,
     cwd: Option<String>,
     parent_agent_id: Option<String>,
-    preset: Option<Preset>,
+    preset: Option<PoolPreset>,
 }
 
-pub(super) async fn create(context: &DoorContext, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn create(context: &DoorContext, call: &PoolCall) -> Result<Value, PoolRpcError> {
     let params: CreateParams = call.params(&[])?;
     if let Some(name) = &params.agent_id {
         check_name(name)?;
@@ -46,7 +46,9 @@ pub(super) async fn create(context: &DoorContext, call: &Call) -> Result<Value, 
         tries += 1;
         match try_create(context, &params, parent.as_ref()).await {
             Err(error) if is_taken(&error) => match &params.agent_id {
-                Some(name) => return Err(RpcError::invalid_params(format!("Agent already exists: {name}"))),
+                Some(name) => {
+                    return Err(PoolRpcError::invalid_params(format!("Agent already exists: {name}")));
+                }
                 None if tries < TRIES => {}
                 None => return Err(error.into()),
             },
@@ -64,7 +66,7 @@ async fn try_create(
 ) -> Result<Session, DoorError> {
     let parent = parent.map(|view| &view.session);
     let policy = parent.map_or_else(|| context.settings.policy.clone(), |parent| parent.policy.clone());
-    let policy = params.preset.unwrap_or(Preset::Trusted).within(policy);
+    let policy = params.preset.unwrap_or(PoolPreset::Trusted).within(policy);
     let workspace_path = match (&params.cwd, parent) {
         (Some(cwd), _) => cwd.clone(),
         (None, Some(parent)) => parent.workspace_path.clone(),
@@ -88,9 +90,9 @@ fn is_taken(error: &DoorError) -> bool {
     error.body.error.code == RefusalCode::NameTaken.as_str()
 }
 
-async fn find(context: &DoorContext, name: &str) -> Result<SessionView, RpcError> {
+async fn find(context: &DoorContext, name: &str) -> Result<SessionView, PoolRpcError> {
     let id = context.engine.by_name(name).await?;
-    let id = id.ok_or_else(|| RpcError::invalid_params(format!("Agent not found: {name}")))?;
+    let id = id.ok_or_else(|| PoolRpcError::invalid_params(format!("Agent not found: {name}")))?;
     Ok(context.engine.view(id).await?)
 }
 
@@ -100,7 +102,11 @@ struct DestroyParams {
     agent_id: String,
 }
 
-pub(super) async fn destroy(context: &DoorContext, call: &Call, by: String) -> Result<Value, RpcError> {
+pub(super) async fn destroy(
+    context: &DoorContext,
+    call: &PoolCall,
+    by: String,
+) -> Result<Value, PoolRpcError> {
     let DestroyParams { agent_id } = call.params(&["agent_id"])?;
     let success = match context.engine.by_name(&agent_id).await? {
         Some(id) => {
@@ -116,7 +122,7 @@ pub(super) async fn destroy(context: &DoorContext, call: &Call, by: String) -> R
 #[serde(deny_unknown_fields)]
 struct NoParams {}
 
-pub(super) async fn list(context: &DoorContext, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn list(context: &DoorContext, call: &PoolCall) -> Result<Value, PoolRpcError> {
     let NoParams {} = call.params(&[])?;
     let sessions = named(context).await?;
     let names: HashMap<SessionId, String> =

@@ -2,7 +2,7 @@
 
 use ostler_door_kit::DoorContext;
 
-use ostler_engine::{EngineError, Item, Subscription};
+use ostler_engine::{EngineError, Subscription, SubscriptionItem};
 use ostler_types::{
     Accepted, AgentEvent, CancelTurn, Command, Event, EventName, RefusalCode, RefusalKind, SessionId,
     TurnEvent, TurnId,
@@ -11,7 +11,7 @@ use ostler_types::{ContextKind, ContextSection};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::envelope::{Call, RpcError};
+use super::envelope::{PoolCall, PoolRpcError};
 use super::message::to_row;
 use super::send::key;
 
@@ -37,9 +37,9 @@ struct CancelParams {
 pub(super) async fn cancel(
     context: &DoorContext,
     id: SessionId,
-    call: &Call,
+    call: &PoolCall,
     by: &str,
-) -> Result<Value, RpcError> {
+) -> Result<Value, PoolRpcError> {
     let CancelParams { request_id } = call.params(&["request_id"])?;
     let key = key(&request_id)?;
     for _ in 0..CATCHES {
@@ -68,7 +68,11 @@ pub(super) async fn cancel(
 struct NoParams {}
 
 /// What the model's context holds, in tokens.
-pub(super) async fn get_tokens(context: &DoorContext, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn get_tokens(
+    context: &DoorContext,
+    id: SessionId,
+    call: &PoolCall,
+) -> Result<Value, PoolRpcError> {
     let NoParams {} = call.params(&[])?;
     let messages = context.engine.context(id).await?;
     let session = context.engine.view(id).await?.session;
@@ -95,8 +99,8 @@ pub(super) async fn get_tokens(context: &DoorContext, id: SessionId, call: &Call
 pub(super) async fn get_context(
     context: &DoorContext,
     id: SessionId,
-    call: &Call,
-) -> Result<Value, RpcError> {
+    call: &PoolCall,
+) -> Result<Value, PoolRpcError> {
     let NoParams {} = call.params(&[])?;
     let messages = context.engine.context(id).await?;
     let session = context.engine.view(id).await?.session;
@@ -107,7 +111,7 @@ pub(super) async fn get_context(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PageParams {
+struct MessageRangeParams {
     #[serde(default)]
     offset: Value,
     #[serde(default)]
@@ -119,14 +123,14 @@ pub(super) async fn get_messages(
     context: &DoorContext,
     id: SessionId,
     name: &str,
-    call: &Call,
-) -> Result<Value, RpcError> {
-    let PageParams { offset, limit } = call.params(&[])?;
+    call: &PoolCall,
+) -> Result<Value, PoolRpcError> {
+    let MessageRangeParams { offset, limit } = call.params(&[])?;
     let offset = number(&offset, 0)
-        .ok_or_else(|| RpcError::invalid_params("offset must be a non-negative integer"))?;
+        .ok_or_else(|| PoolRpcError::invalid_params("offset must be a non-negative integer"))?;
     let limit = number(&limit, PAGE)
         .filter(|limit| (1..=MAX_PAGE).contains(limit))
-        .ok_or_else(|| RpcError::invalid_params("limit must be an integer between 1 and 2000"))?;
+        .ok_or_else(|| PoolRpcError::invalid_params("limit must be an integer between 1 and 2000"))?;
     let messages = context.engine.context(id).await?;
     let (skipped, taken) =
         (usize::try_from(offset).unwrap_or(usize::MAX), usize::try_from(limit).unwrap_or(0));
@@ -149,7 +153,11 @@ struct CompactParams {
 }
 
 /// Makes the conversation shorter, after the turns that were there before.
-pub(super) async fn compact(context: &DoorContext, id: SessionId, call: &Call) -> Result<Value, RpcError> {
+pub(super) async fn compact(
+    context: &DoorContext,
+    id: SessionId,
+    call: &PoolCall,
+) -> Result<Value, PoolRpcError> {
     let CompactParams { .. } = call.params(&[])?;
     let mut tries = 0;
     loop {
@@ -169,10 +177,10 @@ pub(super) async fn compact(context: &DoorContext, id: SessionId, call: &Call) -
     }
 }
 
-async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Value, RpcError> {
+async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Value, PoolRpcError> {
     let mut shorter = None;
     while let Some(item) = subscription.next().await? {
-        let Item::Record(line) = item else { continue };
+        let SubscriptionItem::Record(line) = item else { continue };
         let Ok(record) = line.record() else { continue };
         if record.turn_id != Some(turn_id) {
             continue;
@@ -193,7 +201,7 @@ async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Va
             Event::Turn(TurnEvent::Canceled { .. }) => {
                 return Ok(json!({"compacted": false, "reason": "cancelled"}));
             }
-            Event::Turn(TurnEvent::Failed { error, .. }) => return Err(RpcError::failed(&error)),
+            Event::Turn(TurnEvent::Failed { error, .. }) => return Err(PoolRpcError::failed(&error)),
             Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
             | Event::Agent(AgentEvent::Updated { .. })
             | Event::Session(_)
@@ -206,13 +214,13 @@ async fn compacted(mut subscription: Subscription, turn_id: TurnId) -> Result<Va
             | Event::Child(_) => {}
         }
     }
-    Err(RpcError::internal("the session ended before the compaction did"))
+    Err(PoolRpcError::internal("the session ended before the compaction did"))
 }
 
 /// Waits for the turn that is in the way. Its end is to come, since the subscription is older than the refusal.
-async fn until_turn_ends(subscription: &mut Subscription) -> Result<(), RpcError> {
+async fn until_turn_ends(subscription: &mut Subscription) -> Result<(), PoolRpcError> {
     while let Some(item) = subscription.next().await? {
-        if let Item::Record(line) = &item
+        if let SubscriptionItem::Record(line) = &item
             && line.name().is_some_and(EventName::ends_turn)
         {
             break;
@@ -225,9 +233,9 @@ async fn until_turn_ends(subscription: &mut Subscription) -> Result<(), RpcError
 pub(super) async fn shutdown(
     context: &DoorContext,
     id: SessionId,
-    call: &Call,
+    call: &PoolCall,
     by: String,
-) -> Result<Value, RpcError> {
+) -> Result<Value, PoolRpcError> {
     let NoParams {} = call.params(&[])?;
     context.engine.submit(id, Command::Close { by }).await?;
     Ok(json!({"success": true}))

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 /// A request, or a notification if it has no id.
 #[derive(Debug, PartialEq)]
-pub(super) struct Call {
+pub(super) struct PoolCall {
     pub(super) id: Option<Value>,
     pub(super) method: String,
     pub(super) params: Map<String, Value>,
@@ -19,7 +19,7 @@ pub(super) struct Call {
 
 /// An answer that is not a result.
 #[derive(Debug, PartialEq)]
-pub(super) struct RpcError {
+pub(super) struct PoolRpcError {
     pub(super) code: i32,
     pub(super) message: String,
     pub(super) data: Option<Value>,
@@ -33,32 +33,33 @@ const INTERNAL_ERROR: i32 = -32603;
 /// What was asked is right, but the agent cannot do it now, or its turn failed.
 const SERVER_ERROR: i32 = -32000;
 
-impl Call {
+impl PoolCall {
     /// Takes a body apart. On an error, also the id to answer to: null where there is none to be seen.
-    pub(super) fn parse(body: &[u8]) -> Result<Call, Box<(Value, RpcError)>> {
+    pub(super) fn parse(body: &[u8]) -> Result<PoolCall, Box<(Value, PoolRpcError)>> {
         let value: Value = serde_json::from_slice(body)
-            .map_err(|error| (Value::Null, RpcError::new(PARSE_ERROR, format!("Parse error: {error}"))))
+            .map_err(|error| (Value::Null, PoolRpcError::new(PARSE_ERROR, format!("Parse error: {error}"))))
             .map_err(Box::new)?;
         let mut members = match value {
             Value::Object(members) => members,
             Value::Array(_) => {
                 let message = "batches are not supported; send each request in a body of its own";
-                return Err(Box::new((Value::Null, RpcError::invalid_request(message))));
+                return Err(Box::new((Value::Null, PoolRpcError::invalid_request(message))));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 return Err(Box::new((
                     Value::Null,
-                    RpcError::invalid_request("Request must be a JSON object"),
+                    PoolRpcError::invalid_request("Request must be a JSON object"),
                 )));
             }
         };
         let id = members.remove("id");
         if id.as_ref().is_some_and(|id| !(id.is_string() || id.is_number() || id.is_null())) {
-            let error = RpcError::invalid_request("id must be a string, a number or null");
+            let error = PoolRpcError::invalid_request("id must be a string, a number or null");
             return Err(Box::new((Value::Null, error)));
         }
-        let refused =
-            |message: &str| Box::new((id.clone().unwrap_or(Value::Null), RpcError::invalid_request(message)));
+        let refused = |message: &str| {
+            Box::new((id.clone().unwrap_or(Value::Null), PoolRpcError::invalid_request(message)))
+        };
         if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return Err(refused("jsonrpc must be \"2.0\""));
         }
@@ -73,94 +74,94 @@ impl Call {
             }
             Some(_) => return Err(refused("params must be an object")),
         };
-        Ok(Call { id, method, params })
+        Ok(PoolCall { id, method, params })
     }
 
     /// The parameters, of which these must be there.
-    pub(super) fn params<T: DeserializeOwned>(&self, required: &[&str]) -> Result<T, RpcError> {
+    pub(super) fn params<T: DeserializeOwned>(&self, required: &[&str]) -> Result<T, PoolRpcError> {
         for name in required {
             if self.params.get(*name).is_none_or(Value::is_null) {
-                return Err(RpcError::invalid_params(format!("Missing required parameter: {name}")));
+                return Err(PoolRpcError::invalid_params(format!("Missing required parameter: {name}")));
             }
         }
         serde_json::from_value(Value::Object(self.params.clone()))
-            .map_err(|error| RpcError::invalid_params(format!("Invalid params: {error}")))
+            .map_err(|error| PoolRpcError::invalid_params(format!("Invalid params: {error}")))
     }
 }
 
-impl RpcError {
-    fn new(code: i32, message: impl Into<String>) -> RpcError {
-        RpcError { code, message: message.into(), data: None }
+impl PoolRpcError {
+    fn new(code: i32, message: impl Into<String>) -> PoolRpcError {
+        PoolRpcError { code, message: message.into(), data: None }
     }
 
-    pub(super) fn invalid_request(message: impl Into<String>) -> RpcError {
-        RpcError::new(INVALID_REQUEST, message)
+    pub(super) fn invalid_request(message: impl Into<String>) -> PoolRpcError {
+        PoolRpcError::new(INVALID_REQUEST, message)
     }
 
-    pub(super) fn invalid_params(message: impl Into<String>) -> RpcError {
-        RpcError::new(INVALID_PARAMS, message)
+    pub(super) fn invalid_params(message: impl Into<String>) -> PoolRpcError {
+        PoolRpcError::new(INVALID_PARAMS, message)
     }
 
-    pub(super) fn unknown_method(method: &str) -> RpcError {
+    pub(super) fn unknown_method(method: &str) -> PoolRpcError {
         let method: String = method.chars().take(128).collect();
-        RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))
+        PoolRpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))
     }
 
-    pub(super) fn internal(message: impl Into<String>) -> RpcError {
-        RpcError::new(INTERNAL_ERROR, message)
+    pub(super) fn internal(message: impl Into<String>) -> PoolRpcError {
+        PoolRpcError::new(INTERNAL_ERROR, message)
     }
 
     /// The agent cannot, and this is why.
-    pub(super) fn failed(failure: &Failure) -> RpcError {
+    pub(super) fn failed(failure: &Failure) -> PoolRpcError {
         let data = json!({"code": failure.code, "hint": failure.hint});
-        RpcError { code: SERVER_ERROR, message: failure.message.clone(), data: Some(data) }
+        PoolRpcError { code: SERVER_ERROR, message: failure.message.clone(), data: Some(data) }
     }
 
     /// Adds to what programs are told.
-    pub(super) fn with(mut self, name: &str, value: Value) -> RpcError {
+    pub(super) fn with(mut self, name: &str, value: Value) -> PoolRpcError {
         let data = self.data.get_or_insert_with(|| json!({}));
         data[name] = value;
         self
     }
 }
 
-impl From<Refusal> for RpcError {
-    fn from(refusal: Refusal) -> RpcError {
+impl From<Refusal> for PoolRpcError {
+    fn from(refusal: Refusal) -> PoolRpcError {
         let Refusal { kind, code, message, hint } = refusal;
         match kind {
-            RefusalKind::Invalid | RefusalKind::TooLarge => {
-                RpcError::invalid_params(message).with("code", code.as_str().into()).with("hint", hint.into())
-            }
+            RefusalKind::Invalid | RefusalKind::TooLarge => PoolRpcError::invalid_params(message)
+                .with("code", code.as_str().into())
+                .with("hint", hint.into()),
             RefusalKind::NotFound | RefusalKind::Conflict | RefusalKind::TooMany => {
-                RpcError::failed(&Failure { code: code.into(), message, hint })
+                PoolRpcError::failed(&Failure { code: code.into(), message, hint })
             }
         }
     }
 }
 
-impl From<EngineError> for RpcError {
-    fn from(error: EngineError) -> RpcError {
+impl From<EngineError> for PoolRpcError {
+    fn from(error: EngineError) -> PoolRpcError {
         let EngineError::Refused(refusal) = error else { return DoorError::from(error).into() };
         refusal.into()
     }
 }
 
-impl From<DoorError> for RpcError {
-    fn from(error: DoorError) -> RpcError {
+impl From<DoorError> for PoolRpcError {
+    fn from(error: DoorError) -> PoolRpcError {
         let failure = error.body.error;
         match error.status {
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY | StatusCode::PAYLOAD_TOO_LARGE => {
-                RpcError::invalid_params(failure.message)
+                PoolRpcError::invalid_params(failure.message)
                     .with("code", failure.code.into())
                     .with("hint", failure.hint.into())
             }
-            _ => RpcError::failed(&failure),
+            _ => PoolRpcError::failed(&failure),
         }
     }
 }
 
 /// The answer to a call. A notification is told nothing, whatever came of it.
-pub(super) fn answer(id: Option<&Value>, result: Result<Value, RpcError>) -> Response {
+pub(super) fn answer(id: Option<&Value>, result: Result<Value, PoolRpcError>) -> Response {
     match id {
         Some(id) => axum::Json(response(id, result)).into_response(),
         None => StatusCode::OK.into_response(),
@@ -168,18 +169,18 @@ pub(super) fn answer(id: Option<&Value>, result: Result<Value, RpcError>) -> Res
 }
 
 /// The answer to what is no call.
-pub(super) fn refusal(status: StatusCode, id: &Value, error: RpcError) -> Response {
+pub(super) fn refusal(status: StatusCode, id: &Value, error: PoolRpcError) -> Response {
     (status, axum::Json(response(id, Err(error)))).into_response()
 }
 
 /// A response object.
-pub(super) fn response(id: &Value, result: Result<Value, RpcError>) -> Value {
+pub(super) fn response(id: &Value, result: Result<Value, PoolRpcError>) -> Value {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(RpcError { code, message, data: None }) => {
+        Err(PoolRpcError { code, message, data: None }) => {
             json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
         }
-        Err(RpcError { code, message, data }) => {
+        Err(PoolRpcError { code, message, data }) => {
             json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}})
         }
     }

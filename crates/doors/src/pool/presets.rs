@@ -7,19 +7,19 @@ use serde::Deserialize;
 /// How far an agent is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Preset {
+pub(super) enum PoolPreset {
     /// As far as its parent or the configuration allows.
     Trusted,
     /// Reading aside, it asks before everything.
     Sandboxed,
 }
 
-impl Preset {
+impl PoolPreset {
     /// The policy that is left of one.
     pub(super) fn within(self, mut policy: Policy) -> Policy {
         match self {
-            Preset::Trusted => policy,
-            Preset::Sandboxed => {
+            PoolPreset::Trusted => policy,
+            PoolPreset::Sandboxed => {
                 let approval = &mut policy.approval;
                 for kind in [ToolKind::Write, ToolKind::Exec, ToolKind::Network] {
                     if !approval.require_for_kinds.contains(&kind) {
@@ -38,19 +38,19 @@ impl Preset {
 mod tests {
     use ostler_types::{Policy, ToolKind};
 
-    use super::Preset;
+    use super::PoolPreset;
 
     #[test]
     fn a_preset_gives_nothing() {
         let mut open = Policy::default();
         open.approval.require_for_kinds = vec![ToolKind::Network];
         open.approval.safe_commands = true;
-        assert_eq!(Preset::Trusted.within(open.clone()), open);
-        let closed = Preset::Sandboxed.within(open);
+        assert_eq!(PoolPreset::Trusted.within(open.clone()), open);
+        let closed = PoolPreset::Sandboxed.within(open);
         for kind in [ToolKind::Write, ToolKind::Exec, ToolKind::Network] {
             assert!(closed.approval.require_for_kinds.contains(&kind), "{kind:?}");
         }
         assert!(closed.approval.rules.is_empty() && !closed.approval.safe_commands);
-        assert_eq!(Preset::Trusted.within(closed.clone()), closed);
+        assert_eq!(PoolPreset::Trusted.within(closed.clone()), closed);
     }
 }

@@ -2,7 +2,7 @@
 //! same `request_id`, and gets the answer of the same turn.
 
 use ostler_door_kit::DoorContext;
-use ostler_engine::{EngineError, Item, Subscription};
+use ostler_engine::{EngineError, Subscription, SubscriptionItem};
 use ostler_types::{
     Accepted, Command, Delivery, Event, EventName, Failure, Message, MessageEvent, MessageId, Part, Role,
     SessionId, SubmitMessage, TurnEvent, TurnId,
@@ -10,7 +10,7 @@ use ostler_types::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::envelope::{Call, RpcError};
+use super::envelope::{PoolCall, PoolRpcError};
 use super::message::content;
 
 /// The longest id that a client may give its request.
@@ -35,7 +35,7 @@ struct SendParams {
 }
 
 /// A request that waits for the end of its turn.
-pub(super) struct Waiting {
+pub(super) struct PendingSend {
     pub(super) subscription: Box<Subscription>,
     turn_id: TurnId,
     message_id: MessageId,
@@ -48,12 +48,12 @@ pub(super) struct Waiting {
 pub(super) async fn submit(
     context: &DoorContext,
     id: SessionId,
-    call: &Call,
+    call: &PoolCall,
     by: String,
-) -> Result<Waiting, RpcError> {
+) -> Result<PendingSend, PoolRpcError> {
     let SendParams { content, request_id } = call.params(&["content"])?;
     let Value::String(text) = content else {
-        return Err(RpcError::invalid_params("content must be string"));
+        return Err(PoolRpcError::invalid_params("content must be string"));
     };
     let clock = context.engine.clock();
     let message_id = MessageId::new(clock.uuid());
@@ -74,33 +74,35 @@ pub(super) async fn submit(
     });
     let accepted = context.engine.submit(id, command).await?;
     let Accepted::Message { message_id: known, turn_id: Some(turn_id) } = accepted else {
-        return Err(RpcError::internal("the message was taken, but no turn answers it"));
+        return Err(PoolRpcError::internal("the message was taken, but no turn answers it"));
     };
     let (message_id, is_new) = (known, known == message_id);
     // What was sent before may be under way, or over.
     let subscription = if is_new { subscription } else { context.engine.subscribe(id, 0).await? };
     let subscription = Box::new(subscription);
-    Ok(Waiting { subscription, turn_id, message_id, request_id, text: String::new() })
+    Ok(PendingSend { subscription, turn_id, message_id, request_id, text: String::new() })
 }
 
 /// The key under which the message of a request is recorded.
-pub(super) fn key(request_id: &Value) -> Result<String, RpcError> {
+pub(super) fn key(request_id: &Value) -> Result<String, PoolRpcError> {
     match request_id {
-        Value::String(text) if text.is_empty() => Err(RpcError::invalid_params("request_id cannot be empty")),
+        Value::String(text) if text.is_empty() => {
+            Err(PoolRpcError::invalid_params("request_id cannot be empty"))
+        }
         Value::String(text) if text.len() > MAX_REQUEST_ID => {
-            Err(RpcError::invalid_params(format!("request_id has more than {MAX_REQUEST_ID} bytes")))
+            Err(PoolRpcError::invalid_params(format!("request_id has more than {MAX_REQUEST_ID} bytes")))
         }
         Value::String(text) => Ok(format!("pool:text:{text}")),
         Value::Number(number) if number.is_i64() || number.is_u64() => Ok(format!("pool:number:{number}")),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Err(RpcError::invalid_params("request_id must be string or integer"))
+            Err(PoolRpcError::invalid_params("request_id must be string or integer"))
         }
     }
 }
 
-impl Waiting {
+impl PendingSend {
     /// Waits for the end of the turn.
-    pub(super) async fn outcome(mut self) -> Result<Value, RpcError> {
+    pub(super) async fn outcome(mut self) -> Result<Value, PoolRpcError> {
         loop {
             match self.subscription.next().await {
                 Ok(Some(item)) => {
@@ -115,14 +117,16 @@ impl Waiting {
     }
 
     /// Looks at what happens in the session; the answer once the turn is over.
-    pub(super) fn take(&mut self, item: &Item) -> Option<Result<Value, RpcError>> {
-        let Item::Record(line) = item else { return None };
+    pub(super) fn take(&mut self, item: &SubscriptionItem) -> Option<Result<Value, PoolRpcError>> {
+        let SubscriptionItem::Record(line) = item else { return None };
         if !line.name().is_some_and(|name| TELLING.contains(&name)) {
             return None;
         }
         let record = match line.record() {
             Ok(record) => record,
-            Err(error) => return Some(Err(RpcError::internal(format!("a record cannot be read: {error}")))),
+            Err(error) => {
+                return Some(Err(PoolRpcError::internal(format!("a record cannot be read: {error}"))));
+            }
         };
         if record.turn_id != Some(self.turn_id) {
             return None;
@@ -143,7 +147,7 @@ impl Waiting {
                 return Some(Ok(json!({"content": content, "request_id": self.request_id})));
             }
             Event::Turn(TurnEvent::Failed { error, .. }) => {
-                let failed = RpcError::failed(&error).with("request_id", self.request_id.clone());
+                let failed = PoolRpcError::failed(&error).with("request_id", self.request_id.clone());
                 return Some(Err(failed.with("content", std::mem::take(&mut self.text).into())));
             }
             Event::Message(_)
@@ -165,16 +169,16 @@ impl Waiting {
     }
 
     /// The session has gone, or the daemon goes; the turn may go on without this request.
-    pub(super) fn cut_off(&self) -> RpcError {
+    pub(super) fn cut_off(&self) -> PoolRpcError {
         let error = Failure {
             code: "shutting_down".to_owned(),
             message: "the daemon stops, and the turn is not over".to_owned(),
             hint: Some("send the same request_id again when the daemon is back".to_owned()),
         };
-        RpcError::failed(&error).with("request_id", self.request_id.clone())
+        PoolRpcError::failed(&error).with("request_id", self.request_id.clone())
     }
 
-    pub(super) fn broken(&self, error: EngineError) -> RpcError {
-        RpcError::from(error).with("request_id", self.request_id.clone())
+    pub(super) fn broken(&self, error: EngineError) -> PoolRpcError {
+        PoolRpcError::from(error).with("request_id", self.request_id.clone())
     }
 }

@@ -9,13 +9,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
-use ostler_door_kit::{Framing, Pass};
-use ostler_engine::Item;
+use ostler_door_kit::{AccessGrant, Framing};
+use ostler_engine::SubscriptionItem;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::envelope::{Call, RpcError, response};
-use super::send::Waiting;
+use super::envelope::{PoolCall, PoolRpcError, response};
+use super::send::PendingSend;
 
 /// How often a silent stream shows that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -23,17 +23,17 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const CHUNK: usize = 64 << 10;
 
 /// A stream in the making.
-struct Events {
-    waiting: Waiting,
+struct SendEventStream {
+    waiting: PendingSend,
     /// What the response answers to.
     id: Value,
-    pass: Pass,
+    pass: AccessGrant,
     done: bool,
 }
 
 /// The answer that streams.
-pub(super) fn respond(waiting: Waiting, call: Call, pass: Pass) -> Response {
-    let events = Events { waiting, id: call.id.unwrap_or(Value::Null), pass, done: false };
+pub(super) fn respond(waiting: PendingSend, call: PoolCall, pass: AccessGrant) -> Response {
+    let events = SendEventStream { waiting, id: call.id.unwrap_or(Value::Null), pass, done: false };
     let chunks = stream::unfold(events, |mut events| async move {
         let chunk = events.chunk().await?;
         Some((Ok::<Bytes, Infallible>(chunk), events))
@@ -45,7 +45,7 @@ pub(super) fn respond(waiting: Waiting, call: Call, pass: Pass) -> Response {
     response
 }
 
-impl Events {
+impl SendEventStream {
     /// All that is ready, or the next thing that comes; `None` once the result has been given out.
     async fn chunk(&mut self) -> Option<Bytes> {
         let mut chunk = BytesMut::new();
@@ -88,17 +88,19 @@ impl Events {
         }
     }
 
-    fn put(&mut self, chunk: &mut BytesMut, item: &Item) {
+    fn put(&mut self, chunk: &mut BytesMut, item: &SubscriptionItem) {
         match item {
-            Item::Record(line) => Framing::Sse.put(chunk, Some(line.seq), line.event_type(), &line.bytes),
-            Item::Delta(line) => Framing::Sse.put(chunk, None, line.name(), line.bytes()),
+            SubscriptionItem::Record(line) => {
+                Framing::Sse.put(chunk, Some(line.seq), line.event_type(), &line.bytes)
+            }
+            SubscriptionItem::Delta(line) => Framing::Sse.put(chunk, None, line.name(), line.bytes()),
         }
         if let Some(outcome) = self.waiting.take(item) {
             self.finish(chunk, outcome);
         }
     }
 
-    fn finish(&mut self, chunk: &mut BytesMut, outcome: Result<Value, RpcError>) {
+    fn finish(&mut self, chunk: &mut BytesMut, outcome: Result<Value, PoolRpcError>) {
         let data = response(&self.id, outcome).to_string().into();
         Framing::Sse.put(chunk, None, "result", &data);
         self.done = true;

@@ -1,17 +1,17 @@
 //! Who is let in: every route against every way of not being allowed.
 
-use crate::daemon::{Daemon, check};
-use crate::table::{Route, Scene, routes};
-use crate::wire::{Answer, Connection, Request};
+use crate::daemon::{DoorTestDaemon, check};
+use crate::table::{ApiRoute, RouteScene, routes};
+use crate::wire::{RawConnection, RawRequest, RawResponse};
 
 /// Sends what each route would do, changed by `spoil`, and asserts that nothing came of it.
 async fn refused(
-    daemon: &Daemon,
-    routes: impl IntoIterator<Item = Route>,
-    spoil: impl Fn(Request) -> Request,
-    check: impl Fn(&Answer),
+    daemon: &DoorTestDaemon,
+    routes: impl IntoIterator<Item = ApiRoute>,
+    spoil: impl Fn(RawRequest) -> RawRequest,
+    check: impl Fn(&RawResponse),
 ) {
-    let scene = Scene::new(daemon).await;
+    let scene = RouteScene::new(daemon).await;
     let before = daemon.recorded();
     for route in routes {
         let answer = daemon.send(&spoil(route.request(daemon, &scene))).await;
@@ -21,27 +21,27 @@ async fn refused(
     assert_eq!(daemon.recorded(), before);
 }
 
-fn secret_routes() -> impl Iterator<Item = Route> {
+fn secret_routes() -> impl Iterator<Item = ApiRoute> {
     routes().into_iter().filter(|route| !route.is_public())
 }
 
-fn is_unauthorized(answer: &Answer) {
+fn is_unauthorized(answer: &RawResponse) {
     assert_eq!((answer.status(), answer.code().as_str()), (401, "unauthorized"));
 }
 
-fn is_bad_host(answer: &Answer) {
+fn is_bad_host(answer: &RawResponse) {
     assert_eq!((answer.status(), answer.code().as_str()), (403, "bad_host"));
 }
 
-fn is_bad_origin(answer: &Answer) {
+fn is_bad_origin(answer: &RawResponse) {
     assert_eq!((answer.status(), answer.code().as_str()), (403, "bad_origin"));
 }
 
 #[tokio::test]
 async fn with_everything_right_every_route_lets_in() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for route in routes().into_iter().filter(|route| route.name() != "all_events") {
-        let scene = Scene::new(&daemon).await;
+        let scene = RouteScene::new(&daemon).await;
         let answer = daemon.send(&route.request(&daemon, &scene)).await;
         // A turn runs in the scene, so it cannot be run, retried, undone or shared, and no other can begin.
         let busy = ["run", "retry_turn", "undo", "fork_session", "compact", "run_subtasks"];
@@ -64,9 +64,10 @@ async fn with_everything_right_every_route_lets_in() {
 
 #[tokio::test]
 async fn only_health_and_the_login_are_public() {
-    let public: Vec<String> = routes().into_iter().filter(Route::is_public).map(|route| route.path).collect();
+    let public: Vec<String> =
+        routes().into_iter().filter(ApiRoute::is_public).map(|route| route.path).collect();
     assert_eq!(public, ["/healthz", "/v1/login"]);
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let answer = daemon.send(&daemon.request("GET", "/healthz").remove("authorization")).await;
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.json()["status"], "ok");
@@ -74,13 +75,13 @@ async fn only_health_and_the_login_are_public() {
 
 #[tokio::test]
 async fn without_a_token_nothing_is_answered() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     refused(&daemon, secret_routes(), |request| request.remove("authorization"), is_unauthorized).await;
 }
 
 #[tokio::test]
 async fn a_wrong_token_is_not_enough() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let token = daemon.token();
     let half = &token[..32];
     let wrong = [
@@ -111,7 +112,7 @@ async fn a_wrong_token_is_not_enough() {
 
 #[tokio::test]
 async fn two_tokens_are_one_too_many() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let right = format!("Bearer {}", daemon.token());
     refused(&daemon, secret_routes(), |request| request.add("authorization", "Bearer x"), is_unauthorized)
         .await;
@@ -120,8 +121,8 @@ async fn two_tokens_are_one_too_many() {
 
 #[tokio::test]
 async fn a_token_in_the_address_is_not_looked_at() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in secret_routes() {
         for name in ["token", "access_token", "authorization"] {
@@ -138,7 +139,7 @@ async fn a_token_in_the_address_is_not_looked_at() {
 
 #[tokio::test]
 async fn a_request_for_another_host_is_refused_on_every_route() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     refused(&daemon, routes(), |request| request.set("host", "evil.example"), is_bad_host).await;
     refused(&daemon, routes(), |request| request.remove("host"), is_bad_host).await;
     let address = daemon.address.to_string();
@@ -147,7 +148,7 @@ async fn a_request_for_another_host_is_refused_on_every_route() {
 
 #[tokio::test]
 async fn only_the_exact_host_will_do() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let port = daemon.address.port();
     for host in ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"] {
         let answer =
@@ -180,8 +181,8 @@ async fn only_the_exact_host_will_do() {
 
 #[tokio::test]
 async fn a_whole_address_must_name_this_daemon_too() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes() {
         for authority in ["evil.example", "evil.example:80", "127.0.0.1", "user@127.0.0.1"] {
@@ -197,7 +198,7 @@ async fn a_whole_address_must_name_this_daemon_too() {
 
 #[tokio::test]
 async fn pages_of_other_origins_are_refused_on_every_route() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     refused(&daemon, routes(), |request| request.add("origin", "http://evil.example"), is_bad_origin).await;
     refused(&daemon, routes(), |request| request.add("origin", "null"), is_bad_origin).await;
     refused(&daemon, routes(), |request| request.add("sec-fetch-site", "cross-site"), is_bad_origin).await;
@@ -206,7 +207,7 @@ async fn pages_of_other_origins_are_refused_on_every_route() {
 
 #[tokio::test]
 async fn only_the_exact_origin_will_do() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (own, port) = (format!("http://{}", daemon.address), daemon.address.port());
     let with = |origin: &str| daemon.request("GET", "/healthz").add("origin", origin);
     assert_eq!(daemon.send(&with(&own)).await.status(), 200);
@@ -238,7 +239,7 @@ async fn only_the_exact_origin_will_do() {
 
 #[tokio::test]
 async fn a_preflight_of_another_origin_gets_no_leave() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let request = daemon
         .request("OPTIONS", "/v1/sessions")
         .remove("authorization")
@@ -250,7 +251,7 @@ async fn a_preflight_of_another_origin_gets_no_leave() {
 
 #[tokio::test]
 async fn paths_that_are_not_there_need_a_token_too() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for path in ["/v1", "/v2/sessions", "/favicon.ico", "//healthz", "/healthz/", "/HEALTHZ", "/./healthz"] {
         is_unauthorized(&daemon.send(&daemon.request("GET", path).remove("authorization")).await);
         assert_eq!(daemon.get(path).await.status(), 404, "{path}");
@@ -259,21 +260,21 @@ async fn paths_that_are_not_there_need_a_token_too() {
 
 #[tokio::test]
 async fn the_socket_asks_for_the_token_as_well() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in secret_routes() {
         let request = route.request(&daemon, &scene).set("host", "localhost").remove("authorization");
-        let answer = Connection::unix(&daemon.socket()).await.exchange(&request.bytes()).await;
+        let answer = RawConnection::unix(&daemon.socket()).await.exchange(&request.bytes()).await;
         check(&answer);
         is_unauthorized(&answer);
     }
     for host in ["evil.example", "localhost:80", "127.0.0.1", &daemon.address.to_string()] {
         let request = daemon.request("GET", "/v1/agents").set("host", host);
-        is_bad_host(&Connection::unix(&daemon.socket()).await.exchange(&request.bytes()).await);
+        is_bad_host(&RawConnection::unix(&daemon.socket()).await.exchange(&request.bytes()).await);
     }
     assert_eq!(daemon.recorded(), before);
     let request = daemon.request("GET", "/v1/agents").set("host", "localhost");
-    let answer = Connection::unix(&daemon.socket()).await.exchange(&request.bytes()).await;
+    let answer = RawConnection::unix(&daemon.socket()).await.exchange(&request.bytes()).await;
     assert_eq!(answer.json()["agents"][0]["name"], "native");
 }

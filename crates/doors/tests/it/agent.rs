@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ostler_agent::{Agent, Completed, Failed, TurnContext};
+use ostler_agent::{Agent, CompletedTurn, FailedTurn, TurnContext};
 use ostler_types::{
     CompactionTrigger, Cost, Delta, DeltaKind, Failure, Message, MessageId, NewCompaction, Part, Purpose,
-    Report, Role, ToolCall, ToolCallId, ToolKind, ToolResult, Usage, Verdict,
+    Role, ToolCall, ToolCallId, ToolKind, ToolResult, TurnReport, Usage, Verdict,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 /// `how many` says how many messages there are; `wait` streams some text and goes on when the gate opens; `ask` asks for an approval; `pay` answers with
 /// a model that has a price; `steered` takes what was said meanwhile, once the gate opens; `fail` fails; everything else is repeated.
-pub(crate) struct ScriptedAgent {
+pub(crate) struct MessageDrivenAgent {
     /// Lets a waiting turn go on, once for each permit.
     pub(crate) gate: Arc<Semaphore>,
 }
 
-impl Agent for ScriptedAgent {
-    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<Completed, Failed>> {
+impl Agent for MessageDrivenAgent {
+    fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>> {
         Box::pin(async move {
             match &turn.open.purpose {
                 Purpose::Answer => {}
@@ -35,7 +35,7 @@ impl Agent for ScriptedAgent {
                 "ask" => ask(&turn).await?,
                 "steered" => {
                     self.wait(&turn).await?;
-                    turn.report(Report::TakeSteering).await?;
+                    turn.report(TurnReport::TakeSteering).await?;
                     say(&turn, &["I see"]).await?;
                 }
                 "pay" => pay(&turn).await?,
@@ -52,8 +52,8 @@ impl Agent for ScriptedAgent {
     }
 }
 
-impl ScriptedAgent {
-    async fn wait(&self, turn: &TurnContext) -> Result<(), Failed> {
+impl MessageDrivenAgent {
+    async fn wait(&self, turn: &TurnContext) -> Result<(), FailedTurn> {
         let id = turn.message_id();
         stream(turn, id, &["half of ", "an änswer"]);
         tokio::select! {
@@ -64,12 +64,12 @@ impl ScriptedAgent {
     }
 }
 
-fn completed(stop_reason: &str) -> Completed {
-    Completed { stop_reason: stop_reason.to_owned(), verified: None, verification: None }
+fn completed(stop_reason: &str) -> CompletedTurn {
+    CompletedTurn { stop_reason: stop_reason.to_owned(), verified: None, verification: None }
 }
 
 /// Puts a summary in the place of all but the last message.
-async fn compact(turn: &TurnContext) -> Result<Completed, Failed> {
+async fn compact(turn: &TurnContext) -> Result<CompletedTurn, FailedTurn> {
     let [first, .., before, _] = turn.history.as_slice() else { return Ok(completed("nothing to compact")) };
     let parts = vec![Part::text("what was said before")];
     let summary = Message { id: turn.message_id(), role: Role::User, parts, created_at: turn.clock.now() };
@@ -82,23 +82,23 @@ async fn compact(turn: &TurnContext) -> Result<Completed, Failed> {
         summary: Some(summary),
         pruned: Vec::new(),
     };
-    turn.report(Report::Compacted(Box::new(compaction))).await?;
+    turn.report(TurnReport::Compacted(Box::new(compaction))).await?;
     Ok(completed("compacted"))
 }
 
-async fn say(turn: &TurnContext, pieces: &[&str]) -> Result<(), Failed> {
+async fn say(turn: &TurnContext, pieces: &[&str]) -> Result<(), FailedTurn> {
     let id = turn.message_id();
     stream(turn, id, pieces);
     finish(turn, id, vec![Part::text(pieces.concat())]).await
 }
 
-async fn ask(turn: &TurnContext) -> Result<(), Failed> {
+async fn ask(turn: &TurnContext) -> Result<(), FailedTurn> {
     let (id, name) = (ToolCallId("call_1".to_owned()), "shell".to_owned());
     let call = ToolCall { id: id.clone(), name, input: json!({"command": "make test"}) };
     // A turn that is picked up after a restart has its call already.
     if turn.open.calls.is_empty() {
         finish(turn, turn.message_id(), vec![Part::ToolCall { call: call.clone() }]).await?;
-        turn.report(Report::BatchStarted { parallel: false }).await?;
+        turn.report(TurnReport::BatchStarted { parallel: false }).await?;
     }
     let (verdict, _) = turn
         .ask(
@@ -111,15 +111,15 @@ async fn ask(turn: &TurnContext) -> Result<(), Failed> {
         .await?;
     let result = match verdict {
         Verdict::Approve => {
-            turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Exec }).await?;
+            turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Exec }).await?;
             let parts = vec![Part::text("ok")];
             ToolResult { id, ok: true, parts, error: None, artifacts: Vec::new(), details: None }
         }
         Verdict::Deny => ToolResult::failed(id, "denied"),
     };
     let message_id = turn.message_id();
-    turn.report(Report::CallFinished { result, duration_ms: 1, message_id }).await?;
-    turn.report(Report::BatchCompleted).await?;
+    turn.report(TurnReport::CallFinished { result, duration_ms: 1, message_id }).await?;
+    turn.report(TurnReport::BatchCompleted).await?;
     say(turn, &["done"]).await
 }
 
@@ -132,15 +132,15 @@ fn stream(turn: &TurnContext, message_id: MessageId, pieces: &[&str]) {
     }
 }
 
-async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Result<(), Failed> {
+async fn finish(turn: &TurnContext, id: MessageId, parts: Vec<Part>) -> Result<(), FailedTurn> {
     let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
     let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
     let (model, stop_reason) = (turn.session.model.clone(), "end_turn".to_owned());
-    turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
+    turn.report(TurnReport::StepFinished { model, message, stop_reason, usage }).await?;
     Ok(())
 }
 
-async fn pay(turn: &TurnContext) -> Result<(), Failed> {
+async fn pay(turn: &TurnContext) -> Result<(), FailedTurn> {
     let (id, parts) = (turn.message_id(), vec![Part::text("paid")]);
     let message = Message { id, role: Role::Assistant, parts, created_at: turn.clock.now() };
     let usage = Usage {
@@ -152,7 +152,7 @@ async fn pay(turn: &TurnContext) -> Result<(), Failed> {
         cost_usd: Some(Cost::from_usd(0.25)),
     };
     let (model, stop_reason) = ("test:two".to_owned(), "end_turn".to_owned());
-    turn.report(Report::StepFinished { model, message, stop_reason, usage }).await?;
+    turn.report(TurnReport::StepFinished { model, message, stop_reason, usage }).await?;
     Ok(())
 }
 
@@ -163,8 +163,8 @@ fn shown(turn: &TurnContext) -> String {
     format!("{} messages, {secrets} with a secret", turn.history.len())
 }
 
-fn failure() -> Failed {
+fn failure() -> FailedTurn {
     let hint = Some("try again".to_owned());
     let error = Failure { code: "scripted".to_owned(), message: "it was asked to fail".to_owned(), hint };
-    Failed { error, reason: "scripted".to_owned() }
+    FailedTurn { error, reason: "scripted".to_owned() }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
-use crate::table::Scene;
-use crate::wire::Answer;
+use crate::daemon::DoorTestDaemon;
+use crate::table::RouteScene;
+use crate::wire::RawResponse;
 
-async fn answer(daemon: &Daemon, scene: &Scene, body: Value) -> Answer {
+async fn answer(daemon: &DoorTestDaemon, scene: &RouteScene, body: Value) -> RawResponse {
     let mut whole = json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"});
     for (name, value) in body.as_object().unwrap() {
         whole[name] = value.clone();
@@ -17,9 +17,9 @@ async fn answer(daemon: &Daemon, scene: &Scene, body: Value) -> Answer {
 
 #[tokio::test]
 async fn what_waits_is_listed_here_and_there() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     assert_eq!(daemon.get("/v1/approvals").await.json(), json!({"approvals": []}));
-    let (one, two) = (Scene::new(&daemon).await, Scene::new(&daemon).await);
+    let (one, two) = (RouteScene::new(&daemon).await, RouteScene::new(&daemon).await);
     let all = daemon.get("/v1/approvals").await.json();
     let all = all["approvals"].as_array().unwrap();
     assert_eq!(all.len(), 2);
@@ -44,8 +44,8 @@ async fn what_waits_is_listed_here_and_there() {
 #[tokio::test]
 async fn the_first_answer_counts_and_the_second_is_told_of_it() {
     for (action, word) in [("approve", "approved"), ("deny", "denied")] {
-        let daemon = Daemon::start().await;
-        let scene = Scene::new(&daemon).await;
+        let daemon = DoorTestDaemon::start().await;
+        let scene = RouteScene::new(&daemon).await;
         let first = answer(&daemon, &scene, json!({"action": action, "reason": "because"})).await;
         assert_eq!(
             (first.status(), first.json()),
@@ -71,8 +71,8 @@ async fn the_first_answer_counts_and_the_second_is_told_of_it() {
 
 #[tokio::test]
 async fn of_two_answers_at_once_one_counts() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let (yes, no) =
         tokio::join!(answer(&daemon, &scene, json!({})), answer(&daemon, &scene, json!({"action": "deny"})));
     let mut statuses = [yes.status(), no.status()];
@@ -82,8 +82,8 @@ async fn of_two_answers_at_once_one_counts() {
 
 #[tokio::test]
 async fn an_answer_must_name_what_waits() {
-    let daemon = Daemon::start().await;
-    let (scene, other) = (Scene::new(&daemon).await, Scene::new(&daemon).await);
+    let daemon = DoorTestDaemon::start().await;
+    let (scene, other) = (RouteScene::new(&daemon).await, RouteScene::new(&daemon).await);
     let before = daemon.recorded();
     for (body, status, code) in [
         (json!({"tool_call_id": "call_2"}), 409, "not_waiting"),
@@ -104,7 +104,7 @@ async fn an_answer_must_name_what_waits() {
 
 #[tokio::test]
 async fn an_answer_for_the_session_is_not_asked_again() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (_, turn) = daemon.say(&session, "ask").await;
     daemon.until(&session, "approval_requested").await;

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, exists};
-use crate::wire::{Answer, Request};
+use crate::daemon::{DoorTestDaemon, exists};
+use crate::wire::{RawRequest, RawResponse};
 
 pub(crate) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 const MEBIBYTE: usize = 1 << 20;
@@ -34,7 +34,13 @@ fn target(session: &str) -> String {
 }
 
 /// A form with one file in it.
-pub(crate) fn form(daemon: &Daemon, session: &str, name: &str, claimed: &str, content: &[u8]) -> Request {
+pub(crate) fn form(
+    daemon: &DoorTestDaemon,
+    session: &str,
+    name: &str,
+    claimed: &str,
+    content: &[u8],
+) -> RawRequest {
     let head = format!(
         "--b0\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: {claimed}\r\n\r\n"
     );
@@ -44,18 +50,18 @@ pub(crate) fn form(daemon: &Daemon, session: &str, name: &str, claimed: &str, co
 }
 
 /// Attaches a file by a form.
-pub(crate) async fn attach(daemon: &Daemon, session: &str, name: &str, content: &[u8]) -> Value {
+pub(crate) async fn attach(daemon: &DoorTestDaemon, session: &str, name: &str, content: &[u8]) -> Value {
     let answer = daemon.send(&form(daemon, session, name, "image/png", content)).await;
     assert_eq!(answer.status(), 201, "{name}: {}", answer.text());
     answer.json()
 }
 
-fn error(answer: &Answer) -> (u16, String) {
+fn error(answer: &RawResponse) -> (u16, String) {
     (answer.status(), answer.code())
 }
 
 /// The names in the attachments' folder, hidden ones too.
-fn on_disk(daemon: &Daemon, session: &str) -> Vec<String> {
+fn on_disk(daemon: &DoorTestDaemon, session: &str) -> Vec<String> {
     let folder = daemon.data().join("sessions").join(session).join("attachments");
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -66,7 +72,7 @@ fn on_disk(daemon: &Daemon, session: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_file_comes_in_by_either_form_and_its_bytes_say_what_it_is() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let before = daemon.recorded();
     let html = b"<!doctype html><script>alert(1)</script>".as_slice();
@@ -95,7 +101,7 @@ async fn a_file_comes_in_by_either_form_and_its_bytes_say_what_it_is() {
 
 #[tokio::test]
 async fn hostile_names_stay_in_the_folder() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     for (name, kept) in [
         ("../../../token", "token"),
@@ -127,7 +133,7 @@ async fn hostile_names_stay_in_the_folder() {
 
 #[tokio::test]
 async fn files_of_one_name_never_take_each_others_place() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let contents: Vec<String> = (0..12).map(|number| format!("content {number}")).collect();
     let uploads = contents.iter().map(|content| attach(&daemon, &session, "same.txt", content.as_bytes()));
@@ -147,7 +153,7 @@ async fn files_of_one_name_never_take_each_others_place() {
 
 #[tokio::test]
 async fn what_is_too_large_is_refused_before_it_is_read() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     for kind in ["multipart/form-data; boundary=b0", "application/json"] {
         // Only the length is told; not a byte of the body is sent.
@@ -160,7 +166,7 @@ async fn what_is_too_large_is_refused_before_it_is_read() {
 
 #[tokio::test]
 async fn the_limit_is_that_of_the_content_in_both_forms() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (fits, beyond) = (vec![0; LIMIT], vec![0; LIMIT + 1]);
     assert_eq!(attach(&daemon, &session, "a", &fits).await["size"], LIMIT);
@@ -183,7 +189,7 @@ async fn the_limit_is_that_of_the_content_in_both_forms() {
 
 #[tokio::test]
 async fn a_session_has_room_for_so_many_and_so_much() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (many, much) = (daemon.session().await, daemon.session().await);
     for session in [&many, &much] {
         attach(&daemon, session, "first", b"x").await;
@@ -206,7 +212,7 @@ async fn a_session_has_room_for_so_many_and_so_much() {
 
 #[tokio::test]
 async fn requests_that_are_no_upload_are_refused_and_keep_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let field = |name: &str| {
         format!("--b0\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"x\"\r\n\r\nx\r\n")
@@ -242,7 +248,7 @@ async fn requests_that_are_no_upload_are_refused_and_keep_nothing() {
 /// A page can send a form without asking first, so nothing may depend on the type of the body.
 #[tokio::test]
 async fn a_form_is_checked_for_where_it_comes_from_like_everything_else() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let form = form(&daemon, &session, "x", "", b"x");
     for (spoiled, expected) in [
@@ -263,7 +269,7 @@ async fn a_form_is_checked_for_where_it_comes_from_like_everything_else() {
 #[tokio::test]
 async fn a_disk_that_fails_leaves_nothing_behind_and_the_name_free() {
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
-    let daemon = Daemon::start_on(disk.clone(), Duration::from_secs(600)).await;
+    let daemon = DoorTestDaemon::start_on(disk.clone(), Duration::from_secs(600)).await;
     let session = daemon.session().await;
     attach(&daemon, &session, "before.txt", b"x").await;
     for (fault, code) in [

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
-use crate::table::{Route, Scene, routes};
-use crate::wire::{Connection, Request};
+use crate::daemon::DoorTestDaemon;
+use crate::table::{ApiRoute, RouteScene, routes};
+use crate::wire::{RawConnection, RawRequest};
 
-fn routes_with_body() -> impl Iterator<Item = Route> {
-    let takes_json = |route: &Route| {
+fn routes_with_body() -> impl Iterator<Item = ApiRoute> {
+    let takes_json = |route: &ApiRoute| {
         let body = route.operation.get("requestBody");
         body.is_some_and(|body| body["content"].get("application/json").is_some())
     };
@@ -15,13 +15,13 @@ fn routes_with_body() -> impl Iterator<Item = Route> {
 }
 
 /// Those whose limit and type are the usual ones. Files have their own.
-fn routes_with_plain_body() -> impl Iterator<Item = Route> {
+fn routes_with_plain_body() -> impl Iterator<Item = ApiRoute> {
     routes_with_body().filter(|route| route.name() != "attach_file")
 }
 
 /// Sends each of these bodies, with its status and code, to every route that takes one.
-async fn refused(daemon: &Daemon, kind: &str, bodies: &[(Vec<u8>, u16, &str)]) {
-    let scene = Scene::new(daemon).await;
+async fn refused(daemon: &DoorTestDaemon, kind: &str, bodies: &[(Vec<u8>, u16, &str)]) {
+    let scene = RouteScene::new(daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body().filter(|route| !route.takes(kind)) {
         for (body, status, code) in bodies.iter().filter(|(body, ..)| route.needs_body() || !body.is_empty())
@@ -44,7 +44,7 @@ async fn refused(daemon: &Daemon, kind: &str, bodies: &[(Vec<u8>, u16, &str)]) {
 
 #[tokio::test]
 async fn what_is_not_json_is_malformed() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let deep = [b"[".repeat(10_000), b"]".repeat(10_000)].concat();
     let deep_object = [br#"{"reason":"#.repeat(10_000), b"1".to_vec(), b"}".repeat(10_000)].concat();
     let bodies = [
@@ -61,7 +61,7 @@ async fn what_is_not_json_is_malformed() {
         b"[".repeat(10_000),
         Vec::new(),
     ];
-    let scene = Scene::new(&daemon).await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body() {
         for body in bodies.iter().filter(|body| route.needs_body() || !body.is_empty()) {
@@ -81,7 +81,7 @@ async fn what_is_not_json_is_malformed() {
 
 #[tokio::test]
 async fn json_of_the_wrong_shape_is_invalid() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let wrong = [
         json!([]),
         json!("text"),
@@ -96,8 +96,8 @@ async fn json_of_the_wrong_shape_is_invalid() {
 
 #[tokio::test]
 async fn every_field_is_checked_for_its_type_and_its_name() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body() {
         let good = route.body(&scene).unwrap();
@@ -131,14 +131,14 @@ fn first_member(object: &Value) -> String {
 
 #[tokio::test]
 async fn other_types_of_content_are_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let unsupported = |body: &str| [(body.as_bytes().to_vec(), 415, "unsupported_media_type")];
     for kind in
         ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "json"]
     {
         refused(&daemon, kind, &unsupported(r#"{"reason":"x"}"#)).await;
     }
-    let scene = Scene::new(&daemon).await;
+    let scene = RouteScene::new(&daemon).await;
     for route in routes_with_body() {
         let answer = daemon.send(&route.request(&daemon, &scene).remove("content-type")).await;
         assert_eq!(answer.status(), 415, "{}", route.name());
@@ -147,8 +147,8 @@ async fn other_types_of_content_are_refused() {
 
 #[tokio::test]
 async fn a_large_body_is_refused_before_it_is_read() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes_with_plain_body() {
         // Only the length is told; not a byte of the body is sent.
@@ -161,8 +161,8 @@ async fn a_large_body_is_refused_before_it_is_read() {
 
 #[tokio::test]
 async fn a_large_body_of_unknown_length_is_cut_off() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes_with_plain_body() {
         let head = route
@@ -182,7 +182,7 @@ async fn a_large_body_of_unknown_length_is_cut_off() {
 
 #[tokio::test]
 async fn ten_mebibytes_are_answered_however_they_are_sent() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let target = format!("/v1/sessions/{session}/messages");
     let body = json!({"role": "user", "parts": [{"type": "text", "text": "x".repeat(10 << 20)}]});
@@ -196,8 +196,8 @@ async fn ten_mebibytes_are_answered_however_they_are_sent() {
 
 #[tokio::test]
 async fn an_unknown_or_wrong_query_is_refused() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes().into_iter().filter(|route| !route.params("query").is_empty()) {
         let target = route.target(&scene);
@@ -230,13 +230,13 @@ async fn an_unknown_or_wrong_query_is_refused() {
 
 #[tokio::test]
 async fn a_body_cut_short_changes_nothing() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body() {
-        let request: Request = route.request(&daemon, &scene);
+        let request: RawRequest = route.request(&daemon, &scene);
         let bytes = request.bytes();
-        let mut connection: Connection = daemon.connect().await;
+        let mut connection: RawConnection = daemon.connect().await;
         connection.send(&bytes[..bytes.len() - 1]).await;
         drop(connection);
     }

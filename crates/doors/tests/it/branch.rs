@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
-async fn said(daemon: &Daemon, texts: &[&str]) -> (String, Vec<String>) {
+async fn said(daemon: &DoorTestDaemon, texts: &[&str]) -> (String, Vec<String>) {
     let session = daemon.session().await;
     let mut turns = Vec::new();
     for text in texts {
@@ -15,7 +15,7 @@ async fn said(daemon: &Daemon, texts: &[&str]) -> (String, Vec<String>) {
     (session, turns)
 }
 
-async fn texts(daemon: &Daemon, session: &str) -> Vec<String> {
+async fn texts(daemon: &DoorTestDaemon, session: &str) -> Vec<String> {
     let page = daemon.get(&format!("/v1/sessions/{session}/messages")).await.json();
     let text = |message: &Value| message["parts"][0]["text"].as_str().unwrap().to_owned();
     page["messages"].as_array().unwrap().iter().map(text).collect()
@@ -23,7 +23,7 @@ async fn texts(daemon: &Daemon, session: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_fork_shares_what_was_said_up_to_a_turn() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (session, turns) = said(&daemon, &["one", "two", "three"]).await;
     let fork = |body: Value| {
         let (daemon, path) = (&daemon, format!("/v1/sessions/{session}/fork"));
@@ -48,7 +48,7 @@ async fn a_fork_shares_what_was_said_up_to_a_turn() {
 
 #[tokio::test]
 async fn a_compaction_and_a_plan_are_turns_of_their_own() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (session, _) = said(&daemon, &["one", "two"]).await;
     let path = |end: &str| format!("/v1/sessions/{session}/{end}");
     let compacted = daemon.send(&daemon.request("POST", &path("compact"))).await;
@@ -88,7 +88,7 @@ async fn a_compaction_and_a_plan_are_turns_of_their_own() {
 
 #[tokio::test]
 async fn the_context_is_measured_piece_by_piece() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let body =
         json!({"workspace_path": daemon.workspace(), "model": "test:one", "system_prompt": "be brief"});
     let session = daemon.post("/v1/sessions", &body).await.json()["session_id"].as_str().unwrap().to_owned();
@@ -118,7 +118,7 @@ async fn the_context_is_measured_piece_by_piece() {
 
 #[tokio::test]
 async fn a_session_is_made_with_a_name_a_budget_and_a_place_for_its_files() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let logs = std::path::Path::new(&daemon.workspace()).join("made/logs");
     let body = json!({
         "workspace_path": daemon.workspace(), "name": "nightly", "verbose_log": true, "log_dir": logs,
@@ -160,7 +160,7 @@ async fn a_session_is_made_with_a_name_a_budget_and_a_place_for_its_files() {
 
 #[tokio::test]
 async fn sessions_that_others_started_are_listed_when_asked_for() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let parent = daemon.session().await;
     let body = json!({"workspace_path": daemon.workspace(), "parent_session_id": parent});
     let child = daemon.post("/v1/sessions", &body).await.json()["session_id"].as_str().unwrap().to_owned();

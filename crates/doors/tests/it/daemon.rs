@@ -12,8 +12,8 @@ use futures_util::future::{BoxFuture, ready};
 use ostler_agent::Agent;
 use ostler_documents::FileDocuments;
 use ostler_door_kit::{
-    Access, ChangePreview, ContextGauge, DoorContext, DoorSettings, Listeners, Logins, ModelChoices,
-    RefusalPace, Token, ToolServers, serve, serve_tcp,
+    AuthThrottleLimits, ChangePreview, ContextMeter, DaemonToken, DoorContext, DoorSettings, ListenerAccess,
+    Listeners, Logins, ModelChoices, ToolServers, serve, serve_tcp,
 };
 use ostler_doors::acp::AcpDoor;
 use ostler_doors::gateway::{GatewayDoor, GatewayLimits, GatewaySettings};
@@ -32,11 +32,11 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::ScriptedAgent;
-use crate::stream::Stream;
-use crate::wire::{Answer, Connection, Head, Request};
+use crate::agent::MessageDrivenAgent;
+use crate::stream::SseTestStream;
+use crate::wire::{RawConnection, RawRequest, RawResponse, RawResponseHead};
 
-pub(crate) struct Daemon {
+pub(crate) struct DoorTestDaemon {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
     pub(crate) context: DoorContext,
@@ -53,7 +53,7 @@ pub(crate) struct Daemon {
 }
 
 /// What a daemon is made of, where it matters.
-pub(crate) struct Options {
+pub(crate) struct DoorTestOptions {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) idle_after: Duration,
     pub(crate) clock: Arc<dyn Clock>,
@@ -63,59 +63,66 @@ pub(crate) struct Options {
     /// Agents besides the native one, which do the same.
     pub(crate) more_agents: Vec<&'static str>,
     /// How fast wrong tokens are answered. At once unless it matters: many tests show many.
-    pub(crate) pace: RefusalPace,
+    pub(crate) pace: AuthThrottleLimits,
     /// Whether a token is asked for.
     pub(crate) auth: bool,
     /// What an earlier daemon left behind.
     pub(crate) dir: Option<TempDir>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for DoorTestOptions {
+    fn default() -> DoorTestOptions {
+        DoorTestOptions {
             disk: Arc::new(RealDisk),
             idle_after: Duration::from_secs(600),
             clock: Arc::new(SystemClock),
             agent: None,
             limits: GatewayLimits::default(),
             more_agents: Vec::new(),
-            pace: RefusalPace { at_once: 10_000, ..RefusalPace::default() },
+            pace: AuthThrottleLimits { at_once: 10_000, ..AuthThrottleLimits::default() },
             auth: true,
             dir: None,
         }
     }
 }
 
-impl Daemon {
-    pub(crate) async fn start() -> Daemon {
-        Daemon::start_with(Duration::from_secs(600)).await
+impl DoorTestDaemon {
+    pub(crate) async fn start() -> DoorTestDaemon {
+        DoorTestDaemon::start_with(Duration::from_secs(600)).await
     }
 
     /// One in which sessions go to sleep when they have been idle for so long.
-    pub(crate) async fn start_with(idle_after: Duration) -> Daemon {
-        Daemon::start_on(Arc::new(RealDisk), idle_after).await
+    pub(crate) async fn start_with(idle_after: Duration) -> DoorTestDaemon {
+        DoorTestDaemon::start_on(Arc::new(RealDisk), idle_after).await
     }
 
     /// One whose log is on this disk.
-    pub(crate) async fn start_on(disk: Arc<dyn Disk>, idle_after: Duration) -> Daemon {
-        Daemon::start_at(disk, idle_after, Arc::new(SystemClock)).await
+    pub(crate) async fn start_on(disk: Arc<dyn Disk>, idle_after: Duration) -> DoorTestDaemon {
+        DoorTestDaemon::start_at(disk, idle_after, Arc::new(SystemClock)).await
     }
 
     /// One with this clock.
-    pub(crate) async fn start_at(disk: Arc<dyn Disk>, idle_after: Duration, clock: Arc<dyn Clock>) -> Daemon {
-        Daemon::start_as(Options { disk, idle_after, clock, ..Options::default() }).await
+    pub(crate) async fn start_at(
+        disk: Arc<dyn Disk>,
+        idle_after: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> DoorTestDaemon {
+        DoorTestDaemon::start_as(DoorTestOptions { disk, idle_after, clock, ..DoorTestOptions::default() })
+            .await
     }
 
-    pub(crate) async fn start_as(options: Options) -> Daemon {
-        let Options { disk, idle_after, clock, agent, limits, more_agents, pace, auth, dir } = options;
+    pub(crate) async fn start_as(options: DoorTestOptions) -> DoorTestDaemon {
+        let DoorTestOptions { disk, idle_after, clock, agent, limits, more_agents, pace, auth, dir } =
+            options;
         let dir = dir.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
         let log = Arc::new(opened(&data, disk).await);
         let (index, index_opened) = SqliteIndex::open(&data.join("index.db")).unwrap();
-        let token = Arc::new(Token::open(&data.join("token")).unwrap().with_pace(pace));
+        let token = Arc::new(DaemonToken::open(&data.join("token")).unwrap().with_pace(pace));
         let gate = Arc::new(Semaphore::new(0));
-        let agent: Arc<dyn Agent> = agent.unwrap_or_else(|| Arc::new(ScriptedAgent { gate: gate.clone() }));
+        let agent: Arc<dyn Agent> =
+            agent.unwrap_or_else(|| Arc::new(MessageDrivenAgent { gate: gate.clone() }));
         let named = |name: &str| (name.to_owned(), Arc::clone(&agent));
         let agents: HashMap<_, _> = more_agents.into_iter().chain(["native"]).map(named).collect();
         let engine = Engine::start(EngineConfig {
@@ -143,20 +150,20 @@ impl Daemon {
         let context = DoorContext::new(engine.clone(), settings(&dir));
         let http = HttpDoor::new(context.clone()).with_page(crate::page::file, logins.clone());
         let acp = AcpDoor::new(context.clone());
-        let router = |access: Access| {
+        let router = |access: ListenerAccess| {
             let access = access.with_logins(logins.clone());
             let foreign = ostler_doors::routes(&context, &acp, Some(&gateway), &access);
             http.routes().merge(foreign).guarded(access)
         };
-        let tcp = router(Access::tcp(address, asked.clone()));
-        let unix = router(Access::unix(asked.clone()));
+        let tcp = router(ListenerAccess::tcp(address, asked.clone()));
+        let unix = router(ListenerAccess::unix(asked.clone()));
         let stop = CancellationToken::new();
         let served = tokio::spawn(serve(listeners, tcp, unix, stop.clone()));
         let listener = tokio::net::TcpListener::bind(any_port).await.unwrap();
         let gateway_address = listener.local_addr().unwrap();
-        let router = gateway.router(Access::tcp(gateway_address, asked));
+        let router = gateway.router(ListenerAccess::tcp(gateway_address, asked));
         let gateway_served = tokio::spawn(serve_tcp(listener, router, stop.clone()));
-        Daemon {
+        DoorTestDaemon {
             address,
             engine,
             context,
@@ -206,33 +213,33 @@ impl Daemon {
     }
 
     /// A request with all that it takes to be let in.
-    pub(crate) fn request(&self, method: &str, target: &str) -> Request {
-        Request::new(method, target)
+    pub(crate) fn request(&self, method: &str, target: &str) -> RawRequest {
+        RawRequest::new(method, target)
             .add("host", &self.address.to_string())
             .add("authorization", &format!("Bearer {}", self.token()))
     }
 
-    pub(crate) async fn connect(&self) -> Connection {
-        Connection::tcp(self.address).await
+    pub(crate) async fn connect(&self) -> RawConnection {
+        RawConnection::tcp(self.address).await
     }
 
     /// Sends a request on a connection of its own.
-    pub(crate) async fn send(&self, request: &Request) -> Answer {
+    pub(crate) async fn send(&self, request: &RawRequest) -> RawResponse {
         let request = request.clone().set("connection", "close");
         let answer = self.connect().await.exchange(&request.bytes()).await;
         check(&answer);
         answer
     }
 
-    pub(crate) async fn get(&self, target: &str) -> Answer {
+    pub(crate) async fn get(&self, target: &str) -> RawResponse {
         self.send(&self.request("GET", target)).await
     }
 
-    pub(crate) async fn post(&self, target: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, target: &str, body: &Value) -> RawResponse {
         self.send(&self.request("POST", target).json(body)).await
     }
 
-    pub(crate) async fn delete(&self, target: &str) -> Answer {
+    pub(crate) async fn delete(&self, target: &str) -> RawResponse {
         self.send(&self.request("DELETE", target)).await
     }
 
@@ -267,8 +274,8 @@ impl Daemon {
     }
 
     /// An event stream, as SSE.
-    pub(crate) async fn follow(&self, target: &str) -> Stream {
-        Stream::open(self.connect().await, &self.request("GET", target)).await
+    pub(crate) async fn follow(&self, target: &str) -> SseTestStream {
+        SseTestStream::open(self.connect().await, &self.request("GET", target)).await
     }
 
     /// The records of a session's log, as they are on disk. A space after one says that it was appended
@@ -295,7 +302,7 @@ pub(crate) fn said(text: &str) -> Value {
 }
 
 /// What every answer has, whoever gave it.
-pub(crate) fn check(answer: &Answer) {
+pub(crate) fn check(answer: &RawResponse) {
     check_headers(&answer.head);
     if answer.status() >= 400 && !answer.body.is_empty() {
         assert_eq!(answer.head.header("content-type"), Some("application/json"));
@@ -306,7 +313,7 @@ pub(crate) fn check(answer: &Answer) {
     assert!(answer.status() < 500, "{}", answer.text());
 }
 
-pub(crate) fn check_headers(head: &Head) {
+pub(crate) fn check_headers(head: &RawResponseHead) {
     // A file is kept by its reader, and has no business with anything around it.
     let (kept, policy) = match head.header("content-disposition") {
         Some(_) => ("private", "sandbox; default-src 'none'; frame-ancestors 'none'"),
@@ -337,7 +344,7 @@ fn settings(dir: &TempDir) -> DoorSettings {
         raw_log: false,
         verbose_log: false,
         workspace: dir.path().join("workspace"),
-        gauge: Arc::new(ByBytes),
+        gauge: Arc::new(ByteContextMeter),
         previews: Arc::new(NoPreviews),
         models: Arc::new(TwoModels),
         tools: Vec::new(),
@@ -371,9 +378,9 @@ impl ChangePreview for NoPreviews {
 }
 
 /// Takes a byte for a token, and each message for a piece.
-struct ByBytes;
+struct ByteContextMeter;
 
-impl ContextGauge for ByBytes {
+impl ContextMeter for ByteContextMeter {
     fn measure(&self, session: &Session, messages: &[Arc<Message>]) -> Vec<ContextSection> {
         let section = |kind, name: &str, messages, tokens: usize| ContextSection {
             kind,

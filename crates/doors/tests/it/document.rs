@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use ostler_http_api::openapi;
 use serde_json::Value;
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 use crate::table::routes;
 
 #[tokio::test]
 async fn the_document_is_served() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let answer = daemon.get("/openapi.json").await;
     assert_eq!(answer.head.header("content-type"), Some("application/json"));
     assert_eq!(answer.json(), openapi());

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::attachments::{PNG, attach};
-use crate::daemon::{Daemon, exists};
+use crate::daemon::{DoorTestDaemon, exists};
 
 #[tokio::test]
 async fn a_file_is_handed_out_as_nothing_that_a_browser_runs() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (bytes, text) = ("application/octet-stream", "text/plain; charset=utf-8");
     let html = b"\xef\xbb\xbf \n<!DOCTYPE html><script>alert(1)</script>".as_slice();
@@ -42,7 +42,7 @@ async fn a_file_is_handed_out_as_nothing_that_a_browser_runs() {
 
 #[tokio::test]
 async fn large_files_and_strange_names_come_back_as_they_were() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let content: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
     let stored = attach(&daemon, &session, "ü \"100%\".bin".replace('"', "%22").as_str(), &content).await;
@@ -56,7 +56,7 @@ async fn large_files_and_strange_names_come_back_as_they_were() {
 
 #[tokio::test]
 async fn nothing_but_attachments_can_be_reached() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     attach(&daemon, &session, "real.txt", b"x").await;
     let folder = daemon.data().join("sessions").join(&session).join("attachments");
@@ -98,7 +98,7 @@ async fn nothing_but_attachments_can_be_reached() {
 
 #[tokio::test]
 async fn lists_tell_what_there_is_and_purging_leaves_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let list = format!("/v1/sessions/{session}/attachments");
     assert_eq!(daemon.get(&list).await.json(), json!({"files": [], "more": false}));
@@ -116,7 +116,7 @@ async fn lists_tell_what_there_is_and_purging_leaves_nothing() {
 
 #[tokio::test]
 async fn what_a_turn_made_is_listed_and_read() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (_, turn) = daemon.say(&session, "hello").await;
     daemon.until(&session, "turn_completed").await;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
-use crate::stream::{Stream, data};
+use crate::daemon::DoorTestDaemon;
+use crate::stream::{SseTestStream, data};
 
 /// A session in which one turn has run to its end.
-async fn told(daemon: &Daemon) -> String {
+async fn told(daemon: &DoorTestDaemon) -> String {
     let session = daemon.session().await;
     daemon.say(&session, "hellö\u{2028}\u{2029}\r\nthere").await;
     daemon.until(&session, "turn_completed").await;
@@ -25,7 +25,7 @@ fn framed(line: &str) -> String {
 
 #[tokio::test]
 async fn history_is_the_log_itself_framed() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let log = daemon.log(&session);
     let names: Vec<Value> =
@@ -47,7 +47,7 @@ async fn history_is_the_log_itself_framed() {
 
 #[tokio::test]
 async fn as_lines_history_is_the_log_itself() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let expected = daemon.log(&session).join("\n") + "\n";
     for accept in ["application/x-ndjson", "text/html, Application/X-NDJSON;q=0.9, */*"] {
@@ -63,7 +63,7 @@ async fn as_lines_history_is_the_log_itself() {
 
 #[tokio::test]
 async fn a_cursor_goes_on_where_it_says() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let log = daemon.log(&session);
     for after in 0..=log.len() {
@@ -81,7 +81,7 @@ async fn a_cursor_goes_on_where_it_says() {
 
 #[tokio::test]
 async fn a_cursor_that_is_none_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let last = daemon.log(&session).len();
     for after in [last as u64 + 1, u64::MAX] {
@@ -100,7 +100,7 @@ async fn a_cursor_that_is_none_is_refused() {
 
 #[tokio::test]
 async fn only_the_named_types_are_shown() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let log = daemon.log(&session);
     let answer =
@@ -111,7 +111,7 @@ async fn only_the_named_types_are_shown() {
 
 #[tokio::test]
 async fn an_idle_stream_says_at_once_that_it_is_there() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let heartbeat = |seq: u64| {
         let data = json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": seq}});
@@ -123,19 +123,19 @@ async fn an_idle_stream_says_at_once_that_it_is_there() {
     let mut stream = daemon.follow(&events(&session, "types=nothing")).await;
     assert_eq!(stream.frame().await, Some(heartbeat(6)));
     let request = daemon.request("GET", &events(&session, "after=6")).add("accept", "application/x-ndjson");
-    let mut stream = Stream::open(daemon.connect().await, &request).await;
+    let mut stream = SseTestStream::open(daemon.connect().await, &request).await;
     let line: Value = serde_json::from_str(&stream.line().await.unwrap()).unwrap();
     assert_eq!(line, json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": 6}}));
 }
 
 #[tokio::test]
 async fn history_goes_over_into_what_happens_now() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let request = daemon.request("GET", &events(&session, "after=2"));
     let mut streams = [
-        Stream::open(daemon.connect().await, &request).await,
-        Stream::open(daemon.connect().await, &request).await,
+        SseTestStream::open(daemon.connect().await, &request).await,
+        SseTestStream::open(daemon.connect().await, &request).await,
     ];
     for stream in &mut streams {
         stream.until("turn_completed").await;
@@ -161,7 +161,7 @@ async fn history_goes_over_into_what_happens_now() {
 
 #[tokio::test]
 async fn deltas_have_no_id_and_can_be_spliced() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let mut early = daemon.follow(&events(&session, "types=model_output_delta,model_output_completed")).await;
     assert!(early.frame().await.unwrap().starts_with("event: heartbeat\n"));
@@ -202,7 +202,7 @@ fn splice(text: &mut String, delta: &Value) {
 
 #[tokio::test]
 async fn follow_false_does_not_wait_for_a_running_turn() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "wait").await;
     daemon.until(&session, "model_output_delta").await;
@@ -213,7 +213,7 @@ async fn follow_false_does_not_wait_for_a_running_turn() {
 
 #[tokio::test]
 async fn a_stopping_daemon_shows_how_the_turn_ended_and_ends_the_stream() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "wait").await;
     let mut stream = daemon.follow(&events(&session, "")).await;
@@ -232,7 +232,7 @@ async fn a_stopping_daemon_shows_how_the_turn_ended_and_ends_the_stream() {
 
 #[tokio::test]
 async fn a_removed_session_ends_its_streams() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let mut stream = daemon.follow(&events(&session, "after=6")).await;
     assert!(stream.frame().await.unwrap().starts_with("event: heartbeat\n"));
@@ -243,11 +243,11 @@ async fn a_removed_session_ends_its_streams() {
 
 #[tokio::test]
 async fn a_stream_works_on_the_socket_too() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = told(&daemon).await;
     let request = daemon.request("GET", &events(&session, "")).set("host", "localhost");
-    let connection = crate::wire::Connection::unix(&daemon.socket()).await;
-    let mut stream = Stream::open(connection, &request).await;
+    let connection = crate::wire::RawConnection::unix(&daemon.socket()).await;
+    let mut stream = SseTestStream::open(connection, &request).await;
     for line in daemon.log(&session) {
         assert_eq!(stream.frame().await, Some(framed(&line)));
     }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::daemon::Daemon;
-use crate::stream::{Stream, data};
+use crate::daemon::DoorTestDaemon;
+use crate::stream::{SseTestStream, data};
 
 /// The frames up to an event of this name, that one included.
-async fn frames_until(stream: &mut Stream, name: &str) -> Vec<String> {
+async fn frames_until(stream: &mut SseTestStream, name: &str) -> Vec<String> {
     let mut frames = Vec::new();
     loop {
         let frame = stream.frame().await.unwrap();
@@ -28,7 +28,7 @@ fn records(frames: &[String]) -> Vec<&String> {
 
 #[tokio::test]
 async fn everything_from_the_start_in_the_order_in_which_it_happened() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (one, two) = (daemon.session().await, daemon.session().await);
     for session in [&one, &two, &one] {
         daemon.say(session, "hello").await;
@@ -49,7 +49,7 @@ async fn everything_from_the_start_in_the_order_in_which_it_happened() {
     for (at, frame) in records(&frames).iter().enumerate() {
         let rest: Vec<String> = records(&frames)[at + 1..].iter().map(|frame| (*frame).clone()).collect();
         let request = daemon.request("GET", "/v1/events?after=start").add("last-event-id", cursor(frame));
-        let mut stream = Stream::open(daemon.connect().await, &request).await;
+        let mut stream = SseTestStream::open(daemon.connect().await, &request).await;
         let mut again = Vec::new();
         while again.len() < rest.len() {
             again.push(stream.frame().await.unwrap());
@@ -60,7 +60,7 @@ async fn everything_from_the_start_in_the_order_in_which_it_happened() {
 
 #[tokio::test]
 async fn without_a_cursor_only_what_is_to_come() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let mut stream = daemon.follow("/v1/events").await;
     let heartbeat = stream.frame().await.unwrap();
@@ -84,13 +84,13 @@ async fn without_a_cursor_only_what_is_to_come() {
 
 #[tokio::test]
 async fn types_and_lines_as_for_one_session() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "hello").await;
     daemon.until(&session, "turn_completed").await;
     let request = daemon.request("GET", "/v1/events?after=start&types=turn_started,turn_completed");
     let mut stream =
-        Stream::open(daemon.connect().await, &request.add("accept", "application/x-ndjson")).await;
+        SseTestStream::open(daemon.connect().await, &request.add("accept", "application/x-ndjson")).await;
     assert_eq!(stream.head.header("content-type"), Some("application/x-ndjson"));
     let log = daemon.log(&session);
     assert_eq!(stream.line().await.unwrap(), format!("{}\n", log[2]));
@@ -99,7 +99,7 @@ async fn types_and_lines_as_for_one_session() {
 
 #[tokio::test]
 async fn a_cursor_that_is_none_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     daemon.session().await;
     for after in ["x", "-1", "", "%2B1", "1e3", "START", "18446744073709551616"] {
         let answer = daemon.get(&format!("/v1/events?after={after}")).await;
@@ -113,7 +113,7 @@ async fn a_cursor_that_is_none_is_refused() {
 
 #[tokio::test]
 async fn a_removed_session_leaves_no_hole() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let gone = daemon.session().await;
     daemon.delete(&format!("/v1/sessions/{gone}?purge=true")).await;
     let stays = daemon.session().await;

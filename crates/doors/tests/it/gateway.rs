@@ -15,13 +15,13 @@ mod schema;
 
 use serde_json::json;
 
-use crate::daemon::Daemon;
-use client::Client;
+use crate::daemon::DoorTestDaemon;
+use client::GatewayClient;
 
-impl Client {
+impl GatewayClient {
     /// A socket on the gateway's own port that has shown the token.
-    pub(crate) async fn open(daemon: &Daemon) -> Client {
-        let mut client = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    pub(crate) async fn open(daemon: &DoorTestDaemon) -> GatewayClient {
+        let mut client = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
         client.send(&json!({"type": "auth", "token": daemon.token()})).await;
         assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
         client

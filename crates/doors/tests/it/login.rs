@@ -9,18 +9,18 @@ use ostler_types::Clock;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::daemon::{Daemon, Options, said};
-use crate::stream::Stream;
-use crate::wire::{Answer, Request};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions, said};
+use crate::stream::SseTestStream;
+use crate::wire::{RawRequest, RawResponse};
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
 
 /// A clock that is set by hand.
 #[derive(Default)]
-struct Hands(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + self.0.load(Ordering::Relaxed)).unwrap()
     }
@@ -30,27 +30,27 @@ impl Clock for Hands {
     }
 }
 
-impl Hands {
+impl ManualClock {
     fn pass(&self, seconds: i64) {
         self.0.fetch_add(seconds, Ordering::Relaxed);
     }
 }
 
-fn origin(daemon: &Daemon) -> String {
+fn origin(daemon: &DoorTestDaemon) -> String {
     format!("http://{}", daemon.address)
 }
 
-fn cookie_name(daemon: &Daemon) -> String {
+fn cookie_name(daemon: &DoorTestDaemon) -> String {
     format!("ostler_session_{}", daemon.address.port())
 }
 
-async fn try_code(daemon: &Daemon, code: &str) -> Answer {
+async fn try_code(daemon: &DoorTestDaemon, code: &str) -> RawResponse {
     let request = daemon.request("POST", "/v1/login").remove("authorization");
     daemon.send(&request.add("origin", &origin(daemon)).json(&json!({"code": code}))).await
 }
 
 /// Logs in, and returns the cookie's value.
-async fn log_in(daemon: &Daemon) -> String {
+async fn log_in(daemon: &DoorTestDaemon) -> String {
     let answer = try_code(daemon, &daemon.code()).await;
     assert_eq!(answer.status(), 204, "{}", answer.text());
     let set = answer.head.header("set-cookie").unwrap();
@@ -63,18 +63,18 @@ async fn log_in(daemon: &Daemon) -> String {
 }
 
 /// What a page sends: the cookie, and no token.
-fn by_page(daemon: &Daemon, cookie: &str, method: &str, target: &str) -> Request {
+fn by_page(daemon: &DoorTestDaemon, cookie: &str, method: &str, target: &str) -> RawRequest {
     let shown = format!("theme=dark; {}={cookie}", cookie_name(daemon));
     daemon.request(method, target).remove("authorization").add("cookie", &shown)
 }
 
-async fn status(daemon: &Daemon, request: &Request) -> u16 {
+async fn status(daemon: &DoorTestDaemon, request: &RawRequest) -> u16 {
     daemon.send(request).await.status()
 }
 
 #[tokio::test]
 async fn a_code_becomes_a_cookie_that_does_in_place_of_the_token() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let cookie = log_in(&daemon).await;
     assert_eq!(status(&daemon, &by_page(&daemon, &cookie, "GET", "/v1/sessions")).await, 200);
@@ -83,7 +83,7 @@ async fn a_code_becomes_a_cookie_that_does_in_place_of_the_token() {
     assert_eq!(status(&daemon, &say.clone().add("origin", &origin(&daemon))).await, 202);
     assert_eq!(status(&daemon, &say.add("sec-fetch-site", "same-origin")).await, 202);
     let events = by_page(&daemon, &cookie, "GET", &format!("/v1/sessions/{session}/events"));
-    Stream::open(daemon.connect().await, &events).await.until("turn_completed").await;
+    SseTestStream::open(daemon.connect().await, &events).await.until("turn_completed").await;
     let wrong = [String::new(), "0".repeat(64), cookie.to_uppercase(), format!("{cookie}0"), daemon.token()];
     for wrong in wrong {
         let answer = daemon.send(&by_page(&daemon, &wrong, "GET", "/v1/sessions")).await;
@@ -96,9 +96,12 @@ async fn a_code_becomes_a_cookie_that_does_in_place_of_the_token() {
 
 #[tokio::test]
 async fn a_code_is_good_for_one_login_and_ten_minutes() {
-    let clock = Arc::new(Hands::default());
-    let daemon = Daemon::start_as(Options { clock: clock.clone(), ..Options::default() }).await;
-    let refused = |answer: Answer| assert_eq!((answer.status(), answer.code().as_str()), (401, "bad_code"));
+    let clock = Arc::new(ManualClock::default());
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { clock: clock.clone(), ..DoorTestOptions::default() })
+            .await;
+    let refused =
+        |answer: RawResponse| assert_eq!((answer.status(), answer.code().as_str()), (401, "bad_code"));
     let code = daemon.code();
     assert_eq!(code.len(), 32, "128 bits");
     assert_eq!(try_code(&daemon, &code).await.status(), 204);
@@ -119,7 +122,7 @@ async fn a_code_is_good_for_one_login_and_ten_minutes() {
 
 #[tokio::test]
 async fn codes_are_made_for_the_token_and_not_for_a_cookie() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let answer = daemon.send(&daemon.request("POST", "/v1/login/code")).await;
     assert_eq!(answer.status(), 201, "{}", answer.text());
     let address = answer.json()["address"].as_str().unwrap().to_owned();
@@ -134,7 +137,7 @@ async fn codes_are_made_for_the_token_and_not_for_a_cookie() {
 
 #[tokio::test]
 async fn a_foreign_page_gets_nothing_from_a_cookie() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let cookie = log_in(&daemon).await;
     let before = daemon.recorded();
     let body = json!({"workspace_path": daemon.workspace()});
@@ -188,7 +191,7 @@ async fn a_foreign_page_gets_nothing_from_a_cookie() {
 
 #[tokio::test]
 async fn logging_out_ends_the_cookie_and_its_streams() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (one, other) = (log_in(&daemon).await, log_in(&daemon).await);
     let list = |cookie: &str| by_page(&daemon, cookie, "GET", "/v1/sessions");
     let answer =
@@ -204,8 +207,10 @@ async fn logging_out_ends_the_cookie_and_its_streams() {
 
 #[tokio::test]
 async fn a_cookie_outlives_the_daemon_but_not_thirty_days_nor_its_token() {
-    let clock = Arc::new(Hands::default());
-    let daemon = Daemon::start_as(Options { clock: clock.clone(), ..Options::default() }).await;
+    let clock = Arc::new(ManualClock::default());
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { clock: clock.clone(), ..DoorTestOptions::default() })
+            .await;
     let cookie = log_in(&daemon).await;
     let file = daemon.data().join("logins.json");
     let kept = std::fs::read_to_string(&file).unwrap();
@@ -214,8 +219,12 @@ async fn a_cookie_outlives_the_daemon_but_not_thirty_days_nor_its_token() {
     let code = daemon.code();
     let dir = daemon.stop().await;
 
-    let daemon =
-        Daemon::start_as(Options { clock: clock.clone(), dir: Some(dir), ..Options::default() }).await;
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions {
+        clock: clock.clone(),
+        dir: Some(dir),
+        ..DoorTestOptions::default()
+    })
+    .await;
     let list = by_page(&daemon, &cookie, "GET", "/v1/sessions");
     assert_eq!(status(&daemon, &list).await, 200);
     assert_eq!(try_code(&daemon, &code).await.status(), 401, "a code does not outlive it");
@@ -236,7 +245,7 @@ async fn a_cookie_outlives_the_daemon_but_not_thirty_days_nor_its_token() {
 
 #[tokio::test]
 async fn the_oldest_login_gives_way_and_a_spoilt_file_lets_nobody_in() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let first = log_in(&daemon).await;
     let mut last = String::new();
     for _ in 0..64 {
@@ -247,7 +256,8 @@ async fn the_oldest_login_gives_way_and_a_spoilt_file_lets_nobody_in() {
     let file = daemon.data().join("logins.json");
     let dir = daemon.stop().await;
     std::fs::write(file, "{").unwrap();
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
     assert_eq!(status(&daemon, &by_page(&daemon, &last, "GET", "/v1/sessions")).await, 401);
     log_in(&daemon).await;
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, said};
+use crate::daemon::{DoorTestDaemon, said};
 
 fn messages(session: &str) -> String {
     format!("/v1/sessions/{session}/messages")
@@ -26,7 +26,7 @@ fn ids(page: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn a_message_starts_a_turn_and_both_are_on_disk_when_it_is_answered() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let answer = daemon.post(&messages(&session), &said("wait")).await;
     assert_eq!(answer.status(), 202);
@@ -44,7 +44,7 @@ async fn a_message_starts_a_turn_and_both_are_on_disk_when_it_is_answered() {
 
 #[tokio::test]
 async fn only_users_and_systems_speak_and_only_in_known_parts() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let text = json!({"type": "text", "text": "x"});
     for (body, status, code) in [
@@ -81,7 +81,7 @@ async fn only_users_and_systems_speak_and_only_in_known_parts() {
 
 #[tokio::test]
 async fn attachments_must_be_there_and_nowhere_else() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let dir = daemon.data().join("sessions").join(&session);
     fs::create_dir(dir.join("attachments")).unwrap();
@@ -129,7 +129,7 @@ async fn attachments_must_be_there_and_nowhere_else() {
 
 #[tokio::test]
 async fn a_part_is_recorded_as_what_its_bytes_are() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let dir = daemon.data().join("sessions").join(&session).join("attachments");
     fs::create_dir(&dir).unwrap();
@@ -160,7 +160,7 @@ async fn a_part_is_recorded_as_what_its_bytes_are() {
 
 #[tokio::test]
 async fn a_message_without_a_turn_waits_for_run() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let run = daemon.request("POST", &format!("/v1/sessions/{session}/run"));
     let answer = daemon.send(&run).await;
@@ -181,7 +181,7 @@ async fn a_message_without_a_turn_waits_for_run() {
 
 #[tokio::test]
 async fn a_session_can_be_quiet_by_default() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let body = json!({"workspace_path": daemon.workspace(), "auto_run": false, "model": "test:one"});
     let session = daemon.post("/v1/sessions", &body).await.json()["session_id"].as_str().unwrap().to_owned();
     assert_eq!(daemon.post(&messages(&session), &said("x")).await.json()["turn_id"], Value::Null);
@@ -191,7 +191,7 @@ async fn a_session_can_be_quiet_by_default() {
 
 #[tokio::test]
 async fn one_key_adds_one_message() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let body = with(said("wait"), "idempotency_key", json!("k"));
     let first = daemon.post(&messages(&session), &body).await;
@@ -202,7 +202,7 @@ async fn one_key_adds_one_message() {
 
 #[tokio::test]
 async fn the_conversation_is_paged_from_its_end() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let mut sent = Vec::new();
     for i in 0..7 {
@@ -238,7 +238,7 @@ async fn the_conversation_is_paged_from_its_end() {
 
 #[tokio::test]
 async fn a_message_during_a_turn_waits_in_the_queue() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let queue = format!("/v1/sessions/{session}/queue");
     assert_eq!(daemon.get(&queue).await.json(), json!({"queue": []}));
@@ -266,7 +266,7 @@ async fn a_message_during_a_turn_waits_in_the_queue() {
 
 #[tokio::test]
 async fn a_message_can_steer_or_interrupt() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (_, running) = daemon.say(&session, "wait").await;
     let steer =
@@ -289,7 +289,7 @@ async fn a_message_can_steer_or_interrupt() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_more() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "wait").await;
     for _ in 0..100 {

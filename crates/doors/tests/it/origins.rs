@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use crate::daemon::{Daemon, Options};
-use crate::wire::{Connection, Request};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
+use crate::wire::{RawConnection, RawRequest};
 
 /// What a door lets through when a token is asked for.
 #[derive(Clone, Copy, PartialEq)]
-enum Door {
+enum DoorOrigins {
     /// Its own page only.
     Strict,
     /// Any page of this machine that shows the token in its own way.
@@ -22,14 +22,14 @@ const UPGRADE: &[(&str, &str)] = &[
 ];
 
 /// Every door, with a request that it answers.
-fn doors(daemon: &Daemon, session: &str) -> Vec<(String, SocketAddr, Request, Door)> {
+fn doors(daemon: &DoorTestDaemon, session: &str) -> Vec<(String, SocketAddr, RawRequest, DoorOrigins)> {
     let (http, gateway) = (daemon.address, daemon.gateway_address);
     let bearer = format!("Bearer {}", daemon.token());
     let request = |address: SocketAddr, method: &str, target: &str| {
-        let request = Request::new(method, target).add("host", &address.to_string());
+        let request = RawRequest::new(method, target).add("host", &address.to_string());
         if address == http { request.add("authorization", &bearer) } else { request }
     };
-    let socket = |request: Request| UPGRADE.iter().fold(request, |it, (name, value)| it.set(name, value));
+    let socket = |request: RawRequest| UPGRADE.iter().fold(request, |it, (name, value)| it.set(name, value));
     let switched =
         |target: &str, to: &str| request(http, "GET", target).add("connection", "upgrade").add("upgrade", to);
     let shown = format!("ostler-ide, ostler-token.{}", daemon.token());
@@ -37,26 +37,26 @@ fn doors(daemon: &Daemon, session: &str) -> Vec<(String, SocketAddr, Request, Do
     let create = serde_json::json!({"workspace_path": daemon.workspace(), "model": "test:one"});
     let with_token = socket(request(http, "GET", "/ws").remove("authorization"));
     vec![
-        ("page".to_owned(), http, request(http, "GET", "/"), Door::Strict),
-        ("health".to_owned(), http, request(http, "GET", "/healthz"), Door::Strict),
-        ("list".to_owned(), http, request(http, "GET", "/v1/sessions"), Door::Strict),
-        ("create".to_owned(), http, request(http, "POST", "/v1/sessions").json(&create), Door::Strict),
+        ("page".to_owned(), http, request(http, "GET", "/"), DoorOrigins::Strict),
+        ("health".to_owned(), http, request(http, "GET", "/healthz"), DoorOrigins::Strict),
+        ("list".to_owned(), http, request(http, "GET", "/v1/sessions"), DoorOrigins::Strict),
+        ("create".to_owned(), http, request(http, "POST", "/v1/sessions").json(&create), DoorOrigins::Strict),
         (
             "stream".to_owned(),
             http,
             request(http, "GET", &format!("/v1/sessions/{session}/events")),
-            Door::Strict,
+            DoorOrigins::Strict,
         ),
-        ("feed".to_owned(), http, request(http, "GET", "/v1/events"), Door::Strict),
-        ("pool".to_owned(), http, request(http, "POST", "/rpc").json(&rpc), Door::Strict),
-        ("pool agent".to_owned(), http, request(http, "POST", "/agent/x").json(&rpc), Door::Strict),
-        ("jsonl".to_owned(), http, switched("/jsonl", "ostler-jsonl"), Door::Strict),
-        ("acp".to_owned(), http, switched("/acp", "ostler-acp"), Door::Strict),
-        ("ide".to_owned(), http, socket(request(http, "GET", "/ws")), Door::Strict),
-        ("ide, named".to_owned(), http, with_token.add("sec-websocket-protocol", &shown), Door::Local),
-        ("gateway".to_owned(), http, socket(request(http, "GET", "/gateway")), Door::Local),
-        ("gateway port".to_owned(), gateway, socket(request(gateway, "GET", "/")), Door::Local),
-        ("gateway health".to_owned(), gateway, request(gateway, "GET", "/health"), Door::Local),
+        ("feed".to_owned(), http, request(http, "GET", "/v1/events"), DoorOrigins::Strict),
+        ("pool".to_owned(), http, request(http, "POST", "/rpc").json(&rpc), DoorOrigins::Strict),
+        ("pool agent".to_owned(), http, request(http, "POST", "/agent/x").json(&rpc), DoorOrigins::Strict),
+        ("jsonl".to_owned(), http, switched("/jsonl", "ostler-jsonl"), DoorOrigins::Strict),
+        ("acp".to_owned(), http, switched("/acp", "ostler-acp"), DoorOrigins::Strict),
+        ("ide".to_owned(), http, socket(request(http, "GET", "/ws")), DoorOrigins::Strict),
+        ("ide, named".to_owned(), http, with_token.add("sec-websocket-protocol", &shown), DoorOrigins::Local),
+        ("gateway".to_owned(), http, socket(request(http, "GET", "/gateway")), DoorOrigins::Local),
+        ("gateway port".to_owned(), gateway, socket(request(gateway, "GET", "/")), DoorOrigins::Local),
+        ("gateway health".to_owned(), gateway, request(gateway, "GET", "/health"), DoorOrigins::Local),
     ]
 }
 
@@ -86,20 +86,20 @@ fn sources(address: SocketAddr) -> Vec<(Headers, bool, bool)> {
     ]
 }
 
-async fn status(address: SocketAddr, request: &Request) -> u16 {
-    let mut connection = Connection::tcp(address).await;
+async fn status(address: SocketAddr, request: &RawRequest) -> u16 {
+    let mut connection = RawConnection::tcp(address).await;
     connection.send(&request.bytes()).await;
     connection.head().await.status
 }
 
 async fn every_door(auth: bool) {
-    let daemon = Daemon::start_as(Options { auth, ..Options::default() }).await;
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { auth, ..DoorTestOptions::default() }).await;
     let session = daemon.session().await;
     for (name, address, request, door) in doors(&daemon, &session) {
         for (headers, own, local) in sources(address) {
             let asked = headers.iter().fold(request.clone(), |it, (name, value)| it.add(name, value));
             let status = status(address, &asked).await;
-            let expected = own || (auth && local && door == Door::Local);
+            let expected = own || (auth && local && door == DoorOrigins::Local);
             assert_eq!(status != 403, expected, "auth {auth}, {name}, {headers:?}: {status}");
         }
         for host in ["evil.example", "localhost:3000", "localhost", "127.0.0.1"] {

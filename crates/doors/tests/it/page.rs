@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::daemon::Daemon;
-use crate::wire::{Answer, Request};
+use crate::daemon::DoorTestDaemon;
+use crate::wire::{RawRequest, RawResponse};
 
 const POLICY: &str = "default-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'";
@@ -22,20 +22,20 @@ pub(crate) fn file(name: &str) -> Option<Cow<'static, [u8]>> {
 }
 
 /// What a browser asks for that is not logged in.
-fn asks(daemon: &Daemon, target: &str) -> Request {
+fn asks(daemon: &DoorTestDaemon, target: &str) -> RawRequest {
     daemon
         .request("GET", target)
         .remove("authorization")
         .add("accept", "text/html,application/xhtml+xml;q=0.9")
 }
 
-async fn send(daemon: &Daemon, request: &Request) -> Answer {
+async fn send(daemon: &DoorTestDaemon, request: &RawRequest) -> RawResponse {
     daemon.connect().await.exchange(&request.clone().set("connection", "close").bytes()).await
 }
 
 #[tokio::test]
 async fn the_page_is_everybodys_and_may_do_little() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let places =
         ["/", "/index.html", "/settings", "/s/sess_0190f3c4a5b67c8d9e0f112233445566", "/a/b/c", "/?x=1"];
     for target in places {
@@ -66,7 +66,7 @@ async fn the_page_is_everybodys_and_may_do_little() {
 
 #[tokio::test]
 async fn what_is_there_is_not_sent_twice_and_small_where_that_is_taken() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let whole = send(&daemon, &asks(&daemon, "/")).await;
     let tag = whole.head.header("etag").unwrap().to_owned();
     for held in [tag.clone(), format!("\"other\", W/{tag}")] {
@@ -101,7 +101,7 @@ async fn what_is_there_is_not_sent_twice_and_small_where_that_is_taken() {
 
 #[tokio::test]
 async fn nothing_beside_the_page_is_served() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for target in [
         "/assets/../index.html",
         "/assets/../../data/token",
@@ -137,7 +137,7 @@ async fn nothing_beside_the_page_is_served() {
 
 #[tokio::test]
 async fn other_pages_may_lead_here_but_neither_frame_nor_fetch_it() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let from = |mode: &str, dest: &str| {
         let request = asks(&daemon, "/settings").add("sec-fetch-site", "cross-site");
         request.add("sec-fetch-mode", mode).add("sec-fetch-dest", dest)

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::daemon::Daemon;
-use crate::table::{Route, Scene, routes};
+use crate::daemon::DoorTestDaemon;
+use crate::table::{ApiRoute, RouteScene, routes};
 
 const UNKNOWN: &str = "0190f3c4a5b67c8d9e0f112233445566";
 
@@ -53,10 +53,10 @@ fn tricks(prefix: &str) -> Vec<String> {
 }
 
 /// The path of a route in the scene, but for one of its parameters.
-fn with(route: &Route, scene: &Scene, param: &str, value: &str) -> String {
+fn with(route: &ApiRoute, scene: &RouteScene, param: &str, value: &str) -> String {
     let own = format!("{{{param}}}");
     let path = route.path.replace(&own, "\n");
-    Route { path, method: String::new(), operation: Value::Null }.target(scene).replace('\n', value)
+    ApiRoute { path, method: String::new(), operation: Value::Null }.target(scene).replace('\n', value)
 }
 
 fn prefix(param: &str) -> &'static str {
@@ -71,8 +71,8 @@ fn prefix(param: &str) -> &'static str {
 
 #[tokio::test]
 async fn what_cannot_be_an_id_names_nothing() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes() {
         for param in route.params("path") {
@@ -89,8 +89,8 @@ async fn what_cannot_be_an_id_names_nothing() {
 
 #[tokio::test]
 async fn unknown_ids_are_not_found() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     for route in routes() {
         for param in route.params("path") {
@@ -115,7 +115,7 @@ async fn unknown_ids_are_not_found() {
 
 #[tokio::test]
 async fn paths_are_taken_as_they_are() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     for target in [
         format!("/v1/sessions/{session}/"),
@@ -143,8 +143,8 @@ async fn paths_are_taken_as_they_are() {
 
 #[tokio::test]
 async fn methods_that_there_are_not_are_told_apart_from_paths() {
-    let daemon = Daemon::start().await;
-    let scene = Scene::new(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let scene = RouteScene::new(&daemon).await;
     let before = daemon.recorded();
     let routes = routes();
     for route in &routes {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 fn paths(answer: &Value) -> Vec<&str> {
     answer["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect()
@@ -12,7 +12,7 @@ fn paths(answer: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn files_are_found_by_a_few_letters_without_what_git_ignores() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let root = std::path::PathBuf::from(daemon.workspace());
     for (name, content) in [
         ("src/main.rs", ""),
@@ -52,7 +52,7 @@ async fn files_are_found_by_a_few_letters_without_what_git_ignores() {
 
 #[tokio::test]
 async fn directories_are_listed_for_choosing_one() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let root = std::path::PathBuf::from(daemon.workspace());
     for name in ["b/.git", "A", ".hidden"] {
         fs::create_dir_all(root.join(name)).unwrap();
@@ -81,7 +81,7 @@ async fn directories_are_listed_for_choosing_one() {
 
 #[tokio::test]
 async fn the_settings_are_told_without_secrets() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let trust = json!({"workspace_path": daemon.workspace(), "trusted": true});
     assert_eq!(daemon.send(&daemon.request("PUT", "/v1/trust").json(&trust)).await.status(), 200);
     let answer = daemon.get("/v1/settings").await;
@@ -96,7 +96,7 @@ async fn the_settings_are_told_without_secrets() {
 
 #[tokio::test]
 async fn a_session_can_be_pinned() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let path = format!("/v1/sessions/{session}");
     let pin = |pinned: bool| daemon.request("PATCH", &path).json(&json!({"pinned": pinned}));

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, Options, check_headers};
-use crate::gateway::client::Client;
-use crate::stream::{Stream, data};
-use crate::wire::{Answer, Request};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions, check_headers};
+use crate::gateway::client::GatewayClient;
+use crate::stream::{SseTestStream, data};
+use crate::wire::{RawRequest, RawResponse};
 
 /// Sends a body as it is, and returns the answer.
-async fn post(daemon: &Daemon, path: &str, body: &[u8]) -> Answer {
+async fn post(daemon: &DoorTestDaemon, path: &str, body: &[u8]) -> RawResponse {
     let request = daemon.request("POST", path).set("content-type", "application/json").body(body);
     raw(daemon, &request).await
 }
 
-async fn raw(daemon: &Daemon, request: &Request) -> Answer {
+async fn raw(daemon: &DoorTestDaemon, request: &RawRequest) -> RawResponse {
     let answer = daemon.connect().await.exchange(&request.clone().set("connection", "close").bytes()).await;
     check_headers(&answer.head);
     answer
@@ -29,7 +29,7 @@ fn call(method: &str, params: &Value) -> Value {
 }
 
 /// Calls a method, and returns its result.
-async fn result(daemon: &Daemon, path: &str, method: &str, params: Value) -> Value {
+async fn result(daemon: &DoorTestDaemon, path: &str, method: &str, params: Value) -> Value {
     let answer = post(daemon, path, call(method, &params).to_string().as_bytes()).await;
     assert_eq!(answer.status(), 200, "{}", answer.text());
     let answer = answer.json();
@@ -39,21 +39,21 @@ async fn result(daemon: &Daemon, path: &str, method: &str, params: Value) -> Val
 }
 
 /// Calls a method, and returns the code and the message of its error.
-async fn error(daemon: &Daemon, path: &str, method: &str, params: Value) -> (i64, String) {
+async fn error(daemon: &DoorTestDaemon, path: &str, method: &str, params: Value) -> (i64, String) {
     let answer = post(daemon, path, call(method, &params).to_string().as_bytes()).await;
     assert_eq!(answer.status(), 200, "{}", answer.text());
     let error = &answer.json()["error"];
     (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
 }
 
-async fn agent(daemon: &Daemon, name: &str) -> String {
+async fn agent(daemon: &DoorTestDaemon, name: &str) -> String {
     let made = result(daemon, "/rpc", "create_agent", json!({"agent_id": name, "model": "test:one"})).await;
     assert_eq!(made, json!({"agent_id": name, "url": format!("/agent/{name}")}));
     format!("/agent/{name}")
 }
 
 /// The session behind an agent.
-async fn session_of(daemon: &Daemon, name: &str) -> String {
+async fn session_of(daemon: &DoorTestDaemon, name: &str) -> String {
     let agents = result(daemon, "/rpc", "list_agents", json!({})).await["agents"].clone();
     let agents = agents.as_array().unwrap();
     let agent = agents.iter().find(|agent| agent["agent_id"] == name).unwrap();
@@ -62,7 +62,7 @@ async fn session_of(daemon: &Daemon, name: &str) -> String {
 
 #[tokio::test]
 async fn an_agent_is_made_answers_and_is_ended() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "worker-1").await;
     let answer = result(&daemon, &url, "send", json!({"content": "hello", "request_id": "r1"})).await;
     assert_eq!(answer, json!({"content": "You said: hello", "request_id": "r1"}));
@@ -92,7 +92,7 @@ async fn an_agent_is_made_answers_and_is_ended() {
 
 #[tokio::test]
 async fn an_agent_without_a_name_gets_eight_digits_and_shutdown_ends_it() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let made = result(&daemon, "/", "create_agent", json!({"system_prompt": "be brief"})).await;
     let name = made["agent_id"].as_str().unwrap().to_owned();
     assert!(name.len() == 8 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
@@ -109,7 +109,7 @@ async fn an_agent_without_a_name_gets_eight_digits_and_shutdown_ends_it() {
 
 #[tokio::test]
 async fn a_child_has_at_most_the_rights_of_its_parent_and_works_where_it_does() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let params = json!({"agent_id": "boss", "preset": "sandboxed"});
     result(&daemon, "/rpc", "create_agent", params).await;
     let params = json!({"agent_id": "helper", "parent_agent_id": "boss", "preset": "trusted"});
@@ -146,7 +146,7 @@ async fn a_child_has_at_most_the_rights_of_its_parent_and_works_where_it_does() 
 
 #[tokio::test]
 async fn a_request_is_canceled_by_its_id_while_it_runs_and_while_it_waits() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let id = session_of(&daemon, "a").await;
     let first =
@@ -180,7 +180,7 @@ async fn a_request_is_canceled_by_its_id_while_it_runs_and_while_it_waits() {
 
 #[tokio::test]
 async fn a_client_that_hangs_up_stops_nothing_and_may_ask_again() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let id = session_of(&daemon, "a").await;
     let params = json!({"content": "wait", "request_id": "kept"});
@@ -205,7 +205,7 @@ async fn a_client_that_hangs_up_stops_nothing_and_may_ask_again() {
 
 #[tokio::test]
 async fn agents_and_requests_outlive_the_daemon() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "keeper").await;
     result(&daemon, &url, "send", json!({"content": "remember", "request_id": "r1"})).await;
     let id = session_of(&daemon, "keeper").await;
@@ -219,7 +219,8 @@ async fn agents_and_requests_outlive_the_daemon() {
     assert_eq!(told["error"]["code"], -32000, "{told}");
     assert_eq!(told["error"]["data"]["request_id"], "r2");
 
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
     let params = json!({"agent_id": "keeper"});
     assert_eq!(error(&daemon, "/rpc", "create_agent", params).await.0, -32602);
     let answer = result(&daemon, &url, "send", json!({"content": "remember", "request_id": "r1"})).await;
@@ -238,7 +239,7 @@ async fn agents_and_requests_outlive_the_daemon() {
 
 #[tokio::test]
 async fn a_failed_turn_is_an_error_that_says_why() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let body = call("send", &json!({"content": "fail", "request_id": "r"}));
     let answer = post(&daemon, &url, body.to_string().as_bytes()).await.json();
@@ -252,11 +253,11 @@ async fn a_failed_turn_is_an_error_that_says_why() {
 
 #[tokio::test]
 async fn send_streams_the_sessions_events_and_then_the_result() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let body = call("send", &json!({"content": "hello", "request_id": "r"}));
     let request = daemon.request("POST", &url).add("accept", "text/event-stream").json(&body);
-    let mut stream = Stream::open(daemon.connect().await, &request).await;
+    let mut stream = SseTestStream::open(daemon.connect().await, &request).await;
     assert_eq!(stream.head.header("content-type"), Some("text/event-stream"));
     let (mut names, mut text) = (Vec::new(), String::new());
     let last = loop {
@@ -283,11 +284,11 @@ async fn send_streams_the_sessions_events_and_then_the_result() {
 
 #[tokio::test]
 async fn what_an_agent_asks_is_shown_in_its_stream_and_answered_at_another_door() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let body = call("send", &json!({"content": "ask", "request_id": "r"}));
     let request = daemon.request("POST", &url).add("accept", "text/event-stream").json(&body);
-    let mut stream = Stream::open(daemon.connect().await, &request).await;
+    let mut stream = SseTestStream::open(daemon.connect().await, &request).await;
     let mut names = Vec::new();
     let last = loop {
         let frame = stream.frame().await.unwrap();
@@ -295,7 +296,7 @@ async fn what_an_agent_asks_is_shown_in_its_stream_and_answered_at_another_door(
         match name.as_str() {
             "approval_requested" => {
                 assert_eq!(data(&frame)["data"]["tool_call"]["input"], json!({"command": "make test"}));
-                let mut socket = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+                let mut socket = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
                 socket.send(&json!({"type": "auth", "token": daemon.token()})).await;
                 socket.frame().await;
                 let list = socket.ask("approvals.list", json!({})).await;
@@ -318,7 +319,7 @@ async fn what_an_agent_asks_is_shown_in_its_stream_and_answered_at_another_door(
 
 #[tokio::test]
 async fn a_notification_gets_an_empty_body_and_is_carried_out() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let notify = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
     for (path, body) in [
@@ -341,7 +342,7 @@ async fn a_notification_gets_an_empty_body_and_is_carried_out() {
 
 #[tokio::test]
 async fn tokens_messages_and_compaction() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     for text in ["one", "two"] {
         result(&daemon, &url, "send", json!({"content": text})).await;
@@ -372,7 +373,7 @@ async fn tokens_messages_and_compaction() {
 
 #[tokio::test]
 async fn a_compaction_waits_for_the_turn_that_runs() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let id = session_of(&daemon, "a").await;
     for text in ["one", "two"] {
@@ -392,7 +393,7 @@ async fn a_compaction_waits_for_the_turn_that_runs() {
 
 #[tokio::test]
 async fn a_tool_call_and_its_answer_are_rows() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let id = session_of(&daemon, "a").await;
     let send = async { result(&daemon, &url, "send", json!({"content": "ask"})).await };
@@ -417,7 +418,7 @@ async fn a_tool_call_and_its_answer_are_rows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_agents_answer_at_once() {
     const AGENTS: usize = 1000;
-    let daemon = Daemon::start_with(Duration::from_secs(600)).await;
+    let daemon = DoorTestDaemon::start_with(Duration::from_secs(600)).await;
     let body = |method: &str, params: Value| call(method, &params).to_string().into_bytes();
     for chunk in (0..AGENTS).collect::<Vec<_>>().chunks(50) {
         let made = chunk.iter().map(|n| {

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::daemon::{Daemon, check};
-use crate::wire::Connection;
+use crate::daemon::{DoorTestDaemon, check};
+use crate::wire::RawConnection;
 
 #[tokio::test]
 async fn too_many_bytes_of_headers_end_the_connection() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for request in [
         daemon.request("GET", "/healthz").add("x-long", &"x".repeat(100 * 1024)),
         (0..1000).fold(daemon.request("GET", "/healthz"), |request, i| {
@@ -31,7 +31,7 @@ async fn too_many_bytes_of_headers_end_the_connection() {
 
 #[tokio::test]
 async fn what_is_not_http_ends_the_connection() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for garbage in [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
         b"hello\r\n\r\n".to_vec(),
@@ -57,7 +57,7 @@ async fn what_is_not_http_ends_the_connection() {
 /// A length beside chunks is how one request is smuggled in another: at most one may be seen.
 #[tokio::test]
 async fn a_length_beside_chunks_smuggles_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let hidden = daemon.request("POST", &format!("/v1/sessions/{session}/cancel")).bytes();
     let mut body = b"0\r\n\r\n".to_vec();
@@ -81,8 +81,8 @@ async fn a_length_beside_chunks_smuggles_nothing() {
 
 #[tokio::test]
 async fn idle_connections_do_not_keep_others_out() {
-    let daemon = Daemon::start().await;
-    let mut idle: Vec<Connection> = Vec::new();
+    let daemon = DoorTestDaemon::start().await;
+    let mut idle: Vec<RawConnection> = Vec::new();
     for i in 0..200 {
         let mut connection = daemon.connect().await;
         if i % 2 == 0 {
@@ -98,7 +98,7 @@ async fn idle_connections_do_not_keep_others_out() {
 
 #[tokio::test]
 async fn requests_in_a_row_are_answered_in_a_row() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut connection = daemon.connect().await;
     let agents = daemon.request("GET", "/v1/agents");
     let mut bytes = daemon.request("GET", "/healthz").bytes();
@@ -117,7 +117,7 @@ async fn requests_in_a_row_are_answered_in_a_row() {
 
 #[tokio::test]
 async fn http_1_0_is_spoken_too() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let old = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replacen("HTTP/1.1", "HTTP/1.0", 1);
     let mut connection = daemon.connect().await;
@@ -138,7 +138,7 @@ async fn http_1_0_is_spoken_too() {
 
 #[tokio::test]
 async fn head_is_get_without_the_body() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     for target in ["/healthz".to_owned(), "/v1/sessions".to_owned(), format!("/v1/sessions/{session}/events")]
     {
@@ -158,7 +158,7 @@ async fn head_is_get_without_the_body() {
 
 #[tokio::test]
 async fn a_body_may_come_in_chunks() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let body = json!({"workspace_path": daemon.workspace(), "model": "test:one"}).to_string();
     let request = daemon
         .request("POST", "/v1/sessions")
@@ -177,7 +177,7 @@ async fn a_body_may_come_in_chunks() {
 
 #[tokio::test]
 async fn a_client_may_ask_before_it_sends_its_body() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let body = json!({"workspace_path": daemon.workspace(), "model": "test:one"}).to_string();
     let request = daemon
         .request("POST", "/v1/sessions")
@@ -200,7 +200,7 @@ async fn a_client_may_ask_before_it_sends_its_body() {
 
 #[tokio::test]
 async fn an_upgrade_that_is_not_offered_is_not_made() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let request = daemon
         .request("GET", "/healthz")
         .add("connection", "Upgrade, HTTP2-Settings")

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 /// A session whose turn waits, with three messages behind it.
-async fn three_wait(daemon: &Daemon) -> (String, [String; 3]) {
+async fn three_wait(daemon: &DoorTestDaemon) -> (String, [String; 3]) {
     let session = daemon.session().await;
     daemon.say(&session, "ask").await;
     daemon.until(&session, "approval_requested").await;
@@ -27,7 +27,7 @@ fn rows(answer: &Value) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn what_waits_can_be_edited_moved_and_made_to_steer() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (session, [a, b, c]) = three_wait(&daemon).await;
     let change = async |id: &str, body: Value| {
         let request = daemon.request("PATCH", &format!("/v1/sessions/{session}/queue/{id}"));
@@ -68,7 +68,7 @@ async fn what_waits_can_be_edited_moved_and_made_to_steer() {
 
 #[tokio::test]
 async fn a_changed_queue_is_the_same_after_a_restart() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (session, [a, _, c]) = three_wait(&daemon).await;
     let path = format!("/v1/sessions/{session}/queue");
     let request = daemon.request("PATCH", &format!("{path}/{c}"));
@@ -76,6 +76,8 @@ async fn a_changed_queue_is_the_same_after_a_restart() {
     assert_eq!(daemon.send(&request.json(&body)).await.status(), 200);
     let queue = daemon.get(&path).await.json();
     let dir = daemon.stop().await;
-    let daemon = Daemon::start_as(crate::daemon::Options { dir: Some(dir), ..Default::default() }).await;
+    let daemon =
+        DoorTestDaemon::start_as(crate::daemon::DoorTestOptions { dir: Some(dir), ..Default::default() })
+            .await;
     assert_eq!(daemon.get(&path).await.json(), queue);
 }

@@ -4,26 +4,27 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::{FutureExt, future};
-use ostler_door_kit::RefusalPace;
+use ostler_door_kit::AuthThrottleLimits;
 use ostler_doors::gateway::GatewayLimits;
 use serde_json::json;
 
-use crate::daemon::{Daemon, Options, check};
-use crate::gateway::client::{Client, Received};
-use crate::wire::{Answer, Connection, Request};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions, check};
+use crate::gateway::client::{GatewayClient, GatewayReceived};
+use crate::wire::{RawConnection, RawRequest, RawResponse};
 
 /// Three at once, two that wait for longer than any test does, and no more.
-const PACE: RefusalPace = RefusalPace { at_once: 3, every: Duration::from_secs(600), waiting: 2 };
+const PACE: AuthThrottleLimits =
+    AuthThrottleLimits { at_once: 3, every: Duration::from_secs(600), waiting: 2 };
 
-async fn guarded(limits: GatewayLimits) -> Daemon {
-    Daemon::start_as(Options { pace: PACE, limits, ..Options::default() }).await
+async fn guarded(limits: GatewayLimits) -> DoorTestDaemon {
+    DoorTestDaemon::start_as(DoorTestOptions { pace: PACE, limits, ..DoorTestOptions::default() }).await
 }
 
-fn wrong(daemon: &Daemon) -> Request {
+fn wrong(daemon: &DoorTestDaemon) -> RawRequest {
     daemon.request("GET", "/v1/sessions").set("authorization", "Bearer wrong")
 }
 
-fn is_told_to_wait(answer: &Answer) {
+fn is_told_to_wait(answer: &RawResponse) {
     assert_eq!((answer.status(), answer.code().as_str()), (429, "too_many_refusals"), "{}", answer.text());
     let after: u64 = answer.head.header("retry-after").unwrap().parse().unwrap();
     assert!((1200..=1801).contains(&after), "{after}");
@@ -54,25 +55,25 @@ async fn those_who_guess_wait_and_nobody_else_does() {
         is_told_to_wait(&daemon.send(&request).await);
     }
     let on_the_socket = wrong(&daemon).set("host", "localhost");
-    let mut connection = Connection::unix(&daemon.socket()).await;
+    let mut connection = RawConnection::unix(&daemon.socket()).await;
     connection.send(&on_the_socket.bytes()).await;
     let answer = connection.answer().await;
     check(&answer);
     is_told_to_wait(&answer);
     assert!(connection.is_closed().await, "the next guess costs a connection");
     let subprotocol = [("Sec-WebSocket-Protocol", "ostler-ide, ostler-token.wrong")];
-    assert_eq!(Client::knock(daemon.address, "/ws", &subprotocol).await.err().unwrap().0, 429);
-    let mut socket = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    assert_eq!(GatewayClient::knock(daemon.address, "/ws", &subprotocol).await.err().unwrap().0, 429);
+    let mut socket = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
     socket.send(&json!({"type": "auth", "token": "wrong"})).await;
     assert_eq!(socket.frame().await["error"], "invalid token");
-    assert_eq!(socket.receive().await, Received::Close(4401, "unauthorized".to_owned()));
+    assert_eq!(socket.receive().await, GatewayReceived::Close(4401, "unauthorized".to_owned()));
 
     // The right token, the right code, and a request that shows nothing are answered as ever.
     assert_eq!(daemon.get("/v1/sessions").await.status(), 200);
     assert_eq!(daemon.send(&bare).await.status(), 401);
     assert_eq!(daemon.send(&bare.target("/healthz")).await.status(), 200);
     assert_eq!(daemon.send(&login.json(&json!({"code": daemon.code()}))).await.status(), 204);
-    assert_eq!(Client::open(&daemon).await.ask("health.check", json!({})).await["status"], "ok");
+    assert_eq!(GatewayClient::open(&daemon).await.ask("health.check", json!({})).await["status"], "ok");
     assert!(future::poll_immediate(guesses.next()).await.is_none(), "the two wait still");
     drop(guesses);
     daemon.stop().await;
@@ -106,9 +107,9 @@ async fn sockets_that_wait_to_be_refused_keep_nobody_out() {
 }
 
 /// A socket, as soon as there is room for one.
-async fn knock(daemon: &Daemon) -> Client {
+async fn knock(daemon: &DoorTestDaemon) -> GatewayClient {
     loop {
-        match Client::knock(daemon.gateway_address, "/", &[]).await {
+        match GatewayClient::knock(daemon.gateway_address, "/", &[]).await {
             Ok(client) => return client,
             Err((status, why)) => assert_eq!(status, 503, "{why}"),
         }

@@ -4,25 +4,25 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, exists};
-use crate::table::Scene;
-use crate::wire::Answer;
+use crate::daemon::{DoorTestDaemon, exists};
+use crate::table::RouteScene;
+use crate::wire::RawResponse;
 
-async fn create(daemon: &Daemon, body: Value) -> String {
+async fn create(daemon: &DoorTestDaemon, body: Value) -> String {
     let answer = daemon.post("/v1/sessions", &body).await;
     assert_eq!(answer.status(), 201, "{}", answer.text());
     answer.json()["session_id"].as_str().unwrap().to_owned()
 }
 
-async fn patch(daemon: &Daemon, path: &str, body: &Value) -> Answer {
+async fn patch(daemon: &DoorTestDaemon, path: &str, body: &Value) -> RawResponse {
     daemon.send(&daemon.request("PATCH", path).json(body)).await
 }
 
-fn history(daemon: &Daemon, id: &str) -> Vec<Value> {
+fn history(daemon: &DoorTestDaemon, id: &str) -> Vec<Value> {
     daemon.log(id).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-async fn listed(daemon: &Daemon, query: &str) -> Vec<String> {
+async fn listed(daemon: &DoorTestDaemon, query: &str) -> Vec<String> {
     let answer = daemon.get(&format!("/v1/sessions?{query}")).await;
     assert_eq!(answer.status(), 200, "{}", answer.text());
     let sessions = answer.json()["sessions"].clone();
@@ -31,7 +31,7 @@ async fn listed(daemon: &Daemon, query: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_new_session_is_on_disk_when_it_is_answered() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let answer = daemon.post("/v1/sessions", &json!({"workspace_path": daemon.workspace()})).await;
     assert_eq!(answer.status(), 201);
     let body = answer.json();
@@ -45,7 +45,7 @@ async fn a_new_session_is_on_disk_when_it_is_answered() {
 
 #[tokio::test]
 async fn a_session_is_what_it_was_asked_to_be() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let parent = daemon.session().await;
     let asked = json!({
         "workspace_path": format!("{}/./", daemon.workspace()), "system_prompt": "be brief", "auto_run": false,
@@ -78,7 +78,7 @@ async fn a_session_is_what_it_was_asked_to_be() {
 
 #[tokio::test]
 async fn a_workspace_must_be_an_absolute_path_of_a_directory() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let workspace = daemon.workspace();
     let file = format!("{workspace}/file");
     fs::write(&file, "").unwrap();
@@ -106,7 +106,7 @@ async fn a_workspace_must_be_an_absolute_path_of_a_directory() {
 
 #[tokio::test]
 async fn what_a_session_names_must_exist() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let before = daemon.recorded();
     for (name, value, status, code) in [
         ("agent", json!("nobody"), 422, "unknown_agent"),
@@ -129,7 +129,7 @@ async fn what_a_session_names_must_exist() {
 
 #[tokio::test]
 async fn one_key_makes_one_session() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let body = json!({"workspace_path": daemon.workspace(), "idempotency_key": "k"});
     let ids =
         tokio::join!(create(&daemon, body.clone()), create(&daemon, body.clone()), create(&daemon, body));
@@ -141,7 +141,7 @@ async fn one_key_makes_one_session() {
 
 #[tokio::test]
 async fn the_list_is_filtered_and_paged() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut ids = Vec::new();
     for i in 0..5 {
         let title = if i == 2 { "needle" } else { "hay" };
@@ -180,8 +180,8 @@ async fn the_list_is_filtered_and_paged() {
 
 #[tokio::test]
 async fn the_list_tells_which_turn_runs() {
-    let daemon = Daemon::start().await;
-    let (idle, scene) = (daemon.session().await, Scene::new(&daemon).await);
+    let daemon = DoorTestDaemon::start().await;
+    let (idle, scene) = (daemon.session().await, RouteScene::new(&daemon).await);
     let running = |list: Value, id: &str| {
         let sessions = list["sessions"].as_array().unwrap().clone();
         sessions.into_iter().find(|session| session["id"] == id).unwrap()["running_turn_id"].clone()
@@ -196,7 +196,7 @@ async fn the_list_tells_which_turn_runs() {
 
 #[tokio::test]
 async fn limits_and_cursors_are_checked() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for _ in 0..3 {
         daemon.session().await;
     }
@@ -216,7 +216,7 @@ async fn limits_and_cursors_are_checked() {
 
 #[tokio::test]
 async fn a_search_takes_any_text() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     daemon.session().await;
     for q in [
         "%22",
@@ -237,7 +237,7 @@ async fn a_search_takes_any_text() {
 
 #[tokio::test]
 async fn a_change_is_shown_and_recorded_once() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let patch = |body: Value| daemon.request("PATCH", &format!("/v1/sessions/{session}")).json(&body);
     let change = json!({"title": "new", "archived": true, "model": "test:two", "policy": {"verify": {"max_rounds": 7}}});
@@ -281,7 +281,7 @@ async fn a_change_is_shown_and_recorded_once() {
 
 #[tokio::test]
 async fn a_closed_session_can_be_read_but_not_continued() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let path = format!("/v1/sessions/{session}");
     for _ in 0..2 {
@@ -299,7 +299,7 @@ async fn a_closed_session_can_be_read_but_not_continued() {
 
 #[tokio::test]
 async fn a_removed_session_is_gone_from_everywhere() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let stays = daemon.session().await;
     daemon.say(&session, "wait").await;
@@ -334,7 +334,7 @@ async fn a_removed_session_is_gone_from_everywhere() {
 
 #[tokio::test]
 async fn a_session_that_nobody_follows_any_more_goes_to_sleep() {
-    let daemon = Daemon::start_with(std::time::Duration::ZERO).await;
+    let daemon = DoorTestDaemon::start_with(std::time::Duration::ZERO).await;
     let session = daemon.session().await;
     let mut stream = daemon.follow(&format!("/v1/sessions/{session}/events")).await;
     stream.frame().await.unwrap();
@@ -349,7 +349,7 @@ async fn a_session_that_nobody_follows_any_more_goes_to_sleep() {
 
 #[tokio::test]
 async fn a_session_without_a_model_gets_one_and_is_told_why() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let id = create(&daemon, json!({"workspace_path": daemon.workspace()})).await;
     let events = history(&daemon, &id);
     let resolved = events.iter().find(|event| event["type"] == "model_resolved").expect("it is recorded");
@@ -362,7 +362,7 @@ async fn a_session_without_a_model_gets_one_and_is_told_why() {
 
 #[tokio::test]
 async fn the_model_policy_decides_when_nobody_does() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let sees = json!({"workspace_path": daemon.workspace(), "policy": {"model": {"require": ["vision"]}}});
     let id = create(&daemon, sees).await;
     let shown = daemon.get(&format!("/v1/sessions/{id}")).await;
@@ -378,7 +378,7 @@ async fn the_model_policy_decides_when_nobody_does() {
 
 #[tokio::test]
 async fn model_effort_and_fallbacks_change_between_turns() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let body = json!({"workspace_path": daemon.workspace(), "model": "test:one", "effort": "low"});
     let id = create(&daemon, body).await;
     let path = format!("/v1/sessions/{id}");
@@ -398,7 +398,7 @@ async fn model_effort_and_fallbacks_change_between_turns() {
 
 #[tokio::test]
 async fn the_models_are_listed_with_what_is_known_of_them() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let listed = daemon.get("/v1/models?refresh=true").await.json();
     assert_eq!(listed["default"]["model"], "test:one");
     assert_eq!(listed["models"][1]["name"], "test:two");
@@ -408,9 +408,9 @@ async fn the_models_are_listed_with_what_is_known_of_them() {
 
 #[tokio::test]
 async fn trust_is_asked_for_by_workspace_and_shown_with_the_session() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let id = daemon.session().await;
-    let shown = |answer: Answer| answer.json()["trusted"].clone();
+    let shown = |answer: RawResponse| answer.json()["trusted"].clone();
     assert_eq!(shown(daemon.get(&format!("/v1/sessions/{id}")).await), false);
     let put = |trusted: bool| {
         let body = json!({"workspace_path": daemon.workspace(), "trusted": trusted});

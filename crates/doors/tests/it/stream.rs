@@ -3,22 +3,22 @@
 use serde_json::Value;
 
 use crate::daemon::check_headers;
-use crate::wire::{Connection, Head, Request};
+use crate::wire::{RawConnection, RawRequest, RawResponseHead};
 
 /// A stream of SSE frames.
-pub(crate) struct Stream {
-    pub(crate) head: Head,
-    connection: Connection,
+pub(crate) struct SseTestStream {
+    pub(crate) head: RawResponseHead,
+    connection: RawConnection,
     text: String,
 }
 
-impl Stream {
-    pub(crate) async fn open(mut connection: Connection, request: &Request) -> Stream {
+impl SseTestStream {
+    pub(crate) async fn open(mut connection: RawConnection, request: &RawRequest) -> SseTestStream {
         connection.send(&request.bytes()).await;
         let head = connection.head().await;
         assert_eq!(head.status, 200);
         check_headers(&head);
-        Stream { head, connection, text: String::new() }
+        SseTestStream { head, connection, text: String::new() }
     }
 
     /// The next frame, with the empty line that ends it; none at the end of the stream.

@@ -4,11 +4,11 @@
 use ostler_http_api::openapi;
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, said};
-use crate::wire::Request;
+use crate::daemon::{DoorTestDaemon, said};
+use crate::wire::RawRequest;
 
 /// One operation.
-pub(crate) struct Route {
+pub(crate) struct ApiRoute {
     pub(crate) method: String,
     /// With parameters between braces.
     pub(crate) path: String,
@@ -16,13 +16,13 @@ pub(crate) struct Route {
 }
 
 /// Every operation that there is.
-pub(crate) fn routes() -> Vec<Route> {
+pub(crate) fn routes() -> Vec<ApiRoute> {
     let document = openapi();
     let mut routes = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let (method, path) = (method.to_uppercase(), path.clone());
-            routes.push(Route { method, path, operation: operation.clone() });
+            routes.push(ApiRoute { method, path, operation: operation.clone() });
         }
     }
     assert!(routes.len() > 15, "the description is not whole");
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// A session whose turn waits for an answer while a message waits for its turn. The session has an
 /// attachment and the turn an artifact, both called `note.txt`.
-pub(crate) struct Scene {
+pub(crate) struct RouteScene {
     pub(crate) session: String,
     pub(crate) turn: String,
     pub(crate) queued: String,
@@ -42,8 +42,8 @@ pub(crate) struct Scene {
     code: String,
 }
 
-impl Scene {
-    pub(crate) async fn new(daemon: &Daemon) -> Scene {
+impl RouteScene {
+    pub(crate) async fn new(daemon: &DoorTestDaemon) -> RouteScene {
         let session = daemon.session().await;
         let (_, turn) = daemon.say(&session, "ask").await;
         daemon.until(&session, "approval_requested").await;
@@ -59,11 +59,11 @@ impl Scene {
         let answer = daemon.post("/v1/projects", &json!({"path": directory})).await;
         assert_eq!(answer.status(), 201, "{}", answer.text());
         let project = answer.json()["id"].as_str().unwrap().to_owned();
-        Scene { session, turn, queued, workspace: daemon.workspace(), project, code: daemon.code() }
+        RouteScene { session, turn, queued, workspace: daemon.workspace(), project, code: daemon.code() }
     }
 }
 
-impl Route {
+impl ApiRoute {
     pub(crate) fn name(&self) -> &str {
         self.operation["operationId"].as_str().unwrap()
     }
@@ -80,7 +80,7 @@ impl Route {
     }
 
     /// The path with these in the place of its parameters.
-    pub(crate) fn target(&self, scene: &Scene) -> String {
+    pub(crate) fn target(&self, scene: &RouteScene) -> String {
         self.path
             .replace("{session_id}", &scene.session)
             .replace("{turn_id}", &scene.turn)
@@ -92,7 +92,7 @@ impl Route {
     }
 
     /// A request to which nothing is wanting.
-    pub(crate) fn request(&self, daemon: &Daemon, scene: &Scene) -> Request {
+    pub(crate) fn request(&self, daemon: &DoorTestDaemon, scene: &RouteScene) -> RawRequest {
         let request = daemon.request(&self.method, &(self.target(scene) + &self.query(scene)));
         match self.body(scene) {
             // A file is sent as it is.
@@ -105,7 +105,7 @@ impl Route {
     }
 
     /// What the path is followed by.
-    pub(crate) fn query(&self, scene: &Scene) -> String {
+    pub(crate) fn query(&self, scene: &RouteScene) -> String {
         match self.name() {
             // A stream that is let in must not keep the test waiting.
             "session_events" => "?follow=false".to_owned(),
@@ -117,7 +117,7 @@ impl Route {
     }
 
     /// A body that is right for the scene.
-    pub(crate) fn body(&self, scene: &Scene) -> Option<Value> {
+    pub(crate) fn body(&self, scene: &RouteScene) -> Option<Value> {
         self.operation.get("requestBody")?;
         Some(match self.name() {
             "create_session" => json!({"workspace_path": scene.workspace}),

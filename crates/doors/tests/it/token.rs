@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ostler_door_kit::{Token, TokenError};
+use ostler_door_kit::{DaemonToken, TokenError};
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 /// Puts another token in place, as a program that rotates it does.
 fn replace(path: &Path, content: &str, mode: u32) {
@@ -20,17 +20,17 @@ fn replace(path: &Path, content: &str, mode: u32) {
 fn a_token_is_made_once_and_only_its_owner_can_read_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("token");
-    let token = Token::open(&path).unwrap();
+    let token = DaemonToken::open(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let content = fs::read_to_string(&path).unwrap();
     let digits = content.strip_suffix('\n').unwrap();
     assert_eq!(digits.len(), 64);
     assert!(digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')));
     assert!(token.matches(digits) && !token.matches(&content) && !token.matches(""));
-    assert!(Token::open(&path).unwrap().matches(digits), "the second start keeps it");
+    assert!(DaemonToken::open(&path).unwrap().matches(digits), "the second start keeps it");
     let other = tempfile::tempdir().unwrap();
     assert!(
-        !Token::open(&other.path().join("token")).unwrap().matches(digits),
+        !DaemonToken::open(&other.path().join("token")).unwrap().matches(digits),
         "another directory has another"
     );
 }
@@ -41,7 +41,7 @@ fn a_token_that_others_could_read_is_not_used() {
     let path = dir.path().join("token");
     for mode in [0o644, 0o640, 0o660, 0o604, 0o610, 0o601] {
         replace(&path, &"a".repeat(64), mode);
-        match Token::open(&path) {
+        match DaemonToken::open(&path) {
             Err(TokenError::Exposed { mode: found, .. }) => assert_eq!(found, mode),
             Err(other) => panic!("{mode:o}: {other}"),
             Ok(_) => panic!("{mode:o} was accepted"),
@@ -55,15 +55,15 @@ fn a_file_that_holds_no_token_is_said_so() {
     let path = dir.path().join("token");
     for content in ["", "\n", "short", "               \n"] {
         replace(&path, content, 0o600);
-        assert!(matches!(Token::open(&path), Err(TokenError::Io { .. })), "{content:?}");
+        assert!(matches!(DaemonToken::open(&path), Err(TokenError::Io { .. })), "{content:?}");
     }
     let nowhere = dir.path().join("missing/token");
-    assert!(matches!(Token::open(&nowhere), Err(TokenError::Io { .. })));
+    assert!(matches!(DaemonToken::open(&nowhere), Err(TokenError::Io { .. })));
 }
 
 #[tokio::test]
 async fn a_new_token_counts_from_the_next_request() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let path = daemon.data().join("token");
     let old = daemon.request("GET", "/v1/agents");
     assert_eq!(daemon.send(&old).await.status(), 200);
@@ -82,7 +82,7 @@ async fn a_new_token_counts_from_the_next_request() {
 
 #[tokio::test]
 async fn without_a_token_that_can_be_trusted_nobody_comes_in() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let path = daemon.data().join("token");
     let good = daemon.request("GET", "/v1/agents");
     replace(&path, &daemon.token(), 0o644);

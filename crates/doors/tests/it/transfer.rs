@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
-use crate::wire::Answer;
+use crate::daemon::DoorTestDaemon;
+use crate::wire::RawResponse;
 
 /// What a page must never run, in whatever a session holds.
 const XSS: [&str; 12] = [
@@ -21,19 +21,19 @@ const XSS: [&str; 12] = [
     "<style>@import url(https://evil.example)</style>",
 ];
 
-async fn export(daemon: &Daemon, session: &str, format: &str) -> Answer {
+async fn export(daemon: &DoorTestDaemon, session: &str, format: &str) -> RawResponse {
     let answer = daemon.get(&format!("/v1/sessions/{session}/export?format={format}")).await;
     assert_eq!(answer.status(), 200, "{format}: {}", String::from_utf8_lossy(&answer.body));
     answer
 }
 
-async fn import(daemon: &Daemon, query: &str, body: &[u8]) -> Answer {
+async fn import(daemon: &DoorTestDaemon, query: &str, body: &[u8]) -> RawResponse {
     let request = daemon.request("POST", &format!("/v1/sessions/import{query}"));
     daemon.send(&request.set("content-type", "application/octet-stream").body(body)).await
 }
 
 /// A session with a conversation and an attachment.
-async fn session(daemon: &Daemon, texts: &[&str]) -> String {
+async fn session(daemon: &DoorTestDaemon, texts: &[&str]) -> String {
     let session = daemon.session().await;
     let attachment = json!({"name": "note.txt", "data": "aGVsbG8="});
     daemon.post(&format!("/v1/sessions/{session}/attachments"), &attachment).await;
@@ -44,13 +44,13 @@ async fn session(daemon: &Daemon, texts: &[&str]) -> String {
     session
 }
 
-async fn messages(daemon: &Daemon, session: &str) -> Value {
+async fn messages(daemon: &DoorTestDaemon, session: &str) -> Value {
     daemon.get(&format!("/v1/sessions/{session}/messages?limit=200")).await.json()["messages"].clone()
 }
 
 #[tokio::test]
 async fn every_format_is_a_download_with_a_plain_name() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = session(&daemon, &["hello"]).await;
     for (format, ending, kind) in [
         ("ndjson", "ndjson", "application/x-ndjson"),
@@ -86,7 +86,7 @@ async fn every_format_is_a_download_with_a_plain_name() {
 
 #[tokio::test]
 async fn a_page_runs_and_fetches_nothing_of_what_was_said() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = session(&daemon, &XSS).await;
     let title = json!({"title": XSS[9]});
     daemon.send(&daemon.request("PATCH", &format!("/v1/sessions/{session}")).json(&title)).await;
@@ -118,7 +118,7 @@ async fn a_page_runs_and_fetches_nothing_of_what_was_said() {
 
 #[tokio::test]
 async fn an_import_equals_the_export() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = session(&daemon, &["hello", "ask nobody", XSS[0]]).await;
     for format in ["zip", "ndjson"] {
         let exported = export(&daemon, &session, format).await;
@@ -153,7 +153,7 @@ async fn an_import_equals_the_export() {
 
 #[tokio::test]
 async fn nothing_of_an_imported_session_runs_by_itself() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "wait").await;
     daemon.until(&session, "model_output_delta").await;
@@ -168,7 +168,7 @@ async fn nothing_of_an_imported_session_runs_by_itself() {
 
 #[tokio::test]
 async fn a_transcript_becomes_a_session() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let transcript = "{\"role\":\"user\",\"content\":\"hi\",\"timestamp\":1700000000000}\n\
                       {\"role\":\"assistant\",\"content\":\"hello\",\"timestamp\":1700000001000,\"runId\":\"r\"}\n";
     let answer = import(&daemon, "", transcript.as_bytes()).await;
@@ -186,7 +186,7 @@ async fn a_transcript_becomes_a_session() {
 
 #[tokio::test]
 async fn what_is_no_session_is_refused_and_leaves_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = session(&daemon, &["hello"]).await;
     let lines = export(&daemon, &session, "ndjson").await.text().to_owned();
     let zip = export(&daemon, &session, "zip").await.body;
@@ -235,7 +235,7 @@ async fn what_is_no_session_is_refused_and_leaves_nothing() {
 
 #[tokio::test]
 async fn an_archive_has_no_more_attachments_than_a_session_may() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = session(&daemon, &["hello"]).await;
     let folder = daemon.data().join("sessions").join(&session).join("attachments");
     for number in 1..200 {
@@ -260,7 +260,7 @@ async fn an_archive_has_no_more_attachments_than_a_session_may() {
 /// A client that hangs up in the middle frees its place.
 #[tokio::test]
 async fn exports_that_nobody_takes_do_not_hold_up_others() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = session(&daemon, &["hello"]).await;
     let target = format!("/v1/sessions/{session}/export?format=zip");
     for _ in 0..40 {

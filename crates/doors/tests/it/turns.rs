@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
-async fn post(daemon: &Daemon, session: &str, rest: &str) -> crate::wire::Answer {
+async fn post(daemon: &DoorTestDaemon, session: &str, rest: &str) -> crate::wire::RawResponse {
     daemon.send(&daemon.request("POST", &format!("/v1/sessions/{session}/{rest}"))).await
 }
 
 #[tokio::test]
 async fn canceling_an_idle_session_records_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let answer = post(&daemon, &session, "cancel").await;
     assert_eq!((answer.status(), answer.json()), (200, json!({"canceled": false})));
@@ -22,7 +22,7 @@ async fn canceling_an_idle_session_records_nothing() {
 
 #[tokio::test]
 async fn a_canceled_turn_keeps_its_text_and_says_by_whom() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (_, turn) = daemon.say(&session, "wait").await;
     daemon.until(&session, "model_output_delta").await;
@@ -44,7 +44,7 @@ async fn a_canceled_turn_keeps_its_text_and_says_by_whom() {
 
 #[tokio::test]
 async fn a_body_is_welcome_but_not_needed_to_cancel() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     for body in ["", " \n", "{}", r#"{"reason":null}"#] {
         let request = daemon.request("POST", &format!("/v1/sessions/{session}/cancel"));
@@ -55,7 +55,7 @@ async fn a_body_is_welcome_but_not_needed_to_cancel() {
 
 #[tokio::test]
 async fn only_the_last_turn_can_be_retried_and_only_if_it_did_not_complete() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (failed_message, failed) = daemon.say(&session, "fail").await;
     let error = daemon.until(&session, "turn_failed").await;
@@ -89,7 +89,7 @@ async fn only_the_last_turn_can_be_retried_and_only_if_it_did_not_complete() {
 
 #[tokio::test]
 async fn a_turn_of_another_session_is_unknown() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (one, other) = (daemon.session().await, daemon.session().await);
     let (_, turn) = daemon.say(&one, "fail").await;
     daemon.until(&one, "turn_failed").await;
@@ -100,7 +100,7 @@ async fn a_turn_of_another_session_is_unknown() {
 
 #[tokio::test]
 async fn a_program_s_name_is_cut_to_a_word() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for (agent, by) in
         [("x".repeat(200), format!("http {}", "x".repeat(64))), (String::new(), "http".to_owned())]
     {
@@ -113,7 +113,7 @@ async fn a_program_s_name_is_cut_to_a_word() {
 
 #[tokio::test]
 async fn what_our_own_page_does_is_said_to_be_its_doing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let origin = format!("http://{}", daemon.address);
     for (name, value) in [("origin", origin.as_str()), ("sec-fetch-site", "same-origin")] {
         let session = daemon.session().await;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 /// Has a message answered. The session is shown by its actor, which has told the index by then.
-async fn answered(daemon: &Daemon, session: &str, text: &str) {
+async fn answered(daemon: &DoorTestDaemon, session: &str, text: &str) {
     let (_, turn) = daemon.say(session, text).await;
     let mut stream = daemon.follow(&format!("/v1/sessions/{session}/events?types=turn_completed")).await;
     loop {
@@ -16,7 +16,7 @@ async fn answered(daemon: &Daemon, session: &str, text: &str) {
     daemon.get(&format!("/v1/sessions/{session}")).await;
 }
 
-async fn usage(daemon: &Daemon, query: &str) -> Value {
+async fn usage(daemon: &DoorTestDaemon, query: &str) -> Value {
     let answer = daemon.get(&format!("/v1/usage{query}")).await;
     assert_eq!(answer.status(), 200, "{query}: {}", answer.text());
     answer.json()
@@ -36,7 +36,7 @@ fn paid() -> Value {
 
 #[tokio::test]
 async fn nothing_used_is_an_empty_table() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let nothing = json!({
         "steps": 0, "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cache_write_tokens": 0,
         "reasoning_tokens": 0, "cost_usd": null, "unpriced_steps": 0,
@@ -47,7 +47,7 @@ async fn nothing_used_is_an_empty_table() {
 
 #[tokio::test]
 async fn what_was_used_is_summed_up_every_way() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (cheap, dear) = (daemon.session().await, daemon.session().await);
     answered(&daemon, &cheap, "hello").await;
     answered(&daemon, &dear, "pay").await;
@@ -76,7 +76,7 @@ async fn what_was_used_is_summed_up_every_way() {
 
 #[tokio::test]
 async fn filters_and_times_are_understood() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (cheap, dear) = (daemon.session().await, daemon.session().await);
     answered(&daemon, &cheap, "hello").await;
     answered(&daemon, &dear, "pay").await;
@@ -123,7 +123,7 @@ async fn filters_and_times_are_understood() {
 
 #[tokio::test]
 async fn a_purged_session_takes_its_use_along() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     answered(&daemon, &session, "pay").await;
     assert_eq!(usage(&daemon, "").await["total"], paid());
@@ -133,7 +133,7 @@ async fn a_purged_session_takes_its_use_along() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for query in [
         "by=hour",
         "by=",

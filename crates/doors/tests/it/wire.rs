@@ -10,16 +10,16 @@ use tokio::net::{TcpStream, UnixStream};
 
 /// A request in the making.
 #[derive(Clone)]
-pub(crate) struct Request {
+pub(crate) struct RawRequest {
     method: String,
     target: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-impl Request {
-    pub(crate) fn new(method: &str, target: &str) -> Request {
-        Request {
+impl RawRequest {
+    pub(crate) fn new(method: &str, target: &str) -> RawRequest {
+        RawRequest {
             method: method.to_owned(),
             target: target.to_owned(),
             headers: Vec::new(),
@@ -28,32 +28,32 @@ impl Request {
     }
 
     /// Adds a header, beside others of its name.
-    pub(crate) fn add(mut self, name: &str, value: &str) -> Request {
+    pub(crate) fn add(mut self, name: &str, value: &str) -> RawRequest {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Puts a header in place of those of its name.
-    pub(crate) fn set(self, name: &str, value: &str) -> Request {
+    pub(crate) fn set(self, name: &str, value: &str) -> RawRequest {
         self.remove(name).add(name, value)
     }
 
-    pub(crate) fn remove(mut self, name: &str) -> Request {
+    pub(crate) fn remove(mut self, name: &str) -> RawRequest {
         self.headers.retain(|(known, _)| known != name);
         self
     }
 
-    pub(crate) fn target(mut self, target: &str) -> Request {
+    pub(crate) fn target(mut self, target: &str) -> RawRequest {
         target.clone_into(&mut self.target);
         self
     }
 
-    pub(crate) fn body(mut self, body: &[u8]) -> Request {
+    pub(crate) fn body(mut self, body: &[u8]) -> RawRequest {
         self.body = body.to_owned();
         self.set("content-length", &body.len().to_string())
     }
 
-    pub(crate) fn json(self, body: &Value) -> Request {
+    pub(crate) fn json(self, body: &Value) -> RawRequest {
         self.set("content-type", "application/json").body(body.to_string().as_bytes())
     }
 
@@ -71,13 +71,13 @@ impl Request {
 
 /// The first part of an answer.
 #[derive(Debug)]
-pub(crate) struct Head {
+pub(crate) struct RawResponseHead {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
 }
 
-impl Head {
-    fn parse(text: &str) -> Head {
+impl RawResponseHead {
+    fn parse(text: &str) -> RawResponseHead {
         let mut lines = text.split("\r\n");
         let first = lines.next().unwrap();
         let status = first.split(' ').nth(1).unwrap().parse().unwrap();
@@ -85,7 +85,7 @@ impl Head {
             let (name, value) = line.split_once(':').unwrap();
             (name.to_ascii_lowercase(), value.trim().to_owned())
         };
-        Head { status, headers: lines.map(header).collect() }
+        RawResponseHead { status, headers: lines.map(header).collect() }
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -99,12 +99,12 @@ impl Head {
 
 /// A whole answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) head: Head,
+pub(crate) struct RawResponse {
+    pub(crate) head: RawResponseHead,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl RawResponse {
     pub(crate) fn status(&self) -> u16 {
         self.head.status
     }
@@ -127,21 +127,21 @@ trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
 
 /// One connection.
-pub(crate) struct Connection {
+pub(crate) struct RawConnection {
     stream: Box<dyn Duplex>,
     /// Read, not looked at yet.
     ahead: Vec<u8>,
 }
 
-impl Connection {
-    pub(crate) async fn tcp(address: SocketAddr) -> Connection {
+impl RawConnection {
+    pub(crate) async fn tcp(address: SocketAddr) -> RawConnection {
         let stream = TcpStream::connect(address).await.unwrap();
-        Connection { stream: Box::new(stream), ahead: Vec::new() }
+        RawConnection { stream: Box::new(stream), ahead: Vec::new() }
     }
 
-    pub(crate) async fn unix(path: &Path) -> Connection {
+    pub(crate) async fn unix(path: &Path) -> RawConnection {
         let stream = UnixStream::connect(path).await.unwrap();
-        Connection { stream: Box::new(stream), ahead: Vec::new() }
+        RawConnection { stream: Box::new(stream), ahead: Vec::new() }
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
@@ -150,10 +150,10 @@ impl Connection {
 
     /// Sends while it reads the answer, which may come before everything is sent. Nothing else can be
     /// done with the connection then.
-    pub(crate) async fn exchange(self, bytes: &[u8]) -> Answer {
+    pub(crate) async fn exchange(self, bytes: &[u8]) -> RawResponse {
         let (read, mut write) = tokio::io::split(self.stream);
         let mut reader =
-            Connection { stream: Box::new(tokio::io::join(read, tokio::io::sink())), ahead: self.ahead };
+            RawConnection { stream: Box::new(tokio::io::join(read, tokio::io::sink())), ahead: self.ahead };
         let sent = async {
             // A daemon that has heard enough closes the connection, which is its right.
             _ = write.write_all(bytes).await;
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    pub(crate) async fn head(&mut self) -> Head {
+    pub(crate) async fn head(&mut self) -> RawResponseHead {
         let end = loop {
             if let Some(end) = find(&self.ahead, b"\r\n\r\n") {
                 break end;
@@ -173,10 +173,10 @@ impl Connection {
             assert!(self.more().await, "the connection ended in {:?}", String::from_utf8_lossy(&self.ahead));
         };
         let text = String::from_utf8(self.ahead.drain(..end + 4).take(end).collect()).unwrap();
-        Head::parse(&text)
+        RawResponseHead::parse(&text)
     }
 
-    pub(crate) async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> RawResponse {
         let head = self.head().await;
         let mut body = Vec::new();
         if head.header("transfer-encoding") == Some("chunked") {
@@ -193,7 +193,7 @@ impl Connection {
             while self.more().await {}
             body = std::mem::take(&mut self.ahead);
         }
-        Answer { head, body }
+        RawResponse { head, body }
     }
 
     /// The next chunk of a body; none at its end.

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use ostler_types::{Command, Facts, SessionId};
+use ostler_types::{Command, DecisionFacts, SessionId};
 use tokio::time::Instant;
 
-use super::{Actor, Input};
+use super::{Actor, ActorInput};
 use crate::catalogue;
-use crate::engine::Shared;
+use crate::engine::EngineShared;
 use crate::error::EngineError;
 
 impl Actor {
@@ -27,7 +27,7 @@ impl Actor {
                 async { (shared.settling.acquire().await, settle_views(&shared, self.session.id).await) };
             let (permit, written) = tokio::select! {
                 input = self.inputs.recv() => {
-                    self.early = Some(input.unwrap_or(Input::Stop));
+                    self.early = Some(input.unwrap_or(ActorInput::Stop));
                     return ControlFlow::Continue(());
                 }
                 done = views => done,
@@ -77,7 +77,7 @@ impl Actor {
             _ = self.decide_and_record(end, &facts).await;
         }
         let resumable = self.agent_resumes();
-        let facts = Facts { partial: self.session.hub.hold(), ..Facts::default() };
+        let facts = DecisionFacts { partial: self.session.hub.hold(), ..DecisionFacts::default() };
         let suspend = Command::Suspend { resumable };
         if !self.session.shared.at_rest
             && let Err(error) = self.decide_and_record(suspend, &facts).await
@@ -100,7 +100,7 @@ impl Actor {
     pub(super) async fn purge(&mut self) -> Result<(), EngineError> {
         let close = Command::Close { by: "purge".to_owned() };
         // Removing sessions is what one does about a full disk, so it must not need room.
-        if let Err(error) = self.decide_and_record(close, &Facts::default()).await {
+        if let Err(error) = self.decide_and_record(close, &DecisionFacts::default()).await {
             tracing::warn!(id = %self.session.id, %error, "a session is removed without its last record");
             if self.session.is_lost() {
                 return Err(error);
@@ -126,7 +126,7 @@ impl Actor {
 /// Brings the readable files of a session that comes to rest up to date, and lets go of them. Returns whether they
 /// are. Where many sessions are awake nobody waits until the files are synced, which takes several syncs for each:
 /// sessions would fall asleep more slowly than others wake. Files that a power failure takes away are made again.
-async fn settle_views(shared: &Shared, id: SessionId) -> bool {
+async fn settle_views(shared: &EngineShared, id: SessionId) -> bool {
     match shared.is_crowded() {
         true => shared.views.rest_in_a_hurry(id).await,
         false => shared.views.rest(id).await,

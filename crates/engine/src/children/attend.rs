@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::NewChild;
-use ostler_eventlog::{Line, LogError};
+use ostler_eventlog::{LogError, LogLine};
 use ostler_types::{
-    ApprovalEvent, CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, Event, EventName,
+    ApprovalEvent, CancelTurn, ChildOutcome, ChildStatus, ChildUpdate, Command, Event, EventName,
     PendingApproval, Scope, Session, SessionId, SessionView, ToolCallId, TurnId,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::rights::Rights;
-use super::{Reply, outcome, start, worktree};
+use super::rights::ParentPolicy;
+use super::{ChildReply, outcome, start, worktree};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::history;
-use crate::queue::Item;
+use crate::queue::SubscriptionItem;
 
 /// How long to wait before something that the disk refused is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -27,15 +27,15 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 const LOOK_BACK: u64 = 512;
 
 /// Looks after one child.
-pub(super) struct Attendant {
+pub(super) struct ChildWatcher {
     pub(super) engine: Engine,
     parent: SessionId,
     pub(super) child: SessionId,
     /// What the parent knows of the child's questions.
-    heard: Vec<Question>,
+    heard: Vec<ChildQuestion>,
     /// Answers that were recorded in the child's log, and not yet told.
-    answers: Vec<(Question, Answer)>,
-    rights: Rights,
+    answers: Vec<(ChildQuestion, ChildAnswer)>,
+    rights: ParentPolicy,
     /// Fires when the child is to stop.
     pub(super) stop: CancellationToken,
     /// Fires when the parent's actor ends.
@@ -44,7 +44,7 @@ pub(super) struct Attendant {
 
 /// A question, by what makes it one of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Question {
+struct ChildQuestion {
     session_id: SessionId,
     turn_id: TurnId,
     tool_call_id: ToolCallId,
@@ -52,23 +52,23 @@ struct Question {
 
 /// How a question was answered.
 #[derive(Debug, Clone)]
-struct Answer {
+struct ChildAnswer {
     granted: bool,
     by: String,
     scope: Scope,
     reason: Option<String>,
 }
 
-impl Attendant {
+impl ChildWatcher {
     pub(super) fn new(
         engine: Engine,
         (parent, child): (SessionId, SessionId),
         heard: &[PendingApproval],
         (stop, leaving): (CancellationToken, CancellationToken),
-    ) -> Attendant {
-        let heard = heard.iter().map(Question::of).collect();
-        let (answers, rights) = (Vec::new(), Rights::default());
-        Attendant { engine, parent, child, heard, answers, rights, stop, leaving }
+    ) -> ChildWatcher {
+        let heard = heard.iter().map(ChildQuestion::of).collect();
+        let (answers, rights) = (Vec::new(), ParentPolicy::default());
+        ChildWatcher { engine, parent, child, heard, answers, rights, stop, leaving }
     }
 
     /// Is to be notified when the parent's policy has changed.
@@ -77,14 +77,14 @@ impl Attendant {
     }
 
     /// Starts the child, then watches it. The agent is answered when it is at work, or has failed to be.
-    pub(super) async fn start(mut self, parent: Session, new: NewChild, reply: Reply<SessionId>) {
+    pub(super) async fn start(mut self, parent: Session, new: NewChild, reply: ChildReply<SessionId>) {
         self.rights.note(&parent);
         let started = start::start(&self, &parent, new).await;
         if self.leaving.is_cancelled() {
             return;
         }
         if let Err(outcome) = started {
-            self.tell(ChildNews::Ended(outcome)).await;
+            self.tell(ChildUpdate::Ended(outcome)).await;
             _ = reply.send(Ok(self.child));
             return;
         }
@@ -101,7 +101,7 @@ impl Attendant {
         if let Err(EngineError::NotFound) = known {
             worktree::discard(&self.engine, self.child).await;
             let why = "the daemon stopped before this session was started";
-            self.tell(ChildNews::Ended(outcome::failed(why.to_owned()))).await;
+            self.tell(ChildUpdate::Ended(outcome::failed(why.to_owned()))).await;
         } else {
             self.watch().await;
         }
@@ -113,7 +113,7 @@ impl Attendant {
         tokio::select! {
             biased;
             () = leaving.cancelled() => {}
-            ended = self.follow() => self.tell(ChildNews::Ended(ended)).await,
+            ended = self.follow() => self.tell(ChildUpdate::Ended(ended)).await,
         }
     }
 
@@ -142,11 +142,11 @@ impl Attendant {
     /// Follows the child's records; `None` when they cease to come.
     async fn follow_once(
         &mut self,
-        orders: &mut Option<Orders>,
+        orders: &mut Option<PendingStopOrders>,
     ) -> Result<Option<ChildOutcome>, EngineError> {
         let view = self.engine.view(self.child).await?;
         let mut records = self.engine.subscribe_quietly(self.child, view.last_seq).await?;
-        let orders = orders.get_or_insert_with(|| Orders::of(&self.engine, &view.session));
+        let orders = orders.get_or_insert_with(|| PendingStopOrders::of(&self.engine, &view.session));
         self.rights.limit(&self.engine, self.parent, self.child).await?;
         self.look_back(&view).await?;
         if let Some(outcome) = self.compare(&view).await? {
@@ -157,14 +157,14 @@ impl Attendant {
                 order = orders.next(&self.stop) => orders.given(self.give(&order).await),
                 () = self.rights.wait() => self.rights.limit(&self.engine, self.parent, self.child).await?,
                 item = records.next() => match item? {
-                    Some(Item::Record(line)) if matters(&line) => {
+                    Some(SubscriptionItem::Record(line)) if matters(&line) => {
                         self.note_answer(&line);
                         let view = self.engine.view(self.child).await?;
                         if let Some(outcome) = self.compare(&view).await? {
                             return Ok(Some(outcome));
                         }
                     }
-                    Some(Item::Record(_) | Item::Delta(_)) => {}
+                    Some(SubscriptionItem::Record(_) | SubscriptionItem::Delta(_)) => {}
                     None => return Ok(None),
                 },
             }
@@ -172,7 +172,7 @@ impl Attendant {
     }
 
     /// Tells the child to stop. `false` when it could not be recorded yet.
-    async fn give(&self, Order { by, reason }: &Order) -> bool {
+    async fn give(&self, StopOrder { by, reason }: &StopOrder) -> bool {
         let cancel = CancelTurn { turn_id: None, by: by.clone(), reason: Some(reason.clone()) };
         let given = self.engine.submit(self.child, Command::Cancel(cancel)).await;
         !matches!(given, Err(EngineError::Log(_)))
@@ -180,17 +180,17 @@ impl Attendant {
 
     /// Tells the parent which questions are new and which are answered, and says whether the child has ended.
     async fn compare(&mut self, view: &SessionView) -> Result<Option<ChildOutcome>, EngineError> {
-        let waiting: Vec<Question> = view.pending_approvals.iter().map(Question::of).collect();
-        let gone: Vec<Question> =
+        let waiting: Vec<ChildQuestion> = view.pending_approvals.iter().map(ChildQuestion::of).collect();
+        let gone: Vec<ChildQuestion> =
             self.heard.iter().filter(|heard| !waiting.contains(heard)).cloned().collect();
         for question in gone {
             let known = self.answers.iter().position(|(answered, _)| *answered == question);
-            let answer = known.map_or_else(Answer::none, |index| self.answers.swap_remove(index).1);
+            let answer = known.map_or_else(ChildAnswer::none, |index| self.answers.swap_remove(index).1);
             self.tell(answer.news(question)).await;
         }
         for approval in &view.pending_approvals {
-            if !self.heard.contains(&Question::of(approval)) {
-                self.tell(ChildNews::Asks(Box::new(approval.clone()))).await;
+            if !self.heard.contains(&ChildQuestion::of(approval)) {
+                self.tell(ChildUpdate::Asks(Box::new(approval.clone()))).await;
             }
         }
         self.heard = waiting;
@@ -205,7 +205,7 @@ impl Attendant {
         Ok(Some(outcome))
     }
 
-    fn note_answer(&mut self, line: &Line) {
+    fn note_answer(&mut self, line: &LogLine) {
         if !matches!(line.name(), Some(EventName::ApprovalGranted | EventName::ApprovalDenied)) {
             return;
         }
@@ -218,7 +218,8 @@ impl Attendant {
 
     /// Finds the answers to questions that were answered while nobody watched.
     async fn look_back(&mut self, view: &SessionView) -> Result<(), EngineError> {
-        let waits = |heard: &Question| view.pending_approvals.iter().any(|a| Question::of(a) == *heard);
+        let waits =
+            |heard: &ChildQuestion| view.pending_approvals.iter().any(|a| ChildQuestion::of(a) == *heard);
         if self.heard.iter().all(waits) {
             return Ok(());
         }
@@ -237,7 +238,7 @@ impl Attendant {
     }
 
     /// Tells the parent, however often the disk refuses it.
-    pub(super) async fn tell(&self, news: ChildNews) {
+    pub(super) async fn tell(&self, news: ChildUpdate) {
         let telling = async {
             loop {
                 let command = Command::Child { session_id: self.child, news: news.clone() };
@@ -260,23 +261,23 @@ impl Attendant {
 
 /// Why a child is told to stop.
 #[derive(Debug, Clone)]
-struct Order {
+struct StopOrder {
     by: String,
     reason: String,
 }
 
 /// What a child is still to be told: that its parent has no use for it any more, that its time is over.
-struct Orders {
+struct PendingStopOrders {
     deadline: Option<(Instant, u64)>,
     is_stopped: bool,
     /// An order that the disk refused, and when it is tried again.
-    again: Option<(Instant, Order)>,
-    last: Option<Order>,
+    again: Option<(Instant, StopOrder)>,
+    last: Option<StopOrder>,
 }
 
-impl Orders {
+impl PendingStopOrders {
     /// The time that a child has is counted from when it was made, so that a restart gives it no more.
-    fn of(engine: &Engine, session: &Session) -> Orders {
+    fn of(engine: &Engine, session: &Session) -> PendingStopOrders {
         let seconds = session.budget.and_then(|budget| budget.max_seconds);
         let passed = engine.clock().now().duration_since(session.created_at);
         let passed = Duration::try_from(passed).unwrap_or_default();
@@ -284,11 +285,11 @@ impl Orders {
             let left = Duration::from_secs(seconds).saturating_sub(passed);
             Some((Instant::now().checked_add(left)?, seconds))
         });
-        Orders { deadline, is_stopped: false, again: None, last: None }
+        PendingStopOrders { deadline, is_stopped: false, again: None, last: None }
     }
 
     /// The next order, when it is due.
-    async fn next(&mut self, stop: &CancellationToken) -> Order {
+    async fn next(&mut self, stop: &CancellationToken) -> StopOrder {
         let (deadline, again) = (self.deadline, self.again.clone());
         let until = |at: Option<Instant>| async move {
             match at {
@@ -300,16 +301,16 @@ impl Orders {
             () = stop.cancelled(), if !self.is_stopped => {
                 self.is_stopped = true;
                 let reason = "the session that started this one has no use for it any more".to_owned();
-                Order { by: "parent".to_owned(), reason }
+                StopOrder { by: "parent".to_owned(), reason }
             }
             () = until(deadline.map(|(at, _)| at)) => {
                 self.deadline = None;
                 let seconds = deadline.map_or(0, |(_, seconds)| seconds);
-                Order { by: "budget".to_owned(), reason: format!("its time of {seconds} s is over") }
+                StopOrder { by: "budget".to_owned(), reason: format!("its time of {seconds} s is over") }
             }
             () = until(again.as_ref().map(|(at, _)| *at)) => {
                 self.again = None;
-                again.map_or_else(|| Order { by: "parent".to_owned(), reason: String::new() }, |(_, order)| order)
+                again.map_or_else(|| StopOrder { by: "parent".to_owned(), reason: String::new() }, |(_, order)| order)
             }
         };
         self.last = Some(order.clone());
@@ -324,28 +325,28 @@ impl Orders {
     }
 }
 
-impl Question {
-    fn of(approval: &PendingApproval) -> Question {
+impl ChildQuestion {
+    fn of(approval: &PendingApproval) -> ChildQuestion {
         let PendingApproval { session_id, turn_id, tool_call_id, .. } = approval;
-        Question { session_id: *session_id, turn_id: *turn_id, tool_call_id: tool_call_id.clone() }
+        ChildQuestion { session_id: *session_id, turn_id: *turn_id, tool_call_id: tool_call_id.clone() }
     }
 }
 
-impl Answer {
+impl ChildAnswer {
     /// The question is gone because its turn is over.
-    fn none() -> Answer {
-        Answer { granted: false, by: "canceled".to_owned(), scope: Scope::Once, reason: None }
+    fn none() -> ChildAnswer {
+        ChildAnswer { granted: false, by: "canceled".to_owned(), scope: Scope::Once, reason: None }
     }
 
-    fn news(self, question: Question) -> ChildNews {
-        let Answer { granted, by, scope, reason } = self;
-        let Question { turn_id, tool_call_id, .. } = question;
-        ChildNews::Answered { tool_call_id, turn_id, granted, by, scope, reason }
+    fn news(self, question: ChildQuestion) -> ChildUpdate {
+        let ChildAnswer { granted, by, scope, reason } = self;
+        let ChildQuestion { turn_id, tool_call_id, .. } = question;
+        ChildUpdate::Answered { tool_call_id, turn_id, granted, by, scope, reason }
     }
 }
 
 /// Which question a record answers, and how.
-fn answered(own: SessionId, own_turn: Option<TurnId>, event: Event) -> Option<(Question, Answer)> {
+fn answered(own: SessionId, own_turn: Option<TurnId>, event: Event) -> Option<(ChildQuestion, ChildAnswer)> {
     let granted = matches!(event, Event::Approval(ApprovalEvent::Granted { .. }));
     let (Event::Approval(ApprovalEvent::Granted { tool_call_id, by, scope, reason, child, .. })
     | Event::Approval(ApprovalEvent::Denied { tool_call_id, by, scope, reason, child, .. })) = event
@@ -356,11 +357,11 @@ fn answered(own: SessionId, own_turn: Option<TurnId>, event: Event) -> Option<(Q
         Some(child) => (child.session_id, child.turn_id),
         None => (own, own_turn?),
     };
-    Some((Question { session_id, turn_id, tool_call_id }, Answer { granted, by, scope, reason }))
+    Some((ChildQuestion { session_id, turn_id, tool_call_id }, ChildAnswer { granted, by, scope, reason }))
 }
 
 /// Whether a record can change what the parent is to know.
-fn matters(line: &Line) -> bool {
+fn matters(line: &LogLine) -> bool {
     matches!(
         line.name(),
         Some(

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ostler_types::{Change, Command, Policy, Rule, Session, SessionId};
+use ostler_types::{Command, Policy, Rule, Session, SessionChange, SessionId};
 use tokio::sync::Notify;
 
 use super::start::move_rule;
@@ -12,14 +12,14 @@ use crate::error::EngineError;
 
 /// What an attendant knows of the parent's rights.
 #[derive(Default)]
-pub(super) struct Rights {
+pub(super) struct ParentPolicy {
     changed: Arc<Notify>,
     /// The parent's rules when it was last looked at. None are known after a restart: a rule that was withdrawn in
     /// the moment of a crash stays with the child, whatever else asks there asks here.
     rules: Vec<Rule>,
 }
 
-impl Rights {
+impl ParentPolicy {
     /// Is to be notified when the parent's policy has changed.
     pub(super) fn changed(&self) -> Arc<Notify> {
         Arc::clone(&self.changed)
@@ -53,7 +53,10 @@ impl Rights {
         let approval = child.policy.approval.clone().tightened(&parent.policy.approval, &withdrawn);
         if approval != child.policy.approval {
             let policy = Some(Policy { approval, ..child.policy });
-            match engine.submit(child.id, Command::Update(Change { policy, ..Change::default() })).await {
+            match engine
+                .submit(child.id, Command::Update(SessionChange { policy, ..SessionChange::default() }))
+                .await
+            {
                 Ok(_) | Err(EngineError::Refused(_)) => {}
                 Err(error) => return Err(error),
             }

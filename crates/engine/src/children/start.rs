@@ -8,13 +8,13 @@ use ostler_types::{
     Session, SessionId, SubmitMessage, TurnId, Worktree, workspace_key,
 };
 
-use super::attend::Attendant;
+use super::attend::ChildWatcher;
 use super::{outcome, worktree};
 use crate::engine::Engine;
 
 /// Makes the child and sets it to work. `Err` says what became of it instead.
 pub(super) async fn start(
-    attendant: &Attendant,
+    attendant: &ChildWatcher,
     parent: &Session,
     new: NewChild,
 ) -> Result<(), ChildOutcome> {
@@ -36,7 +36,7 @@ pub(super) async fn start(
     started
 }
 
-async fn make_worktree(attendant: &Attendant, parent: &Session) -> Result<MadeWorktree, ChildOutcome> {
+async fn make_worktree(attendant: &ChildWatcher, parent: &Session) -> Result<MadeWorktree, ChildOutcome> {
     let Some(worktrees) = attendant.engine.shared.runner.worktrees() else {
         return Err(outcome::failed("this daemon makes no worktrees; start it without one".to_owned()));
     };

@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 500;
 
 /// A file beside a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredFile {
+pub struct StoredBlob {
     /// Where it lies, relative to the session's folder.
     pub reference: String,
     /// Its name.
@@ -27,24 +27,24 @@ pub struct StoredFile {
 
 /// Some files, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileList {
+pub struct StoredBlobList {
     /// The files.
-    pub files: Vec<StoredFile>,
+    pub files: Vec<StoredBlob>,
     /// Whether there are more than a list holds.
     pub more: bool,
 }
 
 /// A file that can be read. It stays readable when its session is removed meanwhile.
 #[derive(Clone)]
-pub struct OpenFile {
+pub struct OpenBlob {
     /// What it is.
-    pub file: StoredFile,
+    pub file: StoredBlob,
     /// Its first bytes, from which its type was told.
     pub head: Bytes,
     blob: Arc<dyn Blob>,
 }
 
-impl OpenFile {
+impl OpenBlob {
     /// Reads from an offset, `limit` bytes at most; nothing at the end.
     pub async fn read(&self, offset: u64, limit: usize) -> io::Result<Bytes> {
         self.blob.read(offset, limit).await.map_err(io::Error::other)
@@ -57,15 +57,15 @@ pub(super) async fn open(
     id: SessionId,
     reference: String,
     name: String,
-) -> Result<OpenFile, LogError> {
+) -> Result<OpenBlob, LogError> {
     let blob = log.open_blob(id, reference.clone()).await?;
     let head = blob.read(0, HEAD).await?;
-    let file = StoredFile { reference, mime_type: media_type(&head, &name), name, size: blob.size() };
-    Ok(OpenFile { file, head, blob })
+    let file = StoredBlob { reference, mime_type: media_type(&head, &name), name, size: blob.size() };
+    Ok(OpenBlob { file, head, blob })
 }
 
 /// The files in a folder of the session's, which ends with a slash.
-pub(super) async fn list(log: &dyn Log, id: SessionId, folder: &str) -> Result<FileList, LogError> {
+pub(super) async fn list(log: &dyn Log, id: SessionId, folder: &str) -> Result<StoredBlobList, LogError> {
     let mut entries = log.list_blobs(id, folder.to_owned(), MAX_LISTED + 1).await?;
     let more = entries.len() > MAX_LISTED;
     entries.truncate(MAX_LISTED);
@@ -79,5 +79,5 @@ pub(super) async fn list(log: &dyn Log, id: SessionId, folder: &str) -> Result<F
             Err(error) => return Err(error),
         }
     }
-    Ok(FileList { files, more })
+    Ok(StoredBlobList { files, more })
 }

@@ -12,17 +12,17 @@ const ROOM_KIB: usize = 128 << 10;
 #[derive(Clone)]
 pub(crate) struct Uploads {
     room: Arc<Semaphore>,
-    underway: Arc<Mutex<Vec<Upload>>>,
+    underway: Arc<Mutex<Vec<PendingUpload>>>,
 }
 
-struct Upload {
+struct PendingUpload {
     session: SessionId,
     name: String,
     size: u64,
 }
 
 /// A name that is spoken for until this is dropped.
-pub(super) struct Underway {
+pub(super) struct ReservedUpload {
     uploads: Uploads,
     session: SessionId,
     name: String,
@@ -44,23 +44,23 @@ impl Uploads {
     }
 
     /// Takes a name, unless it is spoken for.
-    pub(super) fn reserve(&self, session: SessionId, name: String, size: u64) -> Option<Underway> {
+    pub(super) fn reserve(&self, session: SessionId, name: String, size: u64) -> Option<ReservedUpload> {
         let mut underway = self.underway();
         let same = underway.iter().filter(|other| other.session == session);
         let others: Vec<(String, u64)> = same.map(|other| (other.name.clone(), other.size)).collect();
         if others.iter().any(|(other, _)| *other == name) {
             return None;
         }
-        underway.push(Upload { session, name: name.clone(), size });
-        Some(Underway { uploads: self.clone(), session, name, others })
+        underway.push(PendingUpload { session, name: name.clone(), size });
+        Some(ReservedUpload { uploads: self.clone(), session, name, others })
     }
 
-    fn underway(&self) -> MutexGuard<'_, Vec<Upload>> {
+    fn underway(&self) -> MutexGuard<'_, Vec<PendingUpload>> {
         self.underway.lock().expect("no code panics while it holds the list of uploads")
     }
 }
 
-impl Drop for Underway {
+impl Drop for ReservedUpload {
     fn drop(&mut self) {
         let mut underway = self.uploads.underway();
         underway.retain(|upload| (upload.session, &upload.name) != (self.session, &self.name));

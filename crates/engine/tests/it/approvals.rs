@@ -9,7 +9,7 @@ use ostler_types::{
 };
 use serde_json::json;
 
-use crate::fixture::{Daemon, Place, refusal_code};
+use crate::fixture::{EngineFixture, TestEngine, refusal_code};
 
 /// A turn that asks to run `ls`, and says what became of it.
 fn push_ls(agent: &Arc<ScriptedAgent>) {
@@ -21,17 +21,17 @@ fn push_ls(agent: &Arc<ScriptedAgent>) {
     });
 }
 
-async fn last_text(daemon: &Daemon, id: SessionId) -> String {
+async fn last_text(daemon: &TestEngine, id: SessionId) -> String {
     daemon.engine.messages(id, None, 1).await.unwrap().messages[0].text()
 }
 
-async fn count(daemon: &Daemon, id: SessionId, name: &str) -> usize {
+async fn count(daemon: &TestEngine, id: SessionId, name: &str) -> usize {
     daemon.names(id).await.iter().filter(|recorded| **recorded == name).count()
 }
 
 #[tokio::test]
 async fn they_are_listed_over_all_sessions_and_wait() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (one, two) = (daemon.create().await, daemon.create().await);
     push_ls(&agent);
@@ -66,7 +66,7 @@ async fn they_are_listed_over_all_sessions_and_wait() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_answer_wins_and_the_other_is_told() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     for _ in 0..10 {
         let id = daemon.create().await;
@@ -95,7 +95,7 @@ async fn the_first_answer_wins_and_the_other_is_told() {
 
 #[tokio::test]
 async fn for_the_session_holds_in_this_session_only() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (one, two) = (daemon.create().await, daemon.create().await);
     for _ in 0..3 {
@@ -115,7 +115,7 @@ async fn for_the_session_holds_in_this_session_only() {
 
 #[tokio::test]
 async fn for_ever_holds_in_every_session_and_after_a_restart() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     push_ls(&agent);
     let id = daemon.create().await;
@@ -134,7 +134,7 @@ async fn for_ever_holds_in_every_session_and_after_a_restart() {
     runs_by_rule(&daemon).await;
 }
 
-async fn runs_by_rule(daemon: &Daemon) {
+async fn runs_by_rule(daemon: &TestEngine) {
     push_ls(&daemon.agent);
     let id = daemon.create().await;
     daemon.say(id, "go").await;
@@ -155,7 +155,7 @@ async fn runs_by_rule(daemon: &Daemon) {
 
 #[tokio::test]
 async fn canceling_takes_the_question_back() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     push_ls(&agent);
     let id = daemon.create().await;

@@ -4,17 +4,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ostler_agent::{Completed, Failed, TurnContext};
+use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
 use ostler_testing::agent::{ScriptedAgent, done, say};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::{CallEvent, ChildEvent, Event, MessageEvent, SessionId, SessionStatus};
 
 use crate::children::{begin_task, child, end_task};
-use crate::fixture::{Daemon, Place, eventually};
+use crate::fixture::{EngineFixture, TestEngine, eventually};
 
-fn faulty() -> (Place, Arc<FaultDisk>) {
+fn faulty() -> (EngineFixture, Arc<FaultDisk>) {
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
-    (Place::with_disk(disk.clone()), disk)
+    (EngineFixture::with_disk(disk.clone()), disk)
 }
 
 /// An agent that delegates in a session of a person's, and answers in a child.
@@ -26,7 +26,7 @@ fn delegating() -> Arc<ScriptedAgent> {
     agent
 }
 
-async fn turn(turn: TurnContext) -> Result<Completed, Failed> {
+async fn turn(turn: TurnContext) -> Result<CompletedTurn, FailedTurn> {
     if turn.session.depth == 0 {
         begin_task(&turn, "c1").await?;
         let id = turn.start_child(child("c1", "work")).await?;
@@ -39,7 +39,7 @@ async fn turn(turn: TurnContext) -> Result<Completed, Failed> {
 }
 
 /// The children that a session's log speaks of, and which of them have ended.
-async fn told(daemon: &Daemon, parent: SessionId) -> (Vec<SessionId>, Vec<SessionId>) {
+async fn told(daemon: &TestEngine, parent: SessionId) -> (Vec<SessionId>, Vec<SessionId>) {
     let (mut started, mut ended) = (Vec::new(), Vec::new());
     for record in daemon.records(parent).await {
         match record.event {
@@ -51,7 +51,7 @@ async fn told(daemon: &Daemon, parent: SessionId) -> (Vec<SessionId>, Vec<Sessio
     (started, ended)
 }
 
-async fn until_at_rest(daemon: &Daemon, parent: SessionId) {
+async fn until_at_rest(daemon: &TestEngine, parent: SessionId) {
     eventually("the session is at rest", async || {
         let Ok(view) = daemon.engine.view(parent).await else { return false };
         let (started, ended) = told(daemon, parent).await;
@@ -142,7 +142,7 @@ fn a_daemon_that_dies_at_any_write_leaves_no_child_open() {
     }
 }
 
-async fn calls_and_results(daemon: &Daemon, id: SessionId) -> (Vec<String>, Vec<String>) {
+async fn calls_and_results(daemon: &TestEngine, id: SessionId) -> (Vec<String>, Vec<String>) {
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     for record in daemon.records(id).await {
         match record.event {

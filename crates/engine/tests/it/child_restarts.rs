@@ -8,11 +8,11 @@ use ostler_types::{ChildStatus, Scope, ToolKind, TurnStatus, Verdict};
 use tokio::sync::oneshot;
 
 use crate::children::{ask_and_answer, child, delegate, end_task, only_child, outcomes};
-use crate::fixture::Place;
+use crate::fixture::EngineFixture;
 
 #[test]
 fn a_child_that_waits_is_still_waited_for_after_a_crash() {
-    let place = Place::new();
+    let place = EngineFixture::new();
     let first = ScriptedAgent::resuming();
     let (told, _) = oneshot::channel();
     first.push(|turn| delegate(turn, child("c1", "write"), told));
@@ -58,7 +58,7 @@ fn a_child_that_waits_is_still_waited_for_after_a_crash() {
 
 #[test]
 fn a_child_at_work_when_the_daemon_dies_has_failed_and_its_parent_hears_of_it() {
-    let place = Place::new();
+    let place = EngineFixture::new();
     let agent = ScriptedAgent::new();
     let (told, _) = oneshot::channel();
     agent.push(|turn| delegate(turn, child("c1", "work"), told));
@@ -86,7 +86,7 @@ fn a_child_at_work_when_the_daemon_dies_has_failed_and_its_parent_hears_of_it() 
 
 #[test]
 fn a_daemon_that_stops_in_order_leaves_the_parent_waiting_and_tells_it_later() {
-    let place = Place::new();
+    let place = EngineFixture::new();
     let first = ScriptedAgent::resuming();
     let (told, _heard) = oneshot::channel();
     first.push(|turn| delegate(turn, child("c1", "work"), told));

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ostler_agent::{Completed, Failed, NewChild, TurnContext};
+use ostler_agent::{CompletedTurn, FailedTurn, NewChild, TurnContext};
 use ostler_eventlog::Log;
 use ostler_testing::agent::{ScriptedAgent, done, failed, propose, run_call, say};
 use ostler_types::{
-    AnswerApproval, ApprovalEvent, Budget, Change, ChildEvent, ChildOutcome, ChildStatus, Command, Event,
-    Policy, Report, Role, Rule, Scope, SessionId, SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult,
-    Verdict,
+    AnswerApproval, ApprovalEvent, Budget, ChildEvent, ChildOutcome, ChildStatus, Command, Event, Policy,
+    Role, Rule, Scope, SessionChange, SessionId, SessionStatus, ToolCall, ToolCallId, ToolKind, ToolResult,
+    TurnReport, Verdict,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
 
-use crate::fixture::{Daemon, Place, eventually, refusal_code};
+use crate::fixture::{EngineFixture, TestEngine, eventually, refusal_code};
 
 /// A child that a call of this id starts.
 pub(crate) fn child(call: &str, prompt: &str) -> NewChild {
@@ -28,18 +28,18 @@ pub(crate) fn child(call: &str, prompt: &str) -> NewChild {
 }
 
 /// Starts a call of the tool `task`, as an agent does before it starts a child.
-pub(crate) async fn begin_task(turn: &TurnContext, call: &str) -> Result<(), Failed> {
+pub(crate) async fn begin_task(turn: &TurnContext, call: &str) -> Result<(), FailedTurn> {
     let tool_call = propose(turn, call, "task", json!({"prompt": "x"})).await?;
-    turn.report(Report::CallStarted { tool_call, kind: ToolKind::Read }).await?;
+    turn.report(TurnReport::CallStarted { tool_call, kind: ToolKind::Read }).await?;
     Ok(())
 }
 
 /// Ends that call with what came of the child.
-pub(crate) async fn end_task(turn: &TurnContext, call: &str, text: &str) -> Result<(), Failed> {
+pub(crate) async fn end_task(turn: &TurnContext, call: &str, text: &str) -> Result<(), FailedTurn> {
     let id = ToolCallId(call.to_owned());
     let result = ToolResult { ok: true, error: None, ..ToolResult::failed(id, text) };
-    turn.report(Report::CallFinished { result, duration_ms: 1, message_id: turn.message_id() }).await?;
-    turn.report(Report::BatchCompleted).await?;
+    turn.report(TurnReport::CallFinished { result, duration_ms: 1, message_id: turn.message_id() }).await?;
+    turn.report(TurnReport::BatchCompleted).await?;
     Ok(())
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn delegate(
     turn: TurnContext,
     new: NewChild,
     told: oneshot::Sender<(SessionId, ChildOutcome)>,
-) -> Result<Completed, Failed> {
+) -> Result<CompletedTurn, FailedTurn> {
     let call = new.tool_call_id.clone().unwrap().0;
     begin_task(&turn, &call).await?;
     let id = turn.start_child(new).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn delegate(
     done()
 }
 
-pub(crate) async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId {
+pub(crate) async fn only_child(daemon: &TestEngine, parent: SessionId) -> SessionId {
     let mut found = None;
     eventually("the child is made", async || {
         found = daemon.records(parent).await.into_iter().find_map(|record| match record.event {
@@ -75,7 +75,7 @@ pub(crate) async fn only_child(daemon: &Daemon, parent: SessionId) -> SessionId 
     found.unwrap()
 }
 
-pub(crate) async fn outcomes(daemon: &Daemon, parent: SessionId) -> Vec<ChildOutcome> {
+pub(crate) async fn outcomes(daemon: &TestEngine, parent: SessionId) -> Vec<ChildOutcome> {
     let outcome = |record: ostler_types::Record| match record.event {
         Event::Child(ChildEvent::Completed { outcome, .. }) => Some(outcome),
         _ => None,
@@ -85,7 +85,7 @@ pub(crate) async fn outcomes(daemon: &Daemon, parent: SessionId) -> Vec<ChildOut
 
 #[tokio::test]
 async fn a_child_works_in_a_session_of_its_own_and_its_answer_comes_back() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let mut new = daemon.new_session();
     new.policy.approval.require_for_tools = vec!["special".to_owned()];
@@ -129,7 +129,7 @@ async fn a_child_works_in_a_session_of_its_own_and_its_answer_comes_back() {
 
 #[tokio::test]
 async fn one_in_the_background_outlives_its_turn_and_the_model_is_told_of_its_end() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     let finish = Arc::new(Notify::new());
@@ -161,7 +161,7 @@ async fn one_in_the_background_outlives_its_turn_and_the_model_is_told_of_its_en
 }
 
 /// A child that asks for leave to write before it answers.
-pub(crate) async fn ask_and_answer(turn: TurnContext) -> Result<Completed, Failed> {
+pub(crate) async fn ask_and_answer(turn: TurnContext) -> Result<CompletedTurn, FailedTurn> {
     let call = propose(&turn, "w1", "write_file", json!({"path": "a", "content": "b"})).await?;
     let ran = run_call(&turn, &call, ToolKind::Write).await?;
     say(&turn, if ran { "written" } else { "not written" }).await?;
@@ -170,7 +170,7 @@ pub(crate) async fn ask_and_answer(turn: TurnContext) -> Result<Completed, Faile
 
 #[tokio::test]
 async fn what_a_child_asks_can_be_answered_at_its_parent() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     let (told, heard) = oneshot::channel();
@@ -215,7 +215,7 @@ async fn what_a_child_asks_can_be_answered_at_its_parent() {
 
 #[tokio::test]
 async fn stopping_a_session_stops_all_below_it() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     for (call, prompt) in [("c1", "child"), ("c2", "grandchild")] {
@@ -246,7 +246,7 @@ async fn stopping_a_session_stops_all_below_it() {
 
 #[tokio::test]
 async fn a_question_that_nobody_answered_is_taken_back_with_its_turn() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     let (told, heard) = oneshot::channel();
@@ -268,7 +268,7 @@ async fn a_question_that_nobody_answered_is_taken_back_with_its_turn() {
 
 #[tokio::test]
 async fn a_child_that_cannot_be_started_has_an_outcome_all_the_same() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     let (told, heard) = oneshot::channel();
@@ -284,7 +284,7 @@ async fn a_child_that_cannot_be_started_has_an_outcome_all_the_same() {
 
 #[tokio::test]
 async fn depth_and_time_are_limited() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let mut new = daemon.new_session();
     new.depth = ostler_types::MAX_DEPTH;
@@ -316,7 +316,7 @@ async fn depth_and_time_are_limited() {
 
 #[tokio::test]
 async fn removing_a_session_removes_those_that_it_has_started() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     for (call, prompt) in [("c1", "child"), ("c2", "grandchild")] {
@@ -343,7 +343,7 @@ async fn removing_a_session_removes_those_that_it_has_started() {
 
 #[tokio::test]
 async fn what_a_parent_allows_its_child_may_do() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     agent.push(|turn| async move {
@@ -367,7 +367,7 @@ async fn what_a_parent_allows_its_child_may_do() {
 
 #[tokio::test]
 async fn a_session_that_is_closed_or_whose_turn_failed_leaves_none_at_work() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     for closes in [false, true] {
         let parent = daemon.create().await;
@@ -400,7 +400,7 @@ async fn a_session_that_is_closed_or_whose_turn_failed_leaves_none_at_work() {
 
 #[tokio::test]
 async fn what_children_and_theirs_have_spent_is_known_to_the_turn_that_waits() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     let (told, heard) = oneshot::channel();
@@ -434,7 +434,7 @@ async fn what_children_and_theirs_have_spent_is_known_to_the_turn_that_waits() {
 
 #[tokio::test]
 async fn a_policy_that_is_tightened_holds_for_children_at_work() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let mut new = daemon.new_session();
     new.policy.approval.require_for_kinds.clear();
@@ -468,7 +468,7 @@ async fn a_policy_that_is_tightened_holds_for_children_at_work() {
     policy.approval.require_for_kinds = vec![ToolKind::Write];
     policy.approval.require_for_tools = vec!["web_fetch".to_owned()];
     policy.approval.rules.clear();
-    let change = Change { policy: Some(policy.clone()), ..Change::default() };
+    let change = SessionChange { policy: Some(policy.clone()), ..SessionChange::default() };
     daemon.engine.submit(parent, Command::Update(change)).await.unwrap();
     eventually("the child's policy follows", async || {
         daemon.engine.view(id).await.unwrap().session.policy.approval == policy.approval
@@ -479,7 +479,7 @@ async fn a_policy_that_is_tightened_holds_for_children_at_work() {
     assert_eq!(waiting[0].session_id, id);
 
     // What is loosened is loosened for the parent alone.
-    let change = Change { policy: Some(new.policy.clone()), ..Change::default() };
+    let change = SessionChange { policy: Some(new.policy.clone()), ..SessionChange::default() };
     daemon.engine.submit(parent, Command::Update(change)).await.unwrap();
     daemon.answer(&waiting[0], Verdict::Deny, Scope::Once).await.unwrap();
     assert_eq!(heard.await.unwrap().1.status, ChildStatus::Completed);

@@ -6,16 +6,16 @@ use ostler_engine::EngineError;
 use ostler_eventlog::LogError;
 use ostler_testing::agent::{ScriptedAgent, done, finish, propose, say, stream};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
-use ostler_types::{Event, Part, Report, ToolKind, TurnEvent};
+use ostler_types::{Event, Part, ToolKind, TurnEvent, TurnReport};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::fixture::{Place, eventually};
-use crate::reader::Reader;
+use crate::fixture::{EngineFixture, eventually};
+use crate::reader::CheckingSubscriber;
 
-fn faulty() -> (Place, Arc<FaultDisk>) {
+fn faulty() -> (EngineFixture, Arc<FaultDisk>) {
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
-    (Place::with_disk(disk.clone()), disk)
+    (EngineFixture::with_disk(disk.clone()), disk)
 }
 
 fn plan(text: impl AsRef<str>) -> FaultPlan {
@@ -27,7 +27,7 @@ async fn a_full_disk_is_told_and_felt_by_one_session() {
     let ((place, disk), agent) = (faulty(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (id, other) = (daemon.create().await, daemon.create().await);
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     for fault in ["enospc:write_at", "short-enospc:write_at", "eio:sync_data", "eio:write_at"] {
         disk.set_plan(plan(format!("{fault}@{id}..")));
         let before = daemon.engine.view(id).await.unwrap();
@@ -87,7 +87,7 @@ async fn the_end_of_a_turn_is_recorded_once_the_disk_is_well() {
         done()
     });
     let id = daemon.create().await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     daemon.say(id, "go").await;
     reader.until("model_output_completed", 1).await;
     disk.set_plan(plan(format!("enospc:write_at@{id}..")));
@@ -126,7 +126,7 @@ async fn a_turn_that_could_not_be_canceled_goes_on_without_a_gap() {
         done()
     });
     let id = daemon.create().await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     daemon.say(id, "go").await;
     reader.until("turn_started", 1).await;
     disk.set_plan(plan(format!("enospc:write_at@{id}/events.ndjson..")));
@@ -153,7 +153,7 @@ async fn a_call_that_cannot_be_recorded_does_not_run() {
         let call = propose(&turn, "c1", "look", json!({})).await?;
         go.notified().await;
         faults.set_plan(plan(format!("enospc:write_at@{id}..")));
-        let started = turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await;
+        let started = turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Read }).await;
         faults.set_plan(FaultPlan::default());
         Err(started.expect_err("nothing can be recorded").into())
     });
@@ -175,7 +175,7 @@ fn a_turn_that_cannot_be_ended_after_a_crash_is_not_run_again() {
     let ((place, disk), agent) = (faulty(), ScriptedAgent::resuming());
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
-        turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
+        turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         std::future::pending().await
     });
     let id = place.until_crash(&agent, async |daemon| {

@@ -7,7 +7,7 @@ use ostler_eventlog::{FeedPosition, FeedRecord};
 use ostler_testing::agent::ScriptedAgent;
 use ostler_types::{SessionId, TurnId};
 
-use crate::fixture::Place;
+use crate::fixture::EngineFixture;
 
 const SESSIONS: usize = 5;
 const TURNS: usize = 8;
@@ -43,7 +43,7 @@ async fn assert_whole(engine: &Engine, records: &[FeedRecord]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_record_of_every_session_comes_once_and_in_order() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     (0..SESSIONS * TURNS).for_each(|_| agent.push_text("an answer"));
     let mut feed = daemon.engine.subscribe_all(None).unwrap();
@@ -72,7 +72,7 @@ async fn every_record_of_every_session_comes_once_and_in_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_delta_of_many_sessions_comes_in_its_place() {
     const DELTAS: usize = 200;
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     for _ in 0..MANY {
         agent.push(|turn| async move {
@@ -115,7 +115,7 @@ async fn every_delta_of_many_sessions_comes_in_its_place() {
 
 #[tokio::test]
 async fn a_cursor_holds_over_a_restart() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     (0..3).for_each(|_| agent.push_text("an answer"));
     let mut feed = daemon.engine.subscribe_all(None).unwrap();
@@ -138,7 +138,7 @@ async fn a_cursor_holds_over_a_restart() {
 
 #[tokio::test]
 async fn deltas_are_shown_too() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         ostler_testing::agent::stream(&turn, turn.message_id(), 0, "as it comes");

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ostler_agent::Agent;
-use ostler_checkpoint::Store;
+use ostler_checkpoint::CheckpointStore;
 use ostler_documents::FileDocuments;
 use ostler_engine::{Engine, EngineConfig, EngineError};
 use ostler_eventlog::{Disk, FileLog, Log, OpenError, RealDisk};
-use ostler_git::{Isolation, Worktrees};
+use ostler_git::{GitWorktrees, Isolation};
 use ostler_index::SqliteIndex;
 use ostler_local_runner::LocalRunner;
 use ostler_testing::agent::ScriptedAgent;
@@ -23,33 +23,33 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// A data directory that engines come and go on.
-pub(crate) struct Place {
+pub(crate) struct EngineFixture {
     pub(crate) dir: TempDir,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) idle_after: Duration,
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) checkpoints: Option<Arc<Store>>,
+    pub(crate) checkpoints: Option<Arc<CheckpointStore>>,
     pub(crate) worktrees: TempDir,
 }
 
 /// An engine with its agent.
-pub(crate) struct Daemon {
+pub(crate) struct TestEngine {
     pub(crate) engine: Engine,
     pub(crate) agent: Arc<ScriptedAgent>,
     pub(crate) log: Arc<FileLog>,
     workspace: String,
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
+impl EngineFixture {
+    pub(crate) fn new() -> EngineFixture {
         let (dir, clock) = (tempfile::tempdir().unwrap(), Arc::default());
         let (idle_after, disk) = (Duration::from_secs(600), Arc::new(RealDisk));
         let worktrees = tempfile::tempdir().unwrap();
-        Place { dir, clock, idle_after, disk, checkpoints: None, worktrees }
+        EngineFixture { dir, clock, idle_after, disk, checkpoints: None, worktrees }
     }
 
-    pub(crate) fn with_disk(disk: Arc<dyn Disk>) -> Place {
-        Place { disk, ..Place::new() }
+    pub(crate) fn with_disk(disk: Arc<dyn Disk>) -> EngineFixture {
+        EngineFixture { disk, ..EngineFixture::new() }
     }
 
     pub(crate) fn data(&self) -> &Path {
@@ -57,13 +57,13 @@ impl Place {
     }
 
     /// Starts an engine whose sessions are run by this agent, as `native`.
-    pub(crate) async fn open(&self, agent: &Arc<ScriptedAgent>) -> Daemon {
+    pub(crate) async fn open(&self, agent: &Arc<ScriptedAgent>) -> TestEngine {
         self.open_as(agent, &["native"]).await
     }
 
     /// Starts an engine that knows the agent by these names. The engine before it may take a moment to
     /// let go of the directory.
-    pub(crate) async fn open_as(&self, agent: &Arc<ScriptedAgent>, names: &[&str]) -> Daemon {
+    pub(crate) async fn open_as(&self, agent: &Arc<ScriptedAgent>, names: &[&str]) -> TestEngine {
         let mut opened = None;
         eventually("the directory is free", async || match FileLog::open(self.data(), self.disk.clone()) {
             Ok(log) => {
@@ -93,11 +93,11 @@ impl Place {
         })
         .await;
         let workspace = self.data().to_str().unwrap().to_owned();
-        Daemon { engine, agent: agent.clone(), log, workspace }
+        TestEngine { engine, agent: agent.clone(), log, workspace }
     }
 
     fn runner(&self) -> LocalRunner {
-        let worktrees = Worktrees::new(self.worktrees.path().to_owned(), Isolation::None);
+        let worktrees = GitWorktrees::new(self.worktrees.path().to_owned(), Isolation::None);
         let runner = LocalRunner::new(self.data().to_owned()).with_worktrees(worktrees);
         match &self.checkpoints {
             Some(store) => runner.with_checkpoints(Arc::clone(store)),
@@ -110,7 +110,7 @@ impl Place {
     pub(crate) fn until_crash<T>(
         &self,
         agent: &Arc<ScriptedAgent>,
-        test: impl AsyncFnOnce(&Daemon) -> T,
+        test: impl AsyncFnOnce(&TestEngine) -> T,
     ) -> T {
         let runtime = runtime();
         let result = runtime.block_on(async {
@@ -125,7 +125,7 @@ impl Place {
     pub(crate) fn until_stop<T>(
         &self,
         agent: &Arc<ScriptedAgent>,
-        test: impl AsyncFnOnce(&Daemon) -> T,
+        test: impl AsyncFnOnce(&TestEngine) -> T,
     ) -> T {
         self.until_crash(agent, async |daemon| {
             let result = test(daemon).await;
@@ -135,7 +135,7 @@ impl Place {
     }
 }
 
-impl Daemon {
+impl TestEngine {
     /// The folder of a session.
     pub(crate) fn session_dir(&self, id: SessionId) -> PathBuf {
         self.engine.log_path(id).parent().unwrap().to_owned()

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use ostler_agent::{Completed, Failed, TurnContext};
+use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
 use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::{
     Accepted, AgentEvent, Command, CompactionTrigger, Delivery, Event, ForkedFrom, Message, MessageId,
-    NewCompaction, Part, Policy, Report, Role, SessionId, ToolKind, TurnStatus, Usage,
+    NewCompaction, Part, Policy, Role, SessionId, ToolKind, TurnReport, TurnStatus, Usage,
 };
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::fixture::{Daemon, Place};
+use crate::fixture::{EngineFixture, TestEngine};
 
-async fn texts(daemon: &Daemon, id: SessionId) -> Vec<String> {
+async fn texts(daemon: &TestEngine, id: SessionId) -> Vec<String> {
     let page = daemon.engine.messages(id, None, 100).await.unwrap();
     page.messages.iter().map(Message::text).collect()
 }
 
 /// A session with two turns.
-async fn two_turns(daemon: &Daemon) -> (SessionId, [ostler_types::TurnId; 2]) {
+async fn two_turns(daemon: &TestEngine) -> (SessionId, [ostler_types::TurnId; 2]) {
     let id = daemon.create().await;
     let mut turns = Vec::new();
     for number in 1..=2 {
@@ -34,7 +34,7 @@ async fn two_turns(daemon: &Daemon) -> (SessionId, [ostler_types::TurnId; 2]) {
 
 #[tokio::test]
 async fn a_fork_shares_what_was_said_and_goes_its_own_way() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (id, turns) = two_turns(&daemon).await;
     let early = daemon.engine.fork(id, Some(turns[0])).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_fork_shares_what_was_said_and_goes_its_own_way() {
 
 #[tokio::test]
 async fn forks_are_made_beside_a_running_turn_and_of_sleeping_and_closed_sessions() {
-    let (mut place, agent) = (Place::new(), ScriptedAgent::new());
+    let (mut place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     place.idle_after = std::time::Duration::ZERO;
     let daemon = place.open(&agent).await;
     let (id, turns) = two_turns(&daemon).await;
@@ -100,7 +100,7 @@ async fn forks_are_made_beside_a_running_turn_and_of_sleeping_and_closed_session
     daemon.recorded(of_closed.id, "turn_completed", 5).await;
 }
 
-async fn make_an_artifact(turn: TurnContext) -> Result<Completed, Failed> {
+async fn make_an_artifact(turn: TurnContext) -> Result<CompletedTurn, FailedTurn> {
     let call = propose(&turn, "c1", "shell", json!({"command": "make"})).await?;
     run_call(&turn, &call, ToolKind::Exec).await?;
     let reference = turn.put_artifact("whole.txt".to_owned(), b"all of it".to_vec()).await?;
@@ -111,7 +111,7 @@ async fn make_an_artifact(turn: TurnContext) -> Result<Completed, Failed> {
 
 #[tokio::test]
 async fn files_and_the_end_of_a_stopped_turn_come_along() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let mut new = daemon.new_session();
     new.policy = Policy::default();
@@ -149,7 +149,7 @@ async fn files_and_the_end_of_a_stopped_turn_come_along() {
 
 #[tokio::test]
 async fn a_conversation_that_was_made_shorter_is_as_short_in_the_fork() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (id, _) = two_turns(&daemon).await;
     agent.push(|turn| async move {
@@ -170,7 +170,7 @@ async fn a_conversation_that_was_made_shorter_is_as_short_in_the_fork() {
             summary: Some(summary),
             pruned: Vec::new(),
         };
-        turn.report(Report::Compacted(Box::new(compaction))).await?;
+        turn.report(TurnReport::Compacted(Box::new(compaction))).await?;
         say(&turn, "answer 3").await?;
         done()
     });
@@ -203,7 +203,7 @@ async fn a_conversation_that_was_made_shorter_is_as_short_in_the_fork() {
 #[test]
 fn a_fork_that_a_crash_cut_short_is_gone() {
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
-    let place = Place::with_disk(disk.clone());
+    let place = EngineFixture::with_disk(disk.clone());
     let agent = ScriptedAgent::new();
     let (id, before, after) = place.until_crash(&agent, async |daemon| {
         let (id, _) = two_turns(daemon).await;

@@ -1,17 +1,17 @@
 //! Sessions of thousands of turns: what is read to go on does not grow with them.
 
-use ostler_agent::{Completed, Failed, TurnContext};
+use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
 use ostler_testing::agent::{ScriptedAgent, done, say};
-use ostler_types::{CompactionTrigger, Message, MessageId, NewCompaction, Part, Report, Role};
+use ostler_types::{CompactionTrigger, Message, MessageId, NewCompaction, Part, Role, TurnReport};
 
-use crate::fixture::Place;
+use crate::fixture::EngineFixture;
 
 const TURNS: usize = 2_000;
 /// Turns between two compactions.
 const EVERY: usize = 50;
 
 /// Makes the conversation shorter when it has become long, then answers.
-async fn turn(turn: TurnContext) -> Result<Completed, Failed> {
+async fn turn(turn: TurnContext) -> Result<CompletedTurn, FailedTurn> {
     assert!(turn.history.len() <= 2 * EVERY + 3, "{} messages are shown", turn.history.len());
     if turn.history.len() >= 2 * EVERY {
         let (first, last) = (turn.history[0].id, turn.history[turn.history.len() - 2].id);
@@ -30,7 +30,7 @@ async fn turn(turn: TurnContext) -> Result<Completed, Failed> {
             summary: Some(summary),
             pruned: Vec::new(),
         };
-        turn.report(Report::Compacted(Box::new(compaction))).await?;
+        turn.report(TurnReport::Compacted(Box::new(compaction))).await?;
     }
     say(&turn, "an answer of some length, so that a log of many of them is not small").await?;
     done()
@@ -38,7 +38,7 @@ async fn turn(turn: TurnContext) -> Result<Completed, Failed> {
 
 #[test]
 fn waking_reads_no_more_after_thousands_of_turns() {
-    let place = Place::new();
+    let place = EngineFixture::new();
     let agent = ScriptedAgent::new();
     for _ in 0..TURNS {
         agent.push(turn);

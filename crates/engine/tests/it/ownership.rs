@@ -7,29 +7,29 @@ use std::time::Duration;
 
 use ostler_agent::Agent;
 use ostler_documents::FileDocuments;
-use ostler_engine::{Engine, EngineConfig, EngineError, Item, Subscription};
-use ostler_eventlog::{Line, Log, LogError};
+use ostler_engine::{Engine, EngineConfig, EngineError, Subscription, SubscriptionItem};
+use ostler_eventlog::{Log, LogError, LogLine};
 use ostler_index::SqliteIndex;
 use ostler_local_runner::LocalRunner;
 use ostler_testing::agent::{ScriptedAgent, stream};
 use ostler_testing::clock::FixedClock;
 use ostler_testing::shared_log::{LostAppend, SharedLog};
 use ostler_types::{
-    Accepted, Change, Clock, Command, Delivery, Event, EventName, Message, MessageId, NewRecord, NewSession,
-    Part, RefusalCode, Role, Secrets, SessionEvent, SessionId, SubmitMessage, TurnEvent, TurnId,
+    Accepted, Clock, Command, Delivery, Event, EventName, Message, MessageId, NewRecord, NewSession, Part,
+    RefusalCode, Role, Secrets, SessionChange, SessionEvent, SessionId, SubmitMessage, TurnEvent, TurnId,
 };
 use tempfile::TempDir;
 
 /// An engine on a log that others have too.
-pub(crate) struct Node {
+pub(crate) struct EngineNode {
     pub(crate) engine: Engine,
     pub(crate) agent: Arc<ScriptedAgent>,
     clock: Arc<FixedClock>,
     dir: TempDir,
 }
 
-impl Node {
-    pub(crate) async fn start(log: &Arc<SharedLog>, clock: &Arc<FixedClock>) -> Node {
+impl EngineNode {
+    pub(crate) async fn start(log: &Arc<SharedLog>, clock: &Arc<FixedClock>) -> EngineNode {
         let (dir, agent) = (tempfile::tempdir().unwrap(), ScriptedAgent::new());
         let (index, index_opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
         let engine = Engine::start(EngineConfig {
@@ -47,7 +47,7 @@ impl Node {
             at_rest: false,
         })
         .await;
-        Node { engine, agent, clock: clock.clone(), dir }
+        EngineNode { engine, agent, clock: clock.clone(), dir }
     }
 
     pub(crate) async fn create(&self) -> SessionId {
@@ -94,18 +94,18 @@ fn names(log: &SharedLog, id: SessionId) -> Vec<EventName> {
 #[tokio::test]
 async fn what_another_owner_appends_just_before_a_claim_is_not_missed() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let first = Node::start(&log, &clock).await;
+    let first = EngineNode::start(&log, &clock).await;
     let id = first.create().await;
     let record = first.title(id, "from elsewhere").await;
     first.engine.stop().await;
-    let second = Node::start(&log, &clock).await;
+    let second = EngineNode::start(&log, &clock).await;
     let once = AtomicBool::new(true);
     log.before_claim(move |log, session| {
         if session == id && once.swap(false, Ordering::Relaxed) {
             log.steal_and_append(session, vec![record.clone()]).unwrap();
         }
     });
-    let pinned = Change { pinned: Some(true), ..Change::default() };
+    let pinned = SessionChange { pinned: Some(true), ..SessionChange::default() };
     second.engine.submit(id, Command::Update(pinned)).await.unwrap();
     let session = second.engine.view(id).await.unwrap().session;
     assert_eq!(session.title.as_deref(), Some("from elsewhere"));
@@ -116,7 +116,7 @@ async fn what_another_owner_appends_just_before_a_claim_is_not_missed() {
 #[tokio::test]
 async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let node = Node::start(&log, &clock).await;
+    let node = EngineNode::start(&log, &clock).await;
     node.agent.push(|_| std::future::pending());
     let id = node.create().await;
     node.say(id, Delivery::Queue).await.unwrap();
@@ -148,12 +148,12 @@ async fn an_owner_that_lost_its_session_drops_its_agent_and_writes_nothing() {
 #[tokio::test]
 async fn subscribers_of_a_lost_session_see_what_others_append_without_a_command() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let node = Node::start(&log, &clock).await;
+    let node = EngineNode::start(&log, &clock).await;
     let id = node.create().await;
     let mut subscription = node.engine.subscribe(id, 0).await.unwrap();
     let record = node.title(id, "from elsewhere").await;
     log.steal_and_append(id, vec![record.clone()]).unwrap();
-    let pinned = Change { pinned: Some(true), ..Change::default() };
+    let pinned = SessionChange { pinned: Some(true), ..SessionChange::default() };
     node.engine.submit(id, Command::Update(pinned)).await.unwrap_err();
     // It pauses for longer and longer, and looks again all the same.
     for round in 0..4 {
@@ -176,7 +176,7 @@ async fn subscribers_of_a_lost_session_see_what_others_append_without_a_command(
 async fn a_session_whose_storage_did_not_answer_goes_on_by_itself_while_somebody_looks_on() {
     for lost in [LostAppend::Written, LostAppend::Dropped] {
         let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-        let node = Node::start(&log, &clock).await;
+        let node = EngineNode::start(&log, &clock).await;
         node.agent.push(|_| std::future::pending());
         node.agent.push_text("after the outage");
         let id = node.create().await;
@@ -199,16 +199,18 @@ async fn a_session_whose_storage_did_not_answer_goes_on_by_itself_while_somebody
 }
 
 /// The next record that a subscriber is shown, whose stream must go on.
-async fn next_line(subscription: &mut Subscription) -> Line {
+async fn next_line(subscription: &mut Subscription) -> LogLine {
     loop {
-        if let Item::Record(line) = subscription.next().await.unwrap().expect("the stream goes on") {
-            return Line::clone(&line);
+        if let SubscriptionItem::Record(line) =
+            subscription.next().await.unwrap().expect("the stream goes on")
+        {
+            return LogLine::clone(&line);
         }
     }
 }
 
 /// What a subscriber is shown until it has seen the whole log.
-async fn read_to_end_of(subscription: &mut Subscription, log: &SharedLog, id: SessionId) -> Vec<Line> {
+async fn read_to_end_of(subscription: &mut Subscription, log: &SharedLog, id: SessionId) -> Vec<LogLine> {
     let mut seen = Vec::new();
     while subscription.seen() < log.lines(id).len() as u64 {
         seen.push(next_line(subscription).await);
@@ -226,7 +228,7 @@ pub(crate) async fn time_passes(time: Duration) {
 #[tokio::test]
 async fn a_former_owner_keeps_no_drafts_and_settles_nothing() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let node = Node::start(&log, &clock).await;
+    let node = EngineNode::start(&log, &clock).await;
     let (go, gone) = tokio::sync::oneshot::channel::<()>();
     node.agent.push(|turn| async move {
         _ = gone.await;
@@ -241,7 +243,7 @@ async fn a_former_owner_keeps_no_drafts_and_settles_nothing() {
     log.steal(id);
     go.send(()).unwrap();
     let shown = subscription.next().await.unwrap();
-    assert!(matches!(shown, Some(Item::Delta(_))), "{shown:?}");
+    assert!(matches!(shown, Some(SubscriptionItem::Delta(_))), "{shown:?}");
     assert!(log.drafts(id).await.unwrap().is_empty());
     // A session at rest is released when the engine stops, by its owner only.
     let (idle, kept) = (node.create().await, node.create().await);
@@ -256,12 +258,12 @@ async fn a_former_owner_keeps_no_drafts_and_settles_nothing() {
 #[tokio::test]
 async fn a_session_that_rested_and_was_used_elsewhere_is_read_again() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-    let (one, two) = (Node::start(&log, &clock).await, Node::start(&log, &clock).await);
+    let (one, two) = (EngineNode::start(&log, &clock).await, EngineNode::start(&log, &clock).await);
     let id = one.create().await;
     for round in 0..4 {
         for node in [&one, &two] {
             let title = format!("round {round}");
-            let change = Change { title: Some(title.clone()), ..Change::default() };
+            let change = SessionChange { title: Some(title.clone()), ..SessionChange::default() };
             // The first try finds that the other engine has the session, the second claims it.
             let mut told = node.engine.submit(id, Command::Update(change.clone())).await;
             if matches!(told, Err(EngineError::Log(LogError::Fenced))) {
@@ -282,12 +284,13 @@ async fn a_session_that_rested_and_was_used_elsewhere_is_read_again() {
 #[tokio::test]
 async fn a_key_makes_one_session_and_a_name_belongs_to_one_whichever_engine_is_asked() {
     let (log, clock) = (Arc::new(SharedLog::default()), Arc::new(FixedClock::default()));
-    let (one, two) = (Node::start(&log, &clock).await, Node::start(&log, &clock).await);
-    let with_key = |node: &Node| NewSession { idempotency_key: Some("key".to_owned()), ..node.new_session() };
+    let (one, two) = (EngineNode::start(&log, &clock).await, EngineNode::start(&log, &clock).await);
+    let with_key =
+        |node: &EngineNode| NewSession { idempotency_key: Some("key".to_owned()), ..node.new_session() };
     let first = one.engine.create(with_key(&one)).await.unwrap();
     let again = two.engine.create(with_key(&two)).await.unwrap();
     assert_eq!(again.id, first.id);
-    let named = |node: &Node| NewSession { name: Some("stable".to_owned()), ..node.new_session() };
+    let named = |node: &EngineNode| NewSession { name: Some("stable".to_owned()), ..node.new_session() };
     let holder = one.engine.create(named(&one)).await.unwrap();
     let refused = two.engine.create(named(&two)).await.unwrap_err();
     assert!(

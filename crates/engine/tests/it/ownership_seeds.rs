@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use ostler_engine::{EngineError, FeedItem, FeedSubscription, Item, Subscription};
-use ostler_eventlog::{FeedPosition, FeedRecord, Line, Log, LogError, unseal_lines};
+use ostler_engine::{EngineError, FeedItem, FeedSubscription, Subscription, SubscriptionItem};
+use ostler_eventlog::{FeedPosition, FeedRecord, Log, LogError, LogLine, unseal_lines};
 use ostler_testing::agent::{ScriptedAgent, done, finish, propose, run_call, stream};
 use ostler_testing::shared_log::{LostAppend, SharedLog};
 use ostler_types::{
-    CallEvent, CancelTurn, Change, Command, Delivery, Event, EventName, Message, MessageEvent, MessageId,
-    Part, Record, Role, SessionId, State, SubmitMessage, ToolCallId, ToolKind, TurnId,
+    CallEvent, CancelTurn, Command, Delivery, Event, EventName, Message, MessageEvent, MessageId, Part,
+    Record, Role, SessionChange, SessionId, State, SubmitMessage, ToolCallId, ToolKind, TurnId,
 };
 
 use crate::fixture::eventually;
-use crate::ownership::{Node, time_passes};
+use crate::ownership::{EngineNode, time_passes};
 
 /// Seeds that every run tries; `OSTLER_OWNERSHIP_SEEDS` says another number, `OSTLER_OWNERSHIP_SEED` the only one.
 const SEEDS: u64 = 40;
@@ -35,7 +35,7 @@ async fn two_engines_on_one_log_lose_nothing() {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let only: Option<u64> = number("OSTLER_OWNERSHIP_SEED");
     for seed in only.unwrap_or(1)..=only.or(number("OSTLER_OWNERSHIP_SEEDS")).unwrap_or(SEEDS) {
-        let mut run = Run::start(seed).await;
+        let mut run = SeedRun::start(seed).await;
         for _ in 0..STEPS {
             run.step().await;
             run.look();
@@ -45,47 +45,47 @@ async fn two_engines_on_one_log_lose_nothing() {
 }
 
 /// What one seed does, and what its clients were told and shown.
-struct Run {
+struct SeedRun {
     seed: u64,
     random: u64,
     log: Arc<SharedLog>,
-    nodes: [Node; 2],
+    nodes: [EngineNode; 2],
     sessions: Vec<SessionId>,
     /// The keys of messages that a client was told are recorded.
     acknowledged: Vec<(SessionId, String)>,
     keys: u64,
-    clients: Vec<Client>,
-    readers: Vec<Reader>,
+    clients: Vec<SeedSubscriber>,
+    readers: Vec<SeedFeedReader>,
 }
 
 /// A subscriber of one session on one engine.
-struct Client {
+struct SeedSubscriber {
     session: SessionId,
     after: u64,
     subscription: Subscription,
-    lines: Vec<Line>,
+    lines: Vec<LogLine>,
 }
 
 /// A reader of all sessions, which may move to the other engine with its cursor.
-struct Reader {
+struct SeedFeedReader {
     node: usize,
     feed: FeedSubscription,
     records: Vec<FeedRecord>,
 }
 
-impl Run {
-    async fn start(seed: u64) -> Run {
+impl SeedRun {
+    async fn start(seed: u64) -> SeedRun {
         let (log, clock) = (Arc::new(SharedLog::default()), Arc::default());
-        let nodes = [Node::start(&log, &clock).await, Node::start(&log, &clock).await];
+        let nodes = [EngineNode::start(&log, &clock).await, EngineNode::start(&log, &clock).await];
         let sessions = vec![nodes[0].create().await];
         let reader = |node: usize| {
             let feed = nodes[node].engine.subscribe_all(Some(FeedPosition(0))).unwrap();
-            Reader { node, feed, records: Vec::new() }
+            SeedFeedReader { node, feed, records: Vec::new() }
         };
         let readers = vec![reader(0), reader(1)];
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let (acknowledged, clients) = (Vec::new(), Vec::new());
-        let mut run = Run { seed, random, log, nodes, sessions, acknowledged, keys: 0, clients, readers };
+        let mut run = SeedRun { seed, random, log, nodes, sessions, acknowledged, keys: 0, clients, readers };
         for node in [0, 1] {
             (0..400).for_each(|_| {
                 let (text, pauses) = (run.below(3), run.below(4));
@@ -169,7 +169,7 @@ impl Run {
             Ok(subscription) => (after, subscription),
             Err(_) => (0, engine.subscribe(session, 0).await.unwrap()),
         };
-        self.clients.push(Client { session, after, subscription, lines: Vec::new() });
+        self.clients.push(SeedSubscriber { session, after, subscription, lines: Vec::new() });
     }
 
     /// All clients take what is there for them.
@@ -178,7 +178,7 @@ impl Run {
             let is_open = client.look();
             assert!(is_open, "seed {}: a stream of {} ended", self.seed, client.session);
         }
-        self.readers.iter_mut().for_each(Reader::look);
+        self.readers.iter_mut().for_each(SeedFeedReader::look);
     }
 
     async fn finish(mut self) {
@@ -198,7 +198,7 @@ impl Run {
         for client in &mut self.clients {
             assert!(!client.look(), "seed {}: a stream goes on after the engine", self.seed);
         }
-        self.readers.iter_mut().for_each(Reader::look);
+        self.readers.iter_mut().for_each(SeedFeedReader::look);
         self.check();
     }
 
@@ -235,7 +235,8 @@ impl Run {
 
     async fn retitle(&mut self, session: SessionId, node: usize) -> Result<(), EngineError> {
         self.keys += 1;
-        let change = Change { title: Some(format!("title {}", self.keys)), ..Change::default() };
+        let change =
+            SessionChange { title: Some(format!("title {}", self.keys)), ..SessionChange::default() };
         self.nodes[node].engine.submit(session, Command::Update(change)).await.map(drop)
     }
 
@@ -289,13 +290,13 @@ impl Run {
     }
 }
 
-impl Client {
+impl SeedSubscriber {
     /// Takes what is there. Returns whether more may come.
     fn look(&mut self) -> bool {
         while let Some(next) = self.subscription.next().now_or_never() {
             match next.unwrap() {
-                Some(Item::Record(line)) => self.lines.push(Line::clone(&line)),
-                Some(Item::Delta(_)) => {}
+                Some(SubscriptionItem::Record(line)) => self.lines.push(LogLine::clone(&line)),
+                Some(SubscriptionItem::Delta(_)) => {}
                 None => return false,
             }
         }
@@ -311,7 +312,7 @@ impl Client {
     }
 }
 
-impl Reader {
+impl SeedFeedReader {
     fn look(&mut self) {
         while let Some(next) = self.feed.next().now_or_never() {
             if let FeedItem::Record(record) = next.unwrap() {
@@ -320,7 +321,7 @@ impl Reader {
         }
     }
 
-    fn change_engine(&mut self, nodes: &[Node; 2]) {
+    fn change_engine(&mut self, nodes: &[EngineNode; 2]) {
         self.look();
         self.node = 1 - self.node;
         self.feed = nodes[self.node].engine.subscribe_all(Some(self.feed.position())).unwrap();
@@ -328,7 +329,7 @@ impl Reader {
 
     /// It saw each record of each session once, in order. Records of a session that was removed may be missing.
     fn check(&self, seed: u64, log: &SharedLog) {
-        let mut seen: HashMap<SessionId, Vec<Line>> = HashMap::new();
+        let mut seen: HashMap<SessionId, Vec<LogLine>> = HashMap::new();
         for record in &self.records {
             seen.entry(record.session_id).or_default().push(record.line.clone());
         }
@@ -341,7 +342,7 @@ impl Reader {
     }
 }
 
-impl Node {
+impl EngineNode {
     /// Sends a message with a key, again and again until it is told that it was recorded.
     async fn insist(&self, id: SessionId, key: &str) -> bool {
         for _ in 0..TRIES {
@@ -390,7 +391,7 @@ async fn pause(times: u64) {
     }
 }
 
-fn records(lines: &[Line]) -> Vec<Record> {
+fn records(lines: &[LogLine]) -> Vec<Record> {
     lines.iter().map(|line| line.record().unwrap()).collect()
 }
 

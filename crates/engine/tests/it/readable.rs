@@ -4,9 +4,9 @@ use ostler_engine::EngineError;
 use ostler_testing::agent::ScriptedAgent;
 use ostler_types::{Command, NewRecord, NewSession, SessionId};
 
-use crate::fixture::{Daemon, Place, eventually};
+use crate::fixture::{EngineFixture, TestEngine, eventually};
 
-async fn one_turn(daemon: &Daemon, new: NewSession) -> SessionId {
+async fn one_turn(daemon: &TestEngine, new: NewSession) -> SessionId {
     let id = daemon.engine.create(new).await.unwrap().id;
     daemon.agent.push_text("an answer");
     daemon.say(id, "a question").await;
@@ -16,7 +16,7 @@ async fn one_turn(daemon: &Daemon, new: NewSession) -> SessionId {
 
 #[tokio::test]
 async fn what_was_said_can_be_read_in_the_folder_and_comes_back_when_it_is_deleted() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = one_turn(&daemon, daemon.new_session()).await;
     daemon.engine.flush_views(id).await.unwrap();
@@ -35,7 +35,7 @@ async fn what_was_said_can_be_read_in_the_folder_and_comes_back_when_it_is_delet
 
 #[test]
 fn they_are_caught_up_at_the_next_start() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let id = place.until_crash(&agent, async |daemon| one_turn(daemon, daemon.new_session()).await);
     let context = place.data().join(format!("sessions/{id}/context.md"));
     _ = std::fs::remove_file(&context);
@@ -49,7 +49,7 @@ fn they_are_caught_up_at_the_next_start() {
 
 #[tokio::test]
 async fn those_in_a_folder_of_their_own_go_with_the_session() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let root = tempfile::tempdir().unwrap();
     let mut new = daemon.new_session();
@@ -64,7 +64,7 @@ async fn those_in_a_folder_of_their_own_go_with_the_session() {
 
 #[tokio::test]
 async fn a_name_belongs_to_one_open_session() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let named = || NewSession { name: Some("bob".to_owned()), ..daemon.new_session() };
     let (one, other) = tokio::join!(daemon.engine.create(named()), daemon.engine.create(named()));
@@ -80,7 +80,7 @@ async fn a_name_belongs_to_one_open_session() {
 
 #[tokio::test]
 async fn imported_records_become_a_session_in_which_nothing_runs() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = one_turn(&daemon, daemon.new_session()).await;
     agent.push(|turn| async move {

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use ostler_engine::{Item, Subscription};
+use ostler_engine::{Subscription, SubscriptionItem};
 use ostler_types::{Event, MessageEvent, MessageId, Record};
 use serde_json::Value;
 
 /// What a client has seen so far.
-pub(crate) struct Reader {
+pub(crate) struct CheckingSubscriber {
     subscription: Subscription,
     pub(crate) records: Vec<Record>,
     /// How many deltas it was shown.
@@ -18,22 +18,24 @@ pub(crate) struct Reader {
     next_seq: u64,
 }
 
-impl Reader {
-    pub(crate) fn new(subscription: Subscription) -> Reader {
+impl CheckingSubscriber {
+    pub(crate) fn new(subscription: Subscription) -> CheckingSubscriber {
         let next_seq = subscription.seen() + 1;
         let (records, texts, finished) = (Vec::new(), HashMap::new(), HashMap::new());
-        Reader { subscription, records, deltas: 0, texts, finished, next_seq }
+        CheckingSubscriber { subscription, records, deltas: 0, texts, finished, next_seq }
     }
 
     /// Reads one item; false when no more will come.
     pub(crate) async fn step(&mut self) -> bool {
         match self.subscription.next().await.unwrap() {
-            Some(Item::Record(line)) => {
+            Some(SubscriptionItem::Record(line)) => {
                 assert_eq!(line.seq, self.next_seq, "a gap or a record twice");
                 self.next_seq += 1;
                 self.take(line.record().unwrap());
             }
-            Some(Item::Delta(line)) => self.splice(&serde_json::from_slice(line.bytes()).unwrap()),
+            Some(SubscriptionItem::Delta(line)) => {
+                self.splice(&serde_json::from_slice(line.bytes()).unwrap())
+            }
             None => return false,
         }
         true

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use ostler_engine::EngineError;
 use ostler_testing::agent::{ScriptedAgent, done, propose, run_call, say, stream};
 use ostler_types::{
-    CallEvent, Event, MessageEvent, Record, Report, Scope, SessionId, SessionStatus, State, Subject,
-    ToolKind, TurnEvent, TurnStatus, Verdict, results,
+    CallEvent, Event, MessageEvent, Record, Scope, SessionId, SessionStatus, State, Subject, ToolKind,
+    TurnEvent, TurnReport, TurnStatus, Verdict, results,
 };
 use serde_json::json;
 
-use crate::fixture::{Daemon, Place, eventually};
+use crate::fixture::{EngineFixture, TestEngine, eventually};
 
-async fn names_after(daemon: &Daemon, id: SessionId, seq: usize) -> Vec<&'static str> {
+async fn names_after(daemon: &TestEngine, id: SessionId, seq: usize) -> Vec<&'static str> {
     daemon.names(id).await.split_off(seq)
 }
 
@@ -46,7 +46,7 @@ fn push_resumed(agent: &Arc<ScriptedAgent>) {
 
 #[test]
 fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
-    let (place, agent) = (Place::new(), ScriptedAgent::resuming());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::resuming());
     // More than goes into a draft at once, so that nobody has to wait for the clock.
     let text: &'static str = "ein Stück Text, ".repeat(1000).leak();
     agent.push(move |turn| async move {
@@ -58,7 +58,8 @@ fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
         daemon.say(id, "go").await;
         daemon.say(id, "queued").await;
         agent.started(1).await;
-        let mut reader = crate::reader::Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+        let mut reader =
+            crate::reader::CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
         reader.until_text(text).await;
         id
     });
@@ -92,11 +93,11 @@ fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
 
 #[test]
 fn a_call_that_may_have_run_is_not_run_again() {
-    let (place, agent) = (Place::new(), ScriptedAgent::resuming());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::resuming());
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
         turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
-        turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
+        turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         std::future::pending().await
     });
     let id = place.until_crash(&agent, async |daemon| {
@@ -123,7 +124,7 @@ fn a_call_that_may_have_run_is_not_run_again() {
 #[test]
 fn a_waiting_approval_survives_and_is_answered_by_the_next_daemon() {
     for (verdict, said) in [(Verdict::Approve, "it ran"), (Verdict::Deny, "it did not")] {
-        let (place, agent) = (Place::new(), ScriptedAgent::resuming());
+        let (place, agent) = (EngineFixture::new(), ScriptedAgent::resuming());
         push_ask(&agent);
         let id = place.until_crash(&agent, async |daemon| {
             let id = daemon.create().await;
@@ -150,7 +151,7 @@ fn a_waiting_approval_survives_and_is_answered_by_the_next_daemon() {
 
 #[test]
 fn an_agent_that_cannot_resume_fails_the_turn_without_running_the_call() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     push_ask(&agent);
     let id = place.until_crash(&agent, async |daemon| {
         let id = daemon.create().await;
@@ -167,7 +168,7 @@ fn an_agent_that_cannot_resume_fails_the_turn_without_running_the_call() {
 
 #[test]
 fn a_stop_cancels_what_runs_keeps_what_is_queued_and_leaves_what_waits() {
-    let (place, agent) = (Place::new(), ScriptedAgent::resuming());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::resuming());
     agent.push(|turn| async move {
         stream(&turn, turn.message_id(), 0, "so far");
         turn.canceled.cancelled().await;
@@ -176,7 +177,8 @@ fn a_stop_cancels_what_runs_keeps_what_is_queued_and_leaves_what_waits() {
     push_ask(&agent);
     let (running, waiting) = place.until_stop(&agent, async |daemon| {
         let (running, waiting) = (daemon.create().await, daemon.create().await);
-        let mut reader = crate::reader::Reader::new(daemon.engine.subscribe(running, 0).await.unwrap());
+        let mut reader =
+            crate::reader::CheckingSubscriber::new(daemon.engine.subscribe(running, 0).await.unwrap());
         daemon.say(running, "go").await;
         reader.until_text("so far").await;
         daemon.say(running, "queued").await;
@@ -220,7 +222,7 @@ fn a_stop_cancels_what_runs_keeps_what_is_queued_and_leaves_what_waits() {
 
 #[tokio::test]
 async fn a_stopped_engine_does_nothing_more() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         turn.canceled.cancelled().await;
@@ -246,7 +248,7 @@ async fn a_stopped_engine_does_nothing_more() {
 
 #[test]
 fn turns_of_an_agent_that_is_gone_fail_one_after_the_other() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     agent.push(|_| std::future::pending());
     let runtime = crate::fixture::runtime();
     let id = runtime.block_on(async {

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use ostler_engine::EngineError;
-use ostler_index::Filter;
+use ostler_index::ListFilter;
 use ostler_testing::agent::{ScriptedAgent, done, say};
-use ostler_types::{Accepted, Change, Command, SessionStatus, State, SubmitMessage, TurnStatus};
+use ostler_types::{Accepted, Command, SessionChange, SessionStatus, State, SubmitMessage, TurnStatus};
 
-use crate::fixture::{Place, eventually, refusal_code};
-use crate::reader::Reader;
+use crate::fixture::{EngineFixture, eventually, refusal_code};
+use crate::reader::CheckingSubscriber;
 
 #[tokio::test]
 async fn a_message_is_answered_and_everybody_can_see_it() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push_text("hello yourself");
     let id = daemon.create().await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     let turn_id = daemon.say(id, "hello there").await;
     reader.until("turn_completed", 1).await;
     let expected = [
@@ -38,11 +38,14 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
     let texts: Vec<String> = messages.messages.iter().map(|message| message.text()).collect();
     assert_eq!((texts, messages.before), (vec!["hello there".to_owned(), "hello yourself".to_owned()], None));
 
-    let listed = daemon.engine.list(Filter::default()).await.unwrap();
+    let listed = daemon.engine.list(ListFilter::default()).await.unwrap();
     assert_eq!(listed.sessions.len(), 1);
     assert_eq!((&listed.sessions[0].session, listed.sessions[0].last_seq), (&view.session, 6));
-    let found =
-        daemon.engine.list(Filter { q: Some("yourself".to_owned()), ..Filter::default() }).await.unwrap();
+    let found = daemon
+        .engine
+        .list(ListFilter { q: Some("yourself".to_owned()), ..ListFilter::default() })
+        .await
+        .unwrap();
     assert_eq!(found.sessions.len(), 1);
     daemon.engine.flush_views(id).await.unwrap();
     let file = std::fs::read_to_string(daemon.session_dir(id).join("session.json")).unwrap();
@@ -51,7 +54,7 @@ async fn a_message_is_answered_and_everybody_can_see_it() {
 
 #[tokio::test]
 async fn an_unknown_session_or_agent_is_said_so_and_leaves_nothing() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let unknown = daemon.new_session().id;
     assert!(matches!(daemon.engine.view(unknown).await, Err(EngineError::NotFound)));
@@ -65,15 +68,15 @@ async fn an_unknown_session_or_agent_is_said_so_and_leaves_nothing() {
     let Err(EngineError::Refused(refusal)) = daemon.engine.create(new).await else { panic!("it was made") };
     assert_eq!(refusal.code, "unknown_agent");
     assert!(refusal.message.contains("native"), "{}", refusal.message);
-    assert_eq!(daemon.engine.list(Filter::default()).await.unwrap().sessions, []);
+    assert_eq!(daemon.engine.list(ListFilter::default()).await.unwrap().sessions, []);
     eventually("nobody is left awake", async || daemon.engine.awake() == 0).await;
 }
 
 #[tokio::test]
 async fn one_key_makes_one_session_however_often_it_is_asked() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
-    let with_key = |daemon: &crate::fixture::Daemon| {
+    let with_key = |daemon: &crate::fixture::TestEngine| {
         let mut new = daemon.new_session();
         new.idempotency_key = Some("the key".to_owned());
         new
@@ -88,12 +91,12 @@ async fn one_key_makes_one_session_however_often_it_is_asked() {
 
     let daemon = place.open(&agent).await;
     assert_eq!(daemon.engine.create(with_key(&daemon)).await.unwrap().id, ids[0]);
-    assert_eq!(daemon.engine.list(Filter::default()).await.unwrap().sessions.len(), 1);
+    assert_eq!(daemon.engine.list(ListFilter::default()).await.unwrap().sessions.len(), 1);
 }
 
 #[test]
 fn one_key_makes_one_session_also_over_a_crash() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let make = || {
         place.until_crash(&agent, async |daemon| {
             let mut new = daemon.new_session();
@@ -109,7 +112,7 @@ fn one_key_makes_one_session_also_over_a_crash() {
 
 #[tokio::test]
 async fn one_key_adds_one_message() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push_text("once");
     let id = daemon.create().await;
@@ -129,7 +132,7 @@ async fn one_key_adds_one_message() {
 #[tokio::test]
 async fn a_session_sleeps_and_wakes_as_it_was() {
     let agent = ScriptedAgent::new();
-    let place = Place { idle_after: Duration::from_millis(5), ..Place::new() };
+    let place = EngineFixture { idle_after: Duration::from_millis(5), ..EngineFixture::new() };
     let daemon = place.open(&agent).await;
     agent.push_text("first answer");
     let id = daemon.create().await;
@@ -158,10 +161,10 @@ async fn a_session_sleeps_and_wakes_as_it_was() {
 #[tokio::test]
 async fn somebody_who_looks_on_keeps_it_awake() {
     let agent = ScriptedAgent::new();
-    let place = Place { idle_after: Duration::from_millis(5), ..Place::new() };
+    let place = EngineFixture { idle_after: Duration::from_millis(5), ..EngineFixture::new() };
     let daemon = place.open(&agent).await;
     let (watched, other) = (daemon.create().await, daemon.create().await);
-    let mut reader = Reader::new(daemon.engine.subscribe(watched, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(watched, 0).await.unwrap());
     eventually("the other one sleeps", async || daemon.engine.awake() == 1).await;
     daemon.engine.view(other).await.unwrap();
     agent.push_text("still here");
@@ -171,13 +174,15 @@ async fn somebody_who_looks_on_keeps_it_awake() {
 
 #[tokio::test]
 async fn settings_change_and_a_closed_session_takes_no_more() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
-    let change = Change { title: Some("a name".to_owned()), archived: Some(true), ..Change::default() };
+    let change =
+        SessionChange { title: Some("a name".to_owned()), archived: Some(true), ..SessionChange::default() };
     daemon.engine.submit(id, Command::Update(change.clone())).await.unwrap();
     assert_eq!(daemon.engine.submit(id, Command::Update(change)).await.unwrap(), Accepted::Unchanged);
-    let listed = daemon.engine.list(Filter { archived: Some(true), ..Filter::default() }).await.unwrap();
+    let listed =
+        daemon.engine.list(ListFilter { archived: Some(true), ..ListFilter::default() }).await.unwrap();
     assert_eq!(listed.sessions[0].session.title.as_deref(), Some("a name"));
     daemon.engine.submit(id, Command::Close { by: "test".to_owned() }).await.unwrap();
     assert_eq!(
@@ -189,7 +194,7 @@ async fn settings_change_and_a_closed_session_takes_no_more() {
 
 #[tokio::test]
 async fn a_purged_session_is_gone_everywhere() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         turn.canceled.cancelled().await;
@@ -198,7 +203,7 @@ async fn a_purged_session_is_gone_everywhere() {
     let (id, kept) = (daemon.create().await, daemon.create().await);
     daemon.say(id, "a word to find").await;
     agent.started(1).await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     reader.until("turn_started", 1).await;
     daemon.engine.purge(id).await.unwrap();
     assert_eq!(agent.ended_turns().len(), 1);
@@ -206,9 +211,10 @@ async fn a_purged_session_is_gone_everywhere() {
     assert_eq!((reader.count("turn_canceled"), reader.count("session_completed")), (1, 1));
     assert!(matches!(daemon.engine.view(id).await, Err(EngineError::NotFound)));
     assert!(!daemon.session_dir(id).exists());
-    let listed = daemon.engine.list(Filter::default()).await.unwrap();
+    let listed = daemon.engine.list(ListFilter::default()).await.unwrap();
     assert_eq!(listed.sessions.iter().map(|listed| listed.session.id).collect::<Vec<_>>(), [kept]);
-    let found = daemon.engine.list(Filter { q: Some("find".to_owned()), ..Filter::default() }).await.unwrap();
+    let found =
+        daemon.engine.list(ListFilter { q: Some("find".to_owned()), ..ListFilter::default() }).await.unwrap();
     assert_eq!(found.sessions, []);
     daemon.engine.view(kept).await.unwrap();
 }

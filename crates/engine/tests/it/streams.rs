@@ -8,8 +8,8 @@ use ostler_types::{Part, ToolKind};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 
-use crate::fixture::Place;
-use crate::reader::Reader;
+use crate::fixture::EngineFixture;
+use crate::reader::CheckingSubscriber;
 
 /// A small generator, so that a failing run can be repeated by its seed.
 struct Random(u64);
@@ -56,7 +56,7 @@ fn push_talk(agent: &ScriptedAgent, seed: u64, progress: watch::Sender<u64>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_joins_whenever_sees_the_same() {
     for seed in 1..=6 {
-        let (place, agent) = (Place::new(), ScriptedAgent::new());
+        let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
         let daemon = place.open(&agent).await;
         let id = daemon.create().await;
         let progress = watch::Sender::new(0);
@@ -68,7 +68,7 @@ async fn whoever_joins_whenever_sees_the_same() {
                 let moment = random.below(MESSAGES);
                 progress.wait_for(|so_far| *so_far >= moment).await.unwrap();
                 let after = random.below(engine.view(id).await.unwrap().last_seq + 1);
-                let mut reader = Reader::new(engine.subscribe(id, after).await.unwrap());
+                let mut reader = CheckingSubscriber::new(engine.subscribe(id, after).await.unwrap());
                 while reader.count("turn_completed") == 0 {
                     assert!(reader.step().await);
                     for _ in 0..random.below(4) {
@@ -90,7 +90,7 @@ async fn whoever_joins_whenever_sees_the_same() {
 
 #[tokio::test]
 async fn one_who_comes_late_gets_the_text_so_far() {
-    let (place, agent, go) = (Place::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
+    let (place, agent, go) = (EngineFixture::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
     let daemon = place.open(&agent).await;
     let gate = go.clone();
     agent.push(|turn| async move {
@@ -103,14 +103,14 @@ async fn one_who_comes_late_gets_the_text_so_far() {
         done()
     });
     let id = daemon.create().await;
-    let mut early = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut early = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     daemon.say(id, "go").await;
     early.until_text("Grüß Gott").await;
-    let mut late = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut late = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     late.until_text("Grüß Gott").await;
     assert_eq!((early.deltas, late.deltas), (2, 1));
     // One that has seen every record also gets the text that is in none of them.
-    let mut resumed = Reader::new(daemon.engine.subscribe(id, 3).await.unwrap());
+    let mut resumed = CheckingSubscriber::new(daemon.engine.subscribe(id, 3).await.unwrap());
     resumed.until_text("Grüß Gott").await;
     assert_eq!(resumed.records, []);
     go.notify_one();
@@ -122,10 +122,10 @@ async fn one_who_comes_late_gets_the_text_so_far() {
 
 #[tokio::test]
 async fn one_who_never_reads_holds_nothing_up_and_catches_up() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
-    let mut sleeper = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut sleeper = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     agent.push(|turn| async move {
         let piece = "z".repeat(4096);
         for _ in 0..100 {
@@ -151,11 +151,11 @@ async fn one_who_never_reads_holds_nothing_up_and_catches_up() {
 
 #[tokio::test]
 async fn one_who_overflows_in_mid_message_gets_its_text_whole() {
-    let (place, agent, go) = (Place::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
+    let (place, agent, go) = (EngineFixture::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
-    let mut sleeper = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
-    let mut watcher = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut sleeper = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut watcher = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     let (piece, gate) = ("y".repeat(10_000), go.clone());
     let whole = piece.repeat(50);
     let text = whole.clone();
@@ -179,7 +179,7 @@ async fn one_who_overflows_in_mid_message_gets_its_text_whole() {
 
 #[tokio::test]
 async fn a_cursor_from_the_future_is_refused() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
     let Err(EngineError::Refused(refusal)) = daemon.engine.subscribe(id, 2).await else {
@@ -191,7 +191,7 @@ async fn a_cursor_from_the_future_is_refused() {
 
 #[tokio::test]
 async fn a_stopped_engine_ends_its_streams_after_the_last_record() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         stream(&turn, turn.message_id(), 0, "nearly");
@@ -199,7 +199,7 @@ async fn a_stopped_engine_ends_its_streams_after_the_last_record() {
         done()
     });
     let id = daemon.create().await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     daemon.say(id, "go").await;
     reader.until_text("nearly").await;
     daemon.engine.stop().await;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use ostler_engine::Item;
+use ostler_engine::SubscriptionItem;
 use ostler_testing::agent::{ScriptedAgent, done, failed, finish, propose, run_call, say, stream};
 use ostler_types::{
-    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, Limits, MessageEvent, MessageId, Part, Report,
-    SessionStatus, Subject, ToolKind, TurnEvent, TurnStatus, results,
+    Accepted, CallEvent, CancelTurn, Command, Delivery, Event, MessageEvent, MessageId, Part, SessionStatus,
+    StateLimits, Subject, ToolKind, TurnEvent, TurnReport, TurnStatus, results,
 };
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
 
-use crate::fixture::{Daemon, Place, refusal_code};
-use crate::reader::Reader;
+use crate::fixture::{EngineFixture, TestEngine, refusal_code};
+use crate::reader::CheckingSubscriber;
 
 /// A turn that streams this and then waits until it is canceled.
 fn push_stuck(agent: &ScriptedAgent, text: &'static str) {
@@ -33,13 +33,13 @@ fn push_history(agent: &ScriptedAgent) -> oneshot::Receiver<Vec<String>> {
     seen
 }
 
-async fn turn_statuses(daemon: &Daemon, id: ostler_types::SessionId) -> Vec<TurnStatus> {
+async fn turn_statuses(daemon: &TestEngine, id: ostler_types::SessionId) -> Vec<TurnStatus> {
     daemon.engine.view(id).await.unwrap().turns.iter().map(|turn| turn.status).collect()
 }
 
 #[tokio::test]
 async fn queued_messages_run_one_after_the_other() {
-    let (place, agent, go) = (Place::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
+    let (place, agent, go) = (EngineFixture::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
     let daemon = place.open(&agent).await;
     let gate = go.clone();
     agent.push(|turn| async move {
@@ -69,13 +69,13 @@ async fn queued_messages_run_one_after_the_other() {
 
 #[tokio::test]
 async fn a_steering_message_reaches_the_running_turn() {
-    let (place, agent, go) = (Place::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
+    let (place, agent, go) = (EngineFixture::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
     let daemon = place.open(&agent).await;
     let gate = go.clone();
     let (steering, steered) = oneshot::channel();
     agent.push(|turn| async move {
         gate.notified().await;
-        let Accepted::Steering(messages) = turn.report(Report::TakeSteering).await? else { panic!() };
+        let Accepted::Steering(messages) = turn.report(TurnReport::TakeSteering).await? else { panic!() };
         steering.send(messages.iter().map(|message| message.text()).collect::<Vec<_>>()).unwrap();
         say(&turn, "as you wish").await?;
         done()
@@ -92,13 +92,13 @@ async fn a_steering_message_reaches_the_running_turn() {
 
 #[tokio::test]
 async fn an_interrupt_cancels_keeps_the_text_and_runs_next() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     push_stuck(&agent, "so far");
     let seen = push_history(&agent);
     agent.push_text("the queued one");
     let id = daemon.create().await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     daemon.say(id, "first").await;
     reader.until_text("so far").await;
     daemon.say(id, "queued").await;
@@ -114,11 +114,11 @@ async fn an_interrupt_cancels_keeps_the_text_and_runs_next() {
 
 #[tokio::test]
 async fn canceling_keeps_the_partial_text_and_the_next_turn_sees_it() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     push_stuck(&agent, "half a sent");
     let id = daemon.create().await;
-    let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+    let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
     daemon.say(id, "go").await;
     reader.until_text("half a sent").await;
     assert_eq!(daemon.cancel(id).await.unwrap(), Accepted::Done);
@@ -140,15 +140,15 @@ async fn canceling_keeps_the_partial_text_and_the_next_turn_sees_it() {
 
 #[tokio::test]
 async fn a_canceled_call_gets_its_result_and_a_late_report_is_refused() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (over, was_over) = oneshot::channel();
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
         turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
-        turn.report(Report::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
+        turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         turn.canceled.cancelled().await;
-        over.send(turn.report(Report::BatchCompleted).await).unwrap();
+        over.send(turn.report(TurnReport::BatchCompleted).await).unwrap();
         done()
     });
     let id = daemon.create().await;
@@ -170,7 +170,7 @@ async fn a_canceled_call_gets_its_result_and_a_late_report_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_text_is_shown_after_the_end_of_its_turn() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
     for round in 1..=20 {
@@ -186,7 +186,7 @@ async fn no_text_is_shown_after_the_end_of_its_turn() {
             }
             done()
         });
-        let mut reader = Reader::new(daemon.engine.subscribe(id, 0).await.unwrap());
+        let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
         daemon.say(id, "go").await;
         reader.until("turn_started", round).await;
         // The reader itself fails on a delta that comes after its message was finished.
@@ -201,13 +201,13 @@ async fn no_text_is_shown_after_the_end_of_its_turn() {
     }
 }
 
-fn title(round: usize) -> ostler_types::Change {
-    ostler_types::Change { title: Some(round.to_string()), ..Default::default() }
+fn title(round: usize) -> ostler_types::SessionChange {
+    ostler_types::SessionChange { title: Some(round.to_string()), ..Default::default() }
 }
 
 #[tokio::test]
 async fn an_agent_that_panics_fails_its_turn_and_nothing_else() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         stream(&turn, turn.message_id(), 0, "I was about to");
@@ -231,7 +231,7 @@ async fn an_agent_that_panics_fails_its_turn_and_nothing_else() {
 
 #[tokio::test]
 async fn an_agent_that_ends_before_its_calls_have_failed() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         propose(&turn, "c1", "look", json!({})).await?;
@@ -247,7 +247,7 @@ async fn an_agent_that_ends_before_its_calls_have_failed() {
 
 #[tokio::test]
 async fn the_next_turn_waits_until_the_agent_before_has_returned() {
-    let (place, agent, go) = (Place::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
+    let (place, agent, go) = (EngineFixture::new(), ScriptedAgent::new(), Arc::new(Notify::new()));
     let daemon = place.open(&agent).await;
     let gate = go.clone();
     agent.push(|_| async move {
@@ -271,7 +271,7 @@ async fn the_next_turn_waits_until_the_agent_before_has_returned() {
 
 #[tokio::test]
 async fn a_second_cancel_does_not_wait_for_an_agent_that_does_not_listen() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|_| std::future::pending());
     agent.push_text("at last");
@@ -295,7 +295,7 @@ async fn a_second_cancel_does_not_wait_for_an_agent_that_does_not_listen() {
 
 #[tokio::test]
 async fn a_failed_turn_can_be_retried() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|_| async { failed("overloaded") });
     agent.push_text("now it works");
@@ -311,15 +311,15 @@ async fn a_failed_turn_can_be_retried() {
 
 #[tokio::test]
 async fn text_that_swells_in_the_log_can_still_be_canceled() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
     // Control characters take six bytes each in JSON, and a record has a limit.
-    let text: &'static str = "\u{1}".repeat(Limits::MESSAGE_BYTES).leak();
+    let text: &'static str = "\u{1}".repeat(StateLimits::MESSAGE_BYTES).leak();
     push_stuck(&agent, text);
     let mut subscription = daemon.engine.subscribe(id, 1).await.unwrap();
     daemon.say(id, "go").await;
-    while !matches!(subscription.next().await.unwrap(), Some(Item::Delta(_))) {}
+    while !matches!(subscription.next().await.unwrap(), Some(SubscriptionItem::Delta(_))) {}
     daemon.cancel(id).await.unwrap();
     let kept = daemon.engine.messages(id, None, 1).await.unwrap().messages.remove(0).text();
     assert!(kept.len() > 100_000 && text.starts_with(&kept), "{}", kept.len());
@@ -339,13 +339,13 @@ async fn text_that_swells_in_the_log_can_still_be_canceled() {
 
 #[tokio::test]
 async fn a_call_without_leave_does_not_run() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (refused, was_refused) = oneshot::channel();
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "shell", json!({"command": "make"})).await?;
         let started =
-            turn.report(Report::CallStarted { tool_call: call.clone(), kind: ToolKind::Exec }).await;
+            turn.report(TurnReport::CallStarted { tool_call: call.clone(), kind: ToolKind::Exec }).await;
         refused.send(started).unwrap();
         run_call(&turn, &call, ToolKind::Read).await?;
         done()

@@ -5,39 +5,39 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ostler_agent::{ReportError, TurnContext};
-use ostler_checkpoint::{CaptureOptions, Checkpoint, Store};
-use ostler_engine::{EngineError, Undo, Undone};
+use ostler_checkpoint::{CaptureOptions, Checkpoint, CheckpointStore};
+use ostler_engine::{EngineError, UndoReport, UndoRequest};
 use ostler_testing::agent::{ScriptedAgent, done, failed, say};
-use ostler_types::{Command, Moment, NewSession, Report, SessionId, TurnId};
+use ostler_types::{Command, Moment, NewSession, SessionId, TurnId, TurnReport};
 use tempfile::TempDir;
 
-use crate::fixture::{Daemon, Place};
+use crate::fixture::{EngineFixture, TestEngine};
 
 /// An engine with checkpoints, and a session in a workspace.
-struct Scene {
-    daemon: Daemon,
+struct UndoFixture {
+    daemon: TestEngine,
     agent: Arc<ScriptedAgent>,
-    store: Arc<Store>,
+    store: Arc<CheckpointStore>,
     workspace: TempDir,
     session: SessionId,
-    _place: Place,
+    _place: EngineFixture,
 }
 
-impl Scene {
-    async fn new() -> Scene {
-        let (mut place, agent) = (Place::new(), ScriptedAgent::new());
-        let store = Store::open(&place.data().join("checkpoints")).unwrap();
+impl UndoFixture {
+    async fn new() -> UndoFixture {
+        let (mut place, agent) = (EngineFixture::new(), ScriptedAgent::new());
+        let store = CheckpointStore::open(&place.data().join("checkpoints")).unwrap();
         let store = Arc::new(store.with_protected_names(Arc::new(protected_name)));
         place.checkpoints = Some(Arc::clone(&store));
         let (daemon, workspace) = (place.open(&agent).await, tempfile::tempdir().unwrap());
         let workspace_path = workspace.path().to_str().unwrap().to_owned();
         let new = NewSession { workspace_path, ..daemon.new_session() };
         let session = daemon.engine.create(new).await.unwrap().id;
-        Scene { daemon, agent, store, workspace, session, _place: place }
+        UndoFixture { daemon, agent, store, workspace, session, _place: place }
     }
 
-    fn hand(&self) -> Hand {
-        Hand { store: Arc::clone(&self.store), workspace: self.workspace.path().to_owned() }
+    fn hand(&self) -> TurnWorkspace {
+        TurnWorkspace { store: Arc::clone(&self.store), workspace: self.workspace.path().to_owned() }
     }
 
     /// A turn that writes a file, and is known by both its ends.
@@ -63,9 +63,9 @@ impl Scene {
         .await;
     }
 
-    async fn undo(&self, turn_id: TurnId, force: bool) -> Result<Undone, EngineError> {
+    async fn undo(&self, turn_id: TurnId, force: bool) -> Result<UndoReport, EngineError> {
         let ask = |preview| {
-            let undo = Undo { turn_id, preview, force };
+            let undo = UndoRequest { turn_id, preview, force };
             self.daemon.engine.undo(self.session, undo, "test".to_owned())
         };
         let preview = ask(true).await?;
@@ -80,17 +80,17 @@ impl Scene {
 }
 
 /// What a turn's agent works with.
-struct Hand {
-    store: Arc<Store>,
+struct TurnWorkspace {
+    store: Arc<CheckpointStore>,
     workspace: PathBuf,
 }
 
-impl Hand {
+impl TurnWorkspace {
     async fn capture(&self, turn: &TurnContext, moment: Moment) -> Result<(), ReportError> {
         let Checkpoint { id, files, bytes, left_out, .. } =
             self.store.capture(&self.workspace, &CaptureOptions::default()).unwrap();
         let checkpoint_id = id.to_string();
-        turn.report(Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out }).await?;
+        turn.report(TurnReport::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out }).await?;
         Ok(())
     }
 
@@ -103,7 +103,7 @@ fn protected_name(_: &Path, path: &Path, _: bool) -> Option<&'static str> {
     path.ends_with(".mcp.json").then_some(".mcp.json")
 }
 
-fn code(result: Result<Undone, EngineError>) -> String {
+fn code(result: Result<UndoReport, EngineError>) -> String {
     match result {
         Err(EngineError::Refused(refusal)) => refusal.code.into(),
         other => panic!("it was not refused: {other:?}"),
@@ -112,7 +112,7 @@ fn code(result: Result<Undone, EngineError>) -> String {
 
 #[tokio::test]
 async fn what_somebody_did_between_two_turns_is_not_undone_with_them() {
-    let scene = Scene::new().await;
+    let scene = UndoFixture::new().await;
     scene.hand().write("mine", "old");
     let first = scene.turn("a", "first").await;
     scene.hand().write("mine", "between the turns");
@@ -130,7 +130,7 @@ async fn what_somebody_did_between_two_turns_is_not_undone_with_them() {
 
 #[tokio::test]
 async fn a_protected_file_that_changed_during_a_turn_is_left_as_it_is_and_named() {
-    let scene = Scene::new().await;
+    let scene = UndoFixture::new().await;
     scene.hand().write(".mcp.json", "A");
     let turn = scene.turn(".mcp.json", "B").await;
     for force in [false, true] {
@@ -145,7 +145,7 @@ async fn a_protected_file_that_changed_during_a_turn_is_left_as_it_is_and_named(
 
 #[tokio::test]
 async fn a_turn_that_was_stopped_is_undone_by_how_it_left_the_workspace() {
-    let scene = Scene::new().await;
+    let scene = UndoFixture::new().await;
     let hand = scene.hand();
     hand.write("mine", "old");
     scene.agent.push(move |turn| async move {
@@ -154,7 +154,11 @@ async fn a_turn_that_was_stopped_is_undone_by_how_it_left_the_workspace() {
         hand.write("a", "half");
         turn.canceled.cancelled().await;
         hand.capture(&turn, Moment::After).await?;
-        assert_eq!(turn.report(Report::TakeSteering).await, Err(ReportError::Over), "nothing else is heard");
+        assert_eq!(
+            turn.report(TurnReport::TakeSteering).await,
+            Err(ReportError::Over),
+            "nothing else is heard"
+        );
         let again = hand.capture(&turn, Moment::After).await;
         assert_eq!(again, Err(ReportError::Over), "it is heard once");
         failed("turn_over")
@@ -163,7 +167,7 @@ async fn a_turn_that_was_stopped_is_undone_by_how_it_left_the_workspace() {
     scene.daemon.recorded(scene.session, "checkpoint_created", 1).await;
     scene.daemon.cancel(scene.session).await.unwrap();
     // The agent may still be at it; an undo waits for it.
-    let ask = Undo { turn_id: turn, preview: false, force: false };
+    let ask = UndoRequest { turn_id: turn, preview: false, force: false };
     let undone = scene.daemon.engine.undo(scene.session, ask, "test".to_owned()).await.unwrap();
     assert_eq!((undone.deleted.len(), undone.conflicts.len()), (1, 0), "{undone:?}");
     assert_eq!(scene.read("mine"), "old");
@@ -171,7 +175,7 @@ async fn a_turn_that_was_stopped_is_undone_by_how_it_left_the_workspace() {
 
 #[tokio::test]
 async fn a_session_that_is_closed_can_be_undone_and_hears_nothing_of_it() {
-    let scene = Scene::new().await;
+    let scene = UndoFixture::new().await;
     let turn = scene.turn("a", "x").await;
     let close = Command::Close { by: "test".to_owned() };
     scene.daemon.engine.submit(scene.session, close).await.unwrap();
@@ -182,11 +186,11 @@ async fn a_session_that_is_closed_can_be_undone_and_hears_nothing_of_it() {
 
 #[tokio::test]
 async fn a_turn_that_was_not_captured_says_why_it_cannot_be_undone() {
-    let scene = Scene::new().await;
+    let scene = UndoFixture::new().await;
     let hand = scene.hand();
     scene.agent.push(move |turn| async move {
         let reason = "there are too many files".to_owned();
-        turn.report(Report::CheckpointFailed { moment: Moment::Before, reason }).await?;
+        turn.report(TurnReport::CheckpointFailed { moment: Moment::Before, reason }).await?;
         hand.write("a", "x");
         say(&turn, "done").await?;
         done()
@@ -202,11 +206,11 @@ async fn a_turn_that_was_not_captured_says_why_it_cannot_be_undone() {
 
 #[tokio::test]
 async fn nothing_is_undone_while_another_session_changes_the_workspace() {
-    let scene = Scene::new().await;
+    let scene = UndoFixture::new().await;
     let turn = scene.turn("a", "x").await;
     let other = scene.store.changing(scene.workspace.path()).await;
     let (engine, session) = (scene.daemon.engine.clone(), scene.session);
-    let ask = Undo { turn_id: turn, preview: false, force: false };
+    let ask = UndoRequest { turn_id: turn, preview: false, force: false };
     let undo = tokio::spawn(async move { engine.undo(session, ask, "test".to_owned()).await });
     for _ in 0..100 {
         tokio::task::yield_now().await;

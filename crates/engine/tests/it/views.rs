@@ -1,15 +1,15 @@
 //! Views: what can be deleted and comes back, and pages that agree with the whole.
 
-use ostler_index::{Filter, Listing};
+use ostler_index::{ListFilter, SessionListing};
 use ostler_testing::agent::{ScriptedAgent, done, say};
-use ostler_types::{Command, Message, Part, Report, Role, SubmitMessage};
+use ostler_types::{Command, Message, Part, Role, SubmitMessage, TurnReport};
 
-use crate::fixture::{Daemon, Place, eventually};
+use crate::fixture::{EngineFixture, TestEngine, eventually};
 
-async fn lists(daemon: &Daemon) -> Vec<Listing> {
-    let search = |q: &str| Filter { q: Some(q.to_owned()), ..Filter::default() };
+async fn lists(daemon: &TestEngine) -> Vec<SessionListing> {
+    let search = |q: &str| ListFilter { q: Some(q.to_owned()), ..ListFilter::default() };
     let mut lists = Vec::new();
-    for filter in [Filter::default(), search("needle"), search("answer")] {
+    for filter in [ListFilter::default(), search("needle"), search("answer")] {
         lists.push(daemon.engine.list(filter).await.unwrap());
     }
     lists
@@ -17,7 +17,7 @@ async fn lists(daemon: &Daemon) -> Vec<Listing> {
 
 #[test]
 fn an_index_that_was_deleted_is_made_again() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let before = place.until_stop(&agent, async |daemon| {
         for number in 0..6 {
             agent.push_text(&format!("answer {number}"));
@@ -27,7 +27,7 @@ fn an_index_that_was_deleted_is_made_again() {
         }
         // The index hears of a record after its subscribers have.
         eventually("the index knows that the turns are over", async || {
-            let listing = daemon.engine.list(Filter::default()).await.unwrap();
+            let listing = daemon.engine.list(ListFilter::default()).await.unwrap();
             listing.sessions.iter().all(|listed| listed.running_turn_id.is_none())
         })
         .await;
@@ -51,12 +51,13 @@ fn an_index_that_was_deleted_is_made_again() {
 
 #[tokio::test]
 async fn what_a_model_is_told_of_the_workspace_is_found_by_nobody_who_searches() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     agent.push(|turn| async move {
         let parts = vec![Part::text("a tree, a map, and a needle in it")];
         let (id, created_at) = (turn.message_id(), turn.clock.now());
-        turn.report(Report::Told { message: Message { id, role: Role::System, parts, created_at } }).await?;
+        turn.report(TurnReport::Told { message: Message { id, role: Role::System, parts, created_at } })
+            .await?;
         say(&turn, "the answer").await?;
         done()
     });
@@ -69,7 +70,7 @@ async fn what_a_model_is_told_of_the_workspace_is_found_by_nobody_who_searches()
 
 #[tokio::test]
 async fn pages_backwards_are_the_conversation_forwards() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let id = daemon.create().await;
     for number in 0..300 {

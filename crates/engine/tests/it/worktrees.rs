@@ -12,7 +12,7 @@ use ostler_types::{ChildEvent, ChildStatus, Event, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::children::{begin_task, child, delegate, end_task};
-use crate::fixture::{Daemon, Place, eventually};
+use crate::fixture::{EngineFixture, TestEngine, eventually};
 
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
@@ -35,7 +35,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// A repository with one file, and a session in it.
-async fn session_in_a_repository(place: &Place, daemon: &Daemon) -> (PathBuf, SessionId) {
+async fn session_in_a_repository(place: &EngineFixture, daemon: &TestEngine) -> (PathBuf, SessionId) {
     let path = place.data().join("repository");
     std::fs::create_dir(&path).unwrap();
     git(&path, &["init", "--quiet"]);
@@ -52,12 +52,12 @@ fn in_worktree(call: &str, prompt: &str) -> NewChild {
     NewChild { worktree: true, ..child(call, prompt) }
 }
 
-fn left(place: &Place) -> usize {
+fn left(place: &EngineFixture) -> usize {
     std::fs::read_dir(place.worktrees.path()).unwrap().count()
 }
 
 /// A child that writes a file of the name that it was told.
-async fn write_a_file(turn: TurnContext) -> Result<ostler_agent::Completed, ostler_agent::Failed> {
+async fn write_a_file(turn: TurnContext) -> Result<ostler_agent::CompletedTurn, ostler_agent::FailedTurn> {
     let name = turn.history[0].text();
     std::fs::write(Path::new(&turn.session.workspace_path).join(&name), name.as_bytes()).unwrap();
     say(&turn, "written").await?;
@@ -66,7 +66,7 @@ async fn write_a_file(turn: TurnContext) -> Result<ostler_agent::Completed, ostl
 
 #[tokio::test]
 async fn twenty_children_work_in_twenty_worktrees_at_once() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (path, parent) = session_in_a_repository(&place, &daemon).await;
     daemon.engine.trust(path.display().to_string(), true).await.unwrap();
@@ -117,7 +117,7 @@ async fn twenty_children_work_in_twenty_worktrees_at_once() {
 
 #[tokio::test]
 async fn a_contradiction_is_told_and_the_worktree_stays() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (path, parent) = session_in_a_repository(&place, &daemon).await;
     let (told, mut heard) = mpsc::channel(2);
@@ -146,7 +146,7 @@ async fn a_contradiction_is_told_and_the_worktree_stays() {
 #[tokio::test]
 async fn stopping_the_parent_at_any_stage_leaves_no_half_made_worktree() {
     for stage in 0..3 {
-        let (place, agent) = (Place::new(), ScriptedAgent::new());
+        let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
         let daemon = place.open(&agent).await;
         let (path, parent) = session_in_a_repository(&place, &daemon).await;
         agent.push(|turn| async move {
@@ -192,7 +192,7 @@ async fn stopping_the_parent_at_any_stage_leaves_no_half_made_worktree() {
 
 #[test]
 fn worktrees_that_a_crash_left_are_removed_at_the_next_start() {
-    let place = Place::new();
+    let place = EngineFixture::new();
     let agent = ScriptedAgent::new();
     let (told, _heard) = oneshot::channel();
     agent.push(|turn| delegate(turn, in_worktree("c1", "x"), told));
@@ -226,7 +226,7 @@ fn worktrees_that_a_crash_left_are_removed_at_the_next_start() {
 
 #[tokio::test]
 async fn without_a_repository_there_is_no_worktree_and_the_child_says_why() {
-    let (place, agent): (Place, Arc<ScriptedAgent>) = (Place::new(), ScriptedAgent::new());
+    let (place, agent): (EngineFixture, Arc<ScriptedAgent>) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let parent = daemon.create().await;
     let (told, heard) = oneshot::channel();
@@ -240,7 +240,7 @@ async fn without_a_repository_there_is_no_worktree_and_the_child_says_why() {
 
 #[tokio::test]
 async fn worktrees_of_a_plan_are_merged_or_dropped_by_a_later_turn() {
-    let (place, agent) = (Place::new(), ScriptedAgent::new());
+    let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let (path, parent) = session_in_a_repository(&place, &daemon).await;
     let (told, heard) = oneshot::channel();

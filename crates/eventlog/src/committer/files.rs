@@ -13,26 +13,26 @@ const MAX_FILES: usize = 256;
 
 /// Which file of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum LogFileKind {
     Log,
     Drafts,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Files {
-    open: HashMap<(SessionId, Kind), (Arc<DiskFile>, u64)>,
+pub(super) struct OpenLogFiles {
+    open: HashMap<(SessionId, LogFileKind), (Arc<DiskFile>, u64)>,
     clock: u64,
 }
 
-impl Files {
-    pub(super) fn get(&mut self, session: SessionId, kind: Kind) -> Option<Arc<DiskFile>> {
+impl OpenLogFiles {
+    pub(super) fn get(&mut self, session: SessionId, kind: LogFileKind) -> Option<Arc<DiskFile>> {
         self.clock += 1;
         let (file, used) = self.open.get_mut(&(session, kind))?;
         *used = self.clock;
         Some(Arc::clone(file))
     }
 
-    pub(super) fn put(&mut self, session: SessionId, kind: Kind, file: DiskFile) -> Arc<DiskFile> {
+    pub(super) fn put(&mut self, session: SessionId, kind: LogFileKind, file: DiskFile) -> Arc<DiskFile> {
         self.clock += 1;
         let file = Arc::new(file);
         self.open.insert((session, kind), (Arc::clone(&file), self.clock));
@@ -41,8 +41,8 @@ impl Files {
 
     /// Closes both files of a session.
     pub(super) fn close(&mut self, session: SessionId) {
-        self.open.remove(&(session, Kind::Log));
-        self.open.remove(&(session, Kind::Drafts));
+        self.open.remove(&(session, LogFileKind::Log));
+        self.open.remove(&(session, LogFileKind::Drafts));
     }
 
     /// Closes those that were not used for longest.

@@ -9,58 +9,58 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ostler_types::SessionId;
 
-use super::{Append, Reply};
+use super::{AppendRequest, LogReply};
 use crate::disk::DiskFile;
-use crate::feed::Place;
-use crate::heads::Head;
+use crate::feed::FeedEntry;
+use crate::heads::LogHead;
 use crate::line;
-use crate::log::{Line, LogError};
+use crate::log::{LogError, LogLine};
 
 /// What is committed together.
 #[derive(Default)]
-pub(super) struct Group {
+pub(super) struct CommitGroup {
     /// How many bytes it will write.
     pub(super) size: usize,
-    sessions: Vec<Staged>,
+    sessions: Vec<StagedLog>,
     by_session: HashMap<SessionId, usize>,
     drafts: BTreeMap<SessionId, Vec<u8>>,
     /// The sessions that settle after all that is appended.
-    settling: Vec<(SessionId, Reply<()>)>,
+    settling: Vec<(SessionId, LogReply<()>)>,
     /// The records in the order in which they came, with the place of their session.
-    order: Vec<(usize, Place)>,
+    order: Vec<(usize, FeedEntry)>,
 }
 
 /// What a group does to one log.
-struct Staged {
+struct StagedLog {
     session: SessionId,
     file: Arc<DiskFile>,
     /// The log's end before the group, and after it.
-    before: Head,
-    after: Head,
+    before: LogHead,
+    after: LogHead,
     buffer: Vec<u8>,
-    promises: Vec<(Reply<Vec<Line>>, Ranges)>,
+    promises: Vec<(LogReply<Vec<LogLine>>, LineRanges)>,
     ends_message: bool,
     failed: Option<LogError>,
 }
 
 /// Where an append's lines stand in the buffer, with their seqs.
-type Ranges = Vec<(u64, Range<usize>)>;
+type LineRanges = Vec<(u64, Range<usize>)>;
 
 /// An append that has its place in a group.
-pub(super) struct Lines {
+pub(super) struct StagedAppend {
     index: usize,
-    lines: Ranges,
+    lines: LineRanges,
 }
 
-impl Group {
+impl CommitGroup {
     pub(super) fn find(&self, session: SessionId) -> Option<usize> {
         self.by_session.get(&session).copied()
     }
 
-    pub(super) fn add(&mut self, session: SessionId, file: Arc<DiskFile>, head: Head) -> usize {
+    pub(super) fn add(&mut self, session: SessionId, file: Arc<DiskFile>, head: LogHead) -> usize {
         let index = self.sessions.len();
         self.by_session.insert(session, index);
-        self.sessions.push(Staged {
+        self.sessions.push(StagedLog {
             session,
             file,
             before: head,
@@ -74,7 +74,7 @@ impl Group {
     }
 
     /// Seals an append's records as the next ones of their log.
-    pub(super) fn stage(&mut self, index: usize, append: &Append) -> Result<Lines, LogError> {
+    pub(super) fn stage(&mut self, index: usize, append: &AppendRequest) -> Result<StagedAppend, LogError> {
         let staged = &mut self.sessions[index];
         let next = staged.after.seq + 1;
         if append.expected_seq != next {
@@ -94,8 +94,8 @@ impl Group {
             let seq = staged.after.seq + 1;
             let offset = staged.before.length + from as u64;
             let length = u32::try_from(range.len()).expect("a line is at most 4 MiB long");
-            self.order.push((index, Place { session: append.session, seq, offset, length, chain }));
-            staged.after = Head { seq, chain, length: staged.before.length + staged.buffer.len() as u64 };
+            self.order.push((index, FeedEntry { session: append.session, seq, offset, length, chain }));
+            staged.after = LogHead { seq, chain, length: staged.before.length + staged.buffer.len() as u64 };
             lines.push((seq, range));
         }
         staged.ends_message |= append.ends_message;
@@ -103,11 +103,11 @@ impl Group {
         if append.ends_message {
             self.drafts.remove(&append.session);
         }
-        Ok(Lines { index, lines })
+        Ok(StagedAppend { index, lines })
     }
 
     /// Remembers whom to tell of a staged append.
-    pub(super) fn promise(&mut self, staged: Lines, reply: Reply<Vec<Line>>) {
+    pub(super) fn promise(&mut self, staged: StagedAppend, reply: LogReply<Vec<LogLine>>) {
         self.sessions[staged.index].promises.push((reply, staged.lines));
     }
 
@@ -121,7 +121,7 @@ impl Group {
         self.settling.iter().any(|(settling, _)| *settling == session)
     }
 
-    pub(super) fn add_settling(&mut self, session: SessionId, reply: Reply<()>) {
+    pub(super) fn add_settling(&mut self, session: SessionId, reply: LogReply<()>) {
         self.settling.push((session, reply));
     }
 
@@ -131,7 +131,7 @@ impl Group {
     }
 }
 
-impl Staged {
+impl StagedLog {
     fn is_good(&self) -> bool {
         self.failed.is_none() && !self.buffer.is_empty()
     }
@@ -144,7 +144,7 @@ impl Staged {
                 Some(error) => Err(error.clone()),
                 None => Ok(lines
                     .into_iter()
-                    .map(|(seq, range)| Line { seq, bytes: bytes.slice(range) })
+                    .map(|(seq, range)| LogLine { seq, bytes: bytes.slice(range) })
                     .collect()),
             };
             let _ = reply.send(result);

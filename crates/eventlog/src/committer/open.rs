@@ -6,10 +6,10 @@ use std::sync::Arc;
 use ostler_types::SessionId;
 
 use super::Committer;
-use super::files::Kind;
-use crate::check::{Damage, cut_torn};
+use super::files::LogFileKind;
+use crate::check::{LogDamage, cut_torn};
 use crate::disk::DiskFile;
-use crate::heads::Head;
+use crate::heads::LogHead;
 use crate::log::LogError;
 use crate::seek::{survey, survey_all, tail};
 use crate::shared::disk_error;
@@ -21,11 +21,11 @@ impl Committer {
         &mut self,
         session: SessionId,
         expected_seq: u64,
-    ) -> Result<(Arc<DiskFile>, Head), LogError> {
+    ) -> Result<(Arc<DiskFile>, LogHead), LogError> {
         let known = self.shared.heads.get(session);
         if let Some(known) = known
             && !known.suspect
-            && let Some(file) = self.files.get(session, Kind::Log)
+            && let Some(file) = self.files.get(session, LogFileKind::Log)
         {
             return Ok((file, known.head));
         }
@@ -48,11 +48,11 @@ impl Committer {
             Some(_) | None => self.survey(session, &file, length)?,
         };
         self.shared.heads.put(session, head);
-        Ok((self.files.put(session, Kind::Log, file), head))
+        Ok((self.files.put(session, LogFileKind::Log, file), head))
     }
 
     /// Looks at a log of which nothing is known, and cuts off what a crash left of an append.
-    fn survey(&mut self, session: SessionId, file: &DiskFile, length: u64) -> Result<Head, LogError> {
+    fn survey(&mut self, session: SessionId, file: &DiskFile, length: u64) -> Result<LogHead, LogError> {
         let failed = |error: io::Error| disk_error("opening a log", &error);
         let log = LogFile::new(&file.file, session, &self.shared.bytes_read);
         let found = survey(&log, length).map_err(failed)?;
@@ -70,7 +70,13 @@ impl Committer {
     }
 
     /// Cuts a suspect log back to what was acknowledged, and makes sure that this much is there.
-    fn cut_to(&self, session: SessionId, file: &DiskFile, head: Head, length: u64) -> Result<Head, LogError> {
+    fn cut_to(
+        &self,
+        session: SessionId,
+        file: &DiskFile,
+        head: LogHead,
+        length: u64,
+    ) -> Result<LogHead, LogError> {
         let failed = |error: io::Error| disk_error("reopening a log after the disk failed", &error);
         if length > head.length {
             self.shared.disk.truncate(file, head.length).map_err(failed)?;
@@ -83,7 +89,7 @@ impl Committer {
             return Ok(head);
         }
         let found = survey_all(&log, head.length.min(length)).map_err(failed)?;
-        let damage = found.damage.unwrap_or_else(|| Damage {
+        let damage = found.damage.unwrap_or_else(|| LogDamage {
             seq: found.head.seq + 1,
             offset: found.head.length,
             what: "an acknowledged record is gone since the disk failed".to_owned(),

@@ -9,11 +9,13 @@ use ostler_types::{Delta, EventName, NewRecord, SessionId, TurnId};
 use tokio::sync::watch;
 
 use super::{FileLog, MAX_WAITING_KIB, stopped};
-use crate::blobs::{self, Replace};
-use crate::committer::{Append, EPOCH, Request};
-use crate::log::{Blob, BlobEntry, Claim, Epoch, FeedPosition, FeedRecord, Line, Log, LogError, Put};
+use crate::blobs::{self, Overwrite};
+use crate::committer::{AppendRequest, CommitRequest, EPOCH};
+use crate::log::{
+    Blob, BlobEntry, BlobWrite, Claim, Epoch, FeedPosition, FeedRecord, Log, LogError, LogLine,
+};
 use crate::seal::{encode, unseal_lines};
-use crate::shared::{Shared, disk_error};
+use crate::shared::{FileLogShared, disk_error};
 use crate::{drafts, feed_reader, markers, nested, reader};
 
 /// A snapshot holds only what is open and is far smaller; more than this was not written by this program.
@@ -36,7 +38,7 @@ impl Log for FileLog {
     fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
             check(epoch)?;
-            if rested { self.ask(|reply| Request::Settle { session, reply }).await } else { Ok(()) }
+            if rested { self.ask(|reply| CommitRequest::Settle { session, reply }).await } else { Ok(()) }
         })
     }
 
@@ -46,7 +48,7 @@ impl Log for FileLog {
         epoch: Epoch,
         expected_seq: u64,
         records: Vec<NewRecord>,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+    ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>> {
         Box::pin(async move {
             if records.is_empty() {
                 return Ok(Vec::new());
@@ -61,7 +63,7 @@ impl Log for FileLog {
         &self,
         session: SessionId,
         epoch: Epoch,
-        lines: Vec<Line>,
+        lines: Vec<LogLine>,
     ) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
             if lines.is_empty() {
@@ -87,7 +89,7 @@ impl Log for FileLog {
     }
 
     fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.ask(move |reply| Request::Place { session, parent, reply }))
+        Box::pin(self.ask(move |reply| CommitRequest::Place { session, parent, reply }))
     }
 
     fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
@@ -103,7 +105,7 @@ impl Log for FileLog {
         session: SessionId,
         from: u64,
         limit_bytes: usize,
-    ) -> BoxFuture<'_, Result<Vec<Line>, LogError>> {
+    ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>> {
         Box::pin(self.blocking(move |shared| reader::read(shared, session, from, limit_bytes)))
     }
 
@@ -126,7 +128,7 @@ impl Log for FileLog {
         let room = Arc::clone(&self.room).try_acquire_many_owned(kib(line.len()));
         let sent = room.map_err(|_| "too much waits to be written").and_then(|room| {
             let requests = self.requests.as_ref().ok_or("the log is closed")?;
-            let request = Request::Draft { session, line, _room: room };
+            let request = CommitRequest::Draft { session, line, _room: room };
             requests.try_send(request).map_err(|_| "too much waits to be written")
         });
         if let Err(why) = sent {
@@ -159,12 +161,12 @@ impl Log for FileLog {
         session: SessionId,
         name: String,
         content: Bytes,
-        put: Put,
+        put: BlobWrite,
     ) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
             let replace = match put {
-                Put::New => Replace::No,
-                Put::Owned(epoch) => check(epoch).map(|()| Replace::Yes)?,
+                BlobWrite::New => Overwrite::No,
+                BlobWrite::Owned(epoch) => check(epoch).map(|()| Overwrite::Yes)?,
             };
             self.blocking(move |shared| blobs::put(shared, session, &name, &content, replace)).await
         })
@@ -217,7 +219,7 @@ impl Log for FileLog {
     fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
             check(epoch)?;
-            let trash = self.ask(|reply| Request::Remove { session, reply }).await?;
+            let trash = self.ask(|reply| CommitRequest::Remove { session, reply }).await?;
             self.blocking(move |shared| match shared.disk.remove_dir_all(&trash) {
                 Ok(()) => Ok(()),
                 Err(error) => {
@@ -237,7 +239,7 @@ impl Log for FileLog {
     ) -> BoxFuture<'_, Result<Vec<FeedRecord>, LogError>> {
         Box::pin(async move {
             if self.shared.feed.is_broken() {
-                self.ask(|reply| Request::MendFeed { reply }).await?;
+                self.ask(|reply| CommitRequest::MendFeed { reply }).await?;
             }
             self.blocking(move |shared| feed_reader::read(shared, from, limit)).await
         })
@@ -256,16 +258,16 @@ impl FileLog {
         records: Vec<Vec<u8>>,
         size: usize,
         ends_message: bool,
-    ) -> Result<Vec<Line>, LogError> {
+    ) -> Result<Vec<LogLine>, LogError> {
         let room = Arc::clone(&self.room).acquire_many_owned(kib(size)).await.map_err(|_| stopped())?;
         let append =
-            |reply| Append { session, epoch, expected_seq, records, ends_message, reply, _room: room };
-        self.ask(|reply| Request::Append(append(reply))).await
+            |reply| AppendRequest { session, epoch, expected_seq, records, ends_message, reply, _room: room };
+        self.ask(|reply| CommitRequest::Append(append(reply))).await
     }
 
     async fn making(&self, session: SessionId, epoch: Epoch, unfinished: bool) -> Result<(), LogError> {
         check(epoch)?;
-        self.ask(|reply| Request::Making { session, unfinished, reply }).await
+        self.ask(|reply| CommitRequest::Making { session, unfinished, reply }).await
     }
 }
 
@@ -285,7 +287,7 @@ fn kib(size: usize) -> u32 {
 }
 
 /// The sessions after this one. Whoever asks for all of them has the time to mend what somebody did to their names.
-fn sessions(shared: &Shared, after: Option<SessionId>, limit: usize) -> io::Result<Vec<SessionId>> {
+fn sessions(shared: &FileLogShared, after: Option<SessionId>, limit: usize) -> io::Result<Vec<SessionId>> {
     if after.is_none() {
         nested::mend(shared)?;
     }
@@ -299,6 +301,6 @@ fn sessions(shared: &Shared, after: Option<SessionId>, limit: usize) -> io::Resu
 }
 
 /// Whether a session has a log that is not empty: one that failed at its first record has none.
-fn exists(shared: &Shared, session: SessionId) -> bool {
+fn exists(shared: &FileLogShared, session: SessionId) -> bool {
     std::fs::metadata(shared.layout.log(session)).is_ok_and(|metadata| metadata.len() > 0)
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use ostler_eventlog::{Epoch, Log, LogError};
 
-use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, read_all, record, said, session};
+use crate::fixture::{
+    ALL, EPOCH, LogFixture, append_each, assert_feed_whole, read_all, record, said, session,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_writers_at_once_lose_and_mix_nothing() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = Arc::new(data.open());
     let mut writers = Vec::new();
     for writer in 0..50_u64 {
@@ -58,7 +60,7 @@ async fn fifty_writers_at_once_lose_and_mix_nothing() {
 /// All of it comes at once, so that the committer takes it as few groups.
 #[tokio::test]
 async fn sessions_settle_together_and_what_follows_marks_them_again() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let sessions: Vec<_> = (0..40).map(session).collect();
     for session in &sessions {
@@ -77,7 +79,7 @@ async fn sessions_settle_together_and_what_follows_marks_them_again() {
 
 #[tokio::test]
 async fn many_sessions_in_one_group_are_synced_together() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = Arc::new(data.open());
     let appends: Vec<_> = (0..300)
         .map(|number| {
@@ -98,7 +100,7 @@ async fn many_sessions_in_one_group_are_synced_together() {
 
 #[tokio::test]
 async fn what_is_appended_is_what_is_read_and_what_is_in_the_file() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     let appended = log.append(id, EPOCH, 1, vec![record("a \"quoted\"\n} text"), record("b")]).await.unwrap();
@@ -126,7 +128,7 @@ async fn what_is_appended_is_what_is_read_and_what_is_in_the_file() {
 
 #[tokio::test]
 async fn refusals_change_nothing() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     assert!(matches!(log.append(id, EPOCH, 2, vec![record("x")]).await, Err(LogError::NotFound)));

@@ -3,14 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 
 use bytes::Bytes;
-use ostler_eventlog::{Log, LogError, Put};
+use ostler_eventlog::{BlobWrite, Log, LogError};
 use ostler_types::SessionId;
 
-use crate::fixture::{Data, EPOCH, append_each, delta, get_blob, record, session, turn, turn_end};
+use crate::fixture::{EPOCH, LogFixture, append_each, delta, get_blob, record, session, turn, turn_end};
 
 #[tokio::test]
 async fn a_session_is_unsettled_from_its_append_until_it_is_settled() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let (one, two) = (session(1), session(2));
     append_each(&log, one, &["a"]).await;
@@ -30,7 +30,7 @@ async fn a_session_is_unsettled_from_its_append_until_it_is_settled() {
 
 #[tokio::test]
 async fn drafts_last_until_the_record_that_holds_them() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     append_each(&log, id, &["a"]).await;
@@ -61,23 +61,23 @@ async fn drafts_last_until_the_record_that_holds_them() {
 
 #[tokio::test]
 async fn files_beside_a_log_are_kept_and_stay_in_their_folder() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     let name = "artifacts/turn_1/out.txt".to_owned();
     assert!(matches!(
-        log.put_blob(id, name.clone(), vec![1].into(), Put::Owned(EPOCH)).await,
+        log.put_blob(id, name.clone(), vec![1].into(), BlobWrite::Owned(EPOCH)).await,
         Err(LogError::NotFound)
     ));
     append_each(&log, id, &["a"]).await;
     assert!(matches!(get_blob(&log, id, name.clone()).await, Err(LogError::NotFound)));
-    log.put_blob(id, name.clone(), vec![1].into(), Put::Owned(EPOCH)).await.unwrap();
-    log.put_blob(id, name.clone(), Bytes::from_static(b"whole"), Put::Owned(EPOCH)).await.unwrap();
+    log.put_blob(id, name.clone(), vec![1].into(), BlobWrite::Owned(EPOCH)).await.unwrap();
+    log.put_blob(id, name.clone(), Bytes::from_static(b"whole"), BlobWrite::Owned(EPOCH)).await.unwrap();
     assert_eq!(&get_blob(&log, id, name).await.unwrap()[..], b"whole");
     for bad in ["../../lock", "/etc/passwd", "", "events.ndjson", "a//b", "artifacts/../events.ndjson"] {
         assert!(
             matches!(
-                log.put_blob(id, bad.to_owned(), vec![].into(), Put::Owned(EPOCH)).await,
+                log.put_blob(id, bad.to_owned(), vec![].into(), BlobWrite::Owned(EPOCH)).await,
                 Err(LogError::Io(_))
             ),
             "{bad}"
@@ -90,13 +90,13 @@ async fn files_beside_a_log_are_kept_and_stay_in_their_folder() {
 
 #[tokio::test]
 async fn everything_is_for_its_owner_alone() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     log.append(id, EPOCH, 1, vec![record("a")]).await.unwrap();
     log.save_draft(id, EPOCH, turn(1), delta(0, "x"));
     append_each(&log, id, &["b"]).await;
-    log.put_blob(id, "artifacts/a".to_owned(), vec![1].into(), Put::Owned(EPOCH)).await.unwrap();
+    log.put_blob(id, "artifacts/a".to_owned(), vec![1].into(), BlobWrite::Owned(EPOCH)).await.unwrap();
     let mut waiting = vec![data.path()];
     let mut seen = 0;
     while let Some(path) = waiting.pop() {

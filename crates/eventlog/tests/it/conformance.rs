@@ -1,11 +1,11 @@
 //! What every log owes the engine, asked of the log on disk and of the one in memory that tests share.
 
 use bytes::Bytes;
-use ostler_eventlog::{BlobEntry, Epoch, FeedPosition, Line, Log, LogError, Put};
+use ostler_eventlog::{BlobEntry, BlobWrite, Epoch, FeedPosition, Log, LogError, LogLine};
 use ostler_testing::shared_log::SharedLog;
 use ostler_types::SessionId;
 
-use crate::fixture::{ALL, Data, delta, record, said, session, turn, turn_end};
+use crate::fixture::{ALL, LogFixture, delta, record, said, session, turn, turn_end};
 
 /// No claim gave this one.
 const VOID: Epoch = Epoch(u64::MAX);
@@ -16,7 +16,7 @@ macro_rules! over_both_logs {
         mod $name {
             #[tokio::test]
             async fn on_disk() {
-                let data = super::Data::new();
+                let data = super::LogFixture::new();
                 super::$name(&data.open()).await;
             }
 
@@ -47,13 +47,13 @@ async fn claim(log: &dyn Log, id: SessionId) -> Epoch {
 }
 
 /// A session with these records.
-async fn make(log: &dyn Log, id: SessionId, texts: &[&str]) -> (Epoch, Vec<Line>) {
+async fn make(log: &dyn Log, id: SessionId, texts: &[&str]) -> (Epoch, Vec<LogLine>) {
     let epoch = claim(log, id).await;
     let records = texts.iter().map(|text| record(text)).collect();
     (epoch, log.append(id, epoch, 1, records).await.unwrap())
 }
 
-async fn lines(log: &dyn Log, id: SessionId) -> Vec<Line> {
+async fn lines(log: &dyn Log, id: SessionId) -> Vec<LogLine> {
     log.read(id, 1, ALL).await.unwrap()
 }
 
@@ -94,7 +94,7 @@ async fn a_void_epoch_changes_nothing(log: &dyn Log) {
     fenced(log.append(id, VOID, 2, vec![record("b")]).await.map(drop));
     fenced(log.copy_in(id, VOID, lines_of_another).await);
     fenced(log.save_snapshot(id, VOID, Bytes::from_static(b"x")).await);
-    fenced(log.put_blob(id, name(), Bytes::from_static(b"x"), Put::Owned(VOID)).await);
+    fenced(log.put_blob(id, name(), Bytes::from_static(b"x"), BlobWrite::Owned(VOID)).await);
     fenced(log.begin(session(3), VOID).await);
     fenced(log.finish(id, VOID).await);
     fenced(log.release(id, VOID, true).await);
@@ -177,14 +177,14 @@ async fn a_snapshot_is_replaced_and_goes_with_its_session(log: &dyn Log) {
 async fn a_new_file_replaces_nothing_and_the_owner_s_does(log: &dyn Log) {
     let (id, name) = (session(1), || "artifacts/t/x".to_owned());
     let put = |content: &'static str, put| log.put_blob(id, name(), Bytes::from(content), put);
-    assert!(matches!(put("0", Put::New).await, Err(LogError::NotFound)));
+    assert!(matches!(put("0", BlobWrite::New).await, Err(LogError::NotFound)));
     let (epoch, _) = make(log, id, &["a"]).await;
-    put("1", Put::New).await.unwrap();
-    assert!(matches!(put("2", Put::New).await, Err(LogError::Exists)));
+    put("1", BlobWrite::New).await.unwrap();
+    assert!(matches!(put("2", BlobWrite::New).await, Err(LogError::Exists)));
     assert_eq!(content(log, id, "artifacts/t/x").await.unwrap(), "1");
-    put("3", Put::Owned(epoch)).await.unwrap();
+    put("3", BlobWrite::Owned(epoch)).await.unwrap();
     assert_eq!(content(log, id, "artifacts/t/x").await.unwrap(), "3");
-    assert!(matches!(put("4", Put::New).await, Err(LogError::Exists)));
+    assert!(matches!(put("4", BlobWrite::New).await, Err(LogError::Exists)));
     assert_eq!(log.list_blobs(id, "artifacts/".to_owned(), ALL).await.unwrap().len(), 1);
 }
 
@@ -194,7 +194,7 @@ async fn files_are_listed_in_order_and_read_in_parts(log: &dyn Log) {
     make(log, id, &["a"]).await;
     make(log, other, &["a"]).await;
     for name in ["attachments/b", "artifacts/t2/x", "attachments/a", "artifacts/t1/y"] {
-        log.put_blob(id, name.to_owned(), Bytes::from(name), Put::New).await.unwrap();
+        log.put_blob(id, name.to_owned(), Bytes::from(name), BlobWrite::New).await.unwrap();
     }
     let list = async |folder: &str, limit| log.list_blobs(id, folder.to_owned(), limit).await.unwrap();
     let entry = |name: &str| BlobEntry { name: name.to_owned(), size: name.len() as u64 };

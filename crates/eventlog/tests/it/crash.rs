@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ostler_eventlog::{FileLog, Log};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 
-use crate::faults::{Told, assert_kept, script};
-use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, record, session};
+use crate::faults::{AcknowledgedWrites, assert_kept, script};
+use crate::fixture::{ALL, EPOCH, LogFixture, append_each, assert_feed_whole, record, session};
 
 const DATA: &str = "EVENTLOG_TEST_DATA";
 const PLAN: &str = "EVENTLOG_TEST_PLAN";
@@ -33,9 +33,9 @@ fn run_child(data: &Path, plan: &str) -> bool {
 }
 
 /// What the child was told before it died.
-fn told(data: &Path) -> Told {
+fn told(data: &Path) -> AcknowledgedWrites {
     let text = std::fs::read_to_string(data.with_extension("acks")).unwrap_or_default();
-    let mut told = Told::default();
+    let mut told = AcknowledgedWrites::default();
     for (index, text) in text.lines().filter_map(|line| line.split_once(' ')) {
         told.acknowledged[index.parse::<usize>().unwrap()].push(text.to_owned());
     }
@@ -45,7 +45,7 @@ fn told(data: &Path) -> Told {
 /// The script that other tests run in a process of its own, with a plan; by itself, without faults.
 #[tokio::test]
 async fn child() {
-    let own = Data::new();
+    let own = LogFixture::new();
     let data = std::env::var_os(DATA).map_or_else(|| own.path(), PathBuf::from);
     let plan = std::env::var(PLAN).unwrap_or_default();
     let mut acks = std::fs::File::create(data.with_extension("acks")).unwrap();
@@ -56,7 +56,7 @@ async fn child() {
 
 #[tokio::test]
 async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let counts = data.path().with_extension("counts");
     assert!(!run_child(&data.path(), &format!("count:{}", counts.display())));
     let operations = std::fs::read_to_string(counts).unwrap().lines().count();
@@ -64,7 +64,7 @@ async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
     assert_eq!(told(&data.path()).acknowledged[1].len(), 10);
     for number in 1..=operations {
         for moment in ["before", "mid", "after"] {
-            let data = Data::new();
+            let data = LogFixture::new();
             let plan = format!("kill-{moment}:{number}");
             // A draft may share its group with an append or not, so a run may have fewer operations.
             assert!(run_child(&data.path(), &plan) || number + GROUPED > operations, "{plan}: not killed");
@@ -78,7 +78,7 @@ async fn a_kill_at_any_operation_costs_nothing_that_was_acknowledged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_at_once_on_a_disk_that_stops_leave_a_whole_feed() {
     for number in (16..256).step_by(8) {
-        let data = Data::new();
+        let data = LogFixture::new();
         // Nothing changes any file from this operation on, as if the process had ended there.
         let disk = Arc::new(FaultDisk::new(FaultPlan::parse(&format!("eio:{number}..")).unwrap()));
         let log = Arc::new(data.open_on(disk.clone()));

@@ -2,9 +2,11 @@
 
 use ostler_eventlog::{Log, LogError};
 
-use crate::fixture::{ALL, Data, EPOCH, append_each, assert_feed_whole, read_all, record, said, session};
+use crate::fixture::{
+    ALL, EPOCH, LogFixture, append_each, assert_feed_whole, read_all, record, said, session,
+};
 
-async fn small_log(data: &Data) -> Vec<u8> {
+async fn small_log(data: &LogFixture) -> Vec<u8> {
     let log = data.open();
     append_each(&log, session(1), &["one", "two", "three", "four", "five"]).await;
     std::fs::read(data.log_path(session(1))).unwrap()
@@ -17,7 +19,7 @@ fn last_line(log: &[u8]) -> usize {
 
 #[tokio::test]
 async fn a_log_torn_anywhere_in_its_last_record_goes_on_after_the_one_before() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let whole = small_log(&data).await;
     let start = last_line(&whole);
     let id = session(1);
@@ -47,7 +49,7 @@ async fn a_log_torn_anywhere_in_its_last_record_goes_on_after_the_one_before() {
 
 #[tokio::test]
 async fn an_append_of_many_records_is_there_as_a_whole_or_not_at_all() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     append_each(&log, id, &["before"]).await;
@@ -67,7 +69,7 @@ async fn an_append_of_many_records_is_there_as_a_whole_or_not_at_all() {
 
 #[tokio::test]
 async fn a_flipped_byte_is_never_accepted_and_costs_no_record_before_it() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let whole = small_log(&data).await;
     let id = session(1);
     let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').take(5).collect();
@@ -104,7 +106,7 @@ async fn a_flipped_byte_is_never_accepted_and_costs_no_record_before_it() {
 
 #[tokio::test]
 async fn a_damaged_log_is_reported_once_and_salvaged_on_request() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let whole = small_log(&data).await;
     let id = session(1);
     let mut damaged = whole.clone();
@@ -134,7 +136,7 @@ async fn a_damaged_log_is_reported_once_and_salvaged_on_request() {
 
 #[tokio::test]
 async fn a_salvage_in_the_middle_of_an_append_keeps_its_first_records() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let id = session(1);
     log.append(id, EPOCH, 1, vec![record("a"), record("b"), record("c")]).await.unwrap();
@@ -152,7 +154,7 @@ async fn a_salvage_in_the_middle_of_an_append_keeps_its_first_records() {
 
 #[tokio::test]
 async fn a_line_that_is_too_long_is_damage() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let mut bytes = small_log(&data).await;
     let id = session(1);
     let start = bytes.len() as u64;
@@ -175,7 +177,7 @@ async fn read_all_before_damage(log: &ostler_eventlog::FileLog) -> usize {
 
 #[tokio::test]
 async fn the_log_of_another_session_is_not_taken_for_ones_own() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let bytes = small_log(&data).await;
     std::fs::create_dir(data.folder(session(2))).unwrap();
     std::fs::write(data.log_path(session(2)), bytes).unwrap();
@@ -188,7 +190,7 @@ async fn the_log_of_another_session_is_not_taken_for_ones_own() {
 
 #[tokio::test]
 async fn nothing_is_appended_after_a_last_record_that_is_damaged() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let whole = small_log(&data).await;
     let id = session(1);
     let start = last_line(&whole);

@@ -7,12 +7,13 @@ use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::SessionId;
 
 use crate::fixture::{
-    ALL, Data, EPOCH, append_each, assert_feed_whole, delta, open_at, read_all, record, said, session, turn,
+    ALL, EPOCH, LogFixture, append_each, assert_feed_whole, delta, open_at, read_all, record, said, session,
+    turn,
 };
 
 /// What a script was told.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct AcknowledgedWrites {
     /// The texts acknowledged, for each session.
     pub(crate) acknowledged: [Vec<String>; 2],
     pub(crate) refused: usize,
@@ -27,8 +28,8 @@ fn plan(text: &str) -> FaultPlan {
 }
 
 /// Five appends on two sessions, drafts, settling. An append that fails is not repeated.
-pub(crate) async fn script(log: &FileLog, mut on_ack: impl FnMut(usize, &str)) -> Told {
-    let mut told = Told::default();
+pub(crate) async fn script(log: &FileLog, mut on_ack: impl FnMut(usize, &str)) -> AcknowledgedWrites {
+    let mut told = AcknowledgedWrites::default();
     for round in 0..5 {
         for (index, id) in both().into_iter().enumerate() {
             let (first, second) = (format!("{index}/{round}/a"), format!("{index}/{round}/b"));
@@ -54,7 +55,7 @@ pub(crate) async fn script(log: &FileLog, mut on_ack: impl FnMut(usize, &str)) -
 }
 
 /// Every record acknowledged is there, in order; what else is there was handed over and came in between.
-pub(crate) async fn assert_kept(log: &FileLog, told: &Told, exact: bool, context: &str) {
+pub(crate) async fn assert_kept(log: &FileLog, told: &AcknowledgedWrites, exact: bool, context: &str) {
     for (index, id) in both().into_iter().enumerate() {
         let lines = read_all(log, id).await;
         let texts: Vec<String> = lines.iter().map(said).collect();
@@ -81,7 +82,7 @@ pub(crate) async fn assert_kept(log: &FileLog, told: &Told, exact: bool, context
 #[tokio::test]
 async fn a_fault_at_any_operation_costs_nothing_that_was_acknowledged() {
     let clean = Arc::new(FaultDisk::new(FaultPlan::default()));
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open_on(clean.clone());
     let opened = clean.operations();
     let told = script(&log, |_, _| ()).await;
@@ -91,7 +92,7 @@ async fn a_fault_at_any_operation_costs_nothing_that_was_acknowledged() {
     assert!(operations > opened + 40, "{operations}");
     for kind in ["enospc", "eio", "short-enospc"] {
         for number in 1..=operations {
-            let data = Data::new();
+            let data = LogFixture::new();
             let context = format!("{kind} at {number}");
             let disk = Arc::new(FaultDisk::new(plan(&format!("{kind}:{number}"))));
             let log = match FileLog::open(&data.path(), disk.clone()) {
@@ -120,14 +121,14 @@ async fn a_fault_at_any_operation_costs_nothing_that_was_acknowledged() {
 #[tokio::test]
 async fn a_disk_that_dies_at_any_operation_keeps_what_was_acknowledged() {
     let clean = Arc::new(FaultDisk::new(FaultPlan::default()));
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open_on(clean.clone());
     let opened = clean.operations();
     script(&log, |_, _| ()).await;
     drop(log);
     for number in opened + 1..=clean.operations() {
         for power_cut in [false, true] {
-            let data = Data::new();
+            let data = LogFixture::new();
             let disk = Arc::new(FaultDisk::new(plan(&format!("short-eio:{number}..,eio:{number}.."))));
             let log = data.open_on(disk.clone());
             let told = script(&log, |_, _| ()).await;
@@ -143,7 +144,7 @@ async fn a_disk_that_dies_at_any_operation_keeps_what_was_acknowledged() {
 
 #[tokio::test]
 async fn a_failed_sync_is_not_believed_later() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
     let log = data.open_on(disk.clone());
     let (one, two) = (session(1), session(2));
@@ -171,7 +172,7 @@ async fn a_failed_sync_is_not_believed_later() {
 
 #[tokio::test]
 async fn a_full_disk_is_told_as_such_and_the_session_recovers_with_it() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
     let log = data.open_on(disk.clone());
     let id = session(1);
@@ -192,7 +193,7 @@ async fn a_full_disk_is_told_as_such_and_the_session_recovers_with_it() {
 
 #[tokio::test]
 async fn a_feed_that_cannot_be_written_or_synced_is_repaired() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
     let log = data.open_on(disk.clone());
     let id = session(1);
@@ -210,7 +211,7 @@ async fn a_feed_that_cannot_be_written_or_synced_is_repaired() {
 
 #[tokio::test]
 async fn a_group_whose_common_sync_fails_is_refused_as_a_whole() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
     let log = Arc::new(data.open_on(disk.clone()));
     for number in 0..40 {

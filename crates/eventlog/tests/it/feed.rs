@@ -2,11 +2,11 @@
 
 use ostler_eventlog::{FeedPosition, Log};
 
-use crate::fixture::{Data, EPOCH, append_each, assert_feed_whole, read_feed, said, session};
+use crate::fixture::{EPOCH, LogFixture, append_each, assert_feed_whole, read_feed, said, session};
 
 #[tokio::test]
 async fn the_feed_has_the_order_of_the_appends() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let mut end = log.feed_end();
     assert_eq!(*end.borrow_and_update(), FeedPosition(0));
@@ -29,7 +29,7 @@ async fn the_feed_has_the_order_of_the_appends() {
 
 #[tokio::test]
 async fn a_feed_cut_or_spoilt_anywhere_since_the_last_settle_is_made_whole() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let (one, two) = (session(1), session(2));
     append_each(&log, one, &["a", "b"]).await;
@@ -56,7 +56,7 @@ async fn a_feed_cut_or_spoilt_anywhere_since_the_last_settle_is_made_whole() {
 
 #[tokio::test]
 async fn a_feed_that_is_lost_comes_back_as_far_as_sessions_are_unsettled() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     append_each(&log, session(1), &["a", "b", "c"]).await;
     drop(log);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ostler_eventlog::{Disk, Epoch, FeedPosition, FeedRecord, FileLog, Line, Log, LogError, RealDisk};
+use ostler_eventlog::{Disk, Epoch, FeedPosition, FeedRecord, FileLog, Log, LogError, LogLine, RealDisk};
 use ostler_types::{
     Delta, DeltaKind, Event, MessageId, NewRecord, SessionEvent, SessionId, TurnEvent, TurnId,
 };
@@ -15,15 +15,15 @@ pub(crate) const EPOCH: Epoch = Epoch(1);
 pub(crate) const ALL: usize = usize::MAX;
 
 /// A data directory that goes with the test.
-pub(crate) struct Data {
+pub(crate) struct LogFixture {
     directory: TempDir,
 }
 
-impl Data {
-    pub(crate) fn new() -> Data {
+impl LogFixture {
+    pub(crate) fn new() -> LogFixture {
         // Thousands of logs are opened here, and what a sync is worth is not tested: memory will do.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        Data { directory: directory.unwrap() }
+        LogFixture { directory: directory.unwrap() }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -85,7 +85,7 @@ pub(crate) async fn get_blob(log: &FileLog, session: SessionId, name: String) ->
 }
 
 /// What a line's record says.
-pub(crate) fn said(line: &Line) -> String {
+pub(crate) fn said(line: &LogLine) -> String {
     match line.record().unwrap().event {
         Event::Session(SessionEvent::Completed { by }) => by,
         other => other.name().as_str().to_owned(),
@@ -101,8 +101,8 @@ pub(crate) async fn append_each(log: &FileLog, session: SessionId, texts: &[&str
 }
 
 /// Everything a session holds.
-pub(crate) async fn read_all(log: &FileLog, session: SessionId) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+pub(crate) async fn read_all(log: &FileLog, session: SessionId) -> Vec<LogLine> {
+    let mut lines: Vec<LogLine> = Vec::new();
     loop {
         match log.read(session, lines.len() as u64 + 1, ALL).await {
             Ok(more) if more.is_empty() => return lines,
@@ -130,7 +130,8 @@ pub(crate) async fn read_feed(log: &FileLog) -> Vec<FeedRecord> {
 pub(crate) async fn assert_feed_whole(log: &FileLog, sessions: &[SessionId]) {
     let feed = read_feed(log).await;
     for session in sessions {
-        let in_feed: Vec<&Line> = feed.iter().filter(|r| r.session_id == *session).map(|r| &r.line).collect();
+        let in_feed: Vec<&LogLine> =
+            feed.iter().filter(|r| r.session_id == *session).map(|r| &r.line).collect();
         let in_log = read_all(log, *session).await;
         assert_eq!(in_feed, in_log.iter().collect::<Vec<_>>(), "{session}");
     }

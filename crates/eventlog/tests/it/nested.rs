@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ostler_eventlog::{FileLog, Log, LogError, Put};
+use ostler_eventlog::{BlobWrite, FileLog, Log, LogError};
 use ostler_testing::disk::{FaultDisk, FaultPlan};
 use ostler_types::SessionId;
 
-use crate::fixture::{ALL, Data, EPOCH, get_blob, record, session};
+use crate::fixture::{ALL, EPOCH, LogFixture, get_blob, record, session};
 
 async fn make(log: &FileLog, id: SessionId) {
     log.append(id, EPOCH, 1, vec![record("made")]).await.unwrap();
@@ -27,7 +27,7 @@ async fn sorted(log: &FileLog) -> Vec<SessionId> {
 
 #[tokio::test]
 async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let (top, child, below) = (session(0xaa), session(0xbb), session(0xcc));
     let log = data.open();
     make(&log, top).await;
@@ -41,7 +41,9 @@ async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
     assert_eq!(sorted(&log).await, [top, child, below]);
     assert_eq!(log.placed_under(top).await.unwrap(), [child]);
     assert_eq!(log.placed_under(child).await.unwrap(), [below]);
-    log.put_blob(below, "artifacts/x".to_owned(), Bytes::from_static(b"1"), Put::Owned(EPOCH)).await.unwrap();
+    log.put_blob(below, "artifacts/x".to_owned(), Bytes::from_static(b"1"), BlobWrite::Owned(EPOCH))
+        .await
+        .unwrap();
     log.append(below, EPOCH, 2, vec![record("more")]).await.unwrap();
     log.release(below, EPOCH, true).await.unwrap();
     drop(log);
@@ -55,7 +57,7 @@ async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
 
 #[tokio::test]
 async fn removing_one_removes_those_in_its_folder() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let ids: Vec<SessionId> = (1..=5).map(session).collect();
     let log = data.open();
     make(&log, ids[0]).await;
@@ -77,7 +79,7 @@ async fn removing_one_removes_those_in_its_folder() {
 
 #[tokio::test]
 async fn two_with_the_same_last_digits_have_two_folders() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     make(&log, session(1)).await;
     make_under(&log, session(0x01_aa_bb_cc), session(1)).await;
@@ -89,7 +91,7 @@ async fn two_with_the_same_last_digits_have_two_folders() {
 
 #[tokio::test]
 async fn names_that_somebody_lost_or_left_are_mended() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     make(&log, session(1)).await;
     make_under(&log, session(2), session(1)).await;
@@ -107,7 +109,7 @@ async fn names_that_somebody_lost_or_left_are_mended() {
 #[tokio::test]
 async fn a_crash_at_any_write_leaves_a_whole_session_or_nothing() {
     for number in 1.. {
-        let data = Data::new();
+        let data = LogFixture::new();
         let disk = Arc::new(FaultDisk::new(FaultPlan::default()));
         let log = data.open_on(disk.clone());
         make(&log, session(1)).await;
@@ -142,7 +144,7 @@ async fn a_crash_at_any_write_leaves_a_whole_session_or_nothing() {
 
 #[tokio::test]
 async fn a_session_that_was_begun_counts_when_it_is_finished() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     for id in [session(1), session(2)] {
         log.begin(id, EPOCH).await.unwrap();
@@ -161,13 +163,18 @@ async fn a_session_that_was_begun_counts_when_it_is_finished() {
 
 #[tokio::test]
 async fn a_file_is_shared_and_outlives_its_first_session() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     make(&log, session(1)).await;
     make(&log, session(2)).await;
-    log.put_blob(session(1), "artifacts/t/x".to_owned(), Bytes::from_static(b"whole"), Put::Owned(EPOCH))
-        .await
-        .unwrap();
+    log.put_blob(
+        session(1),
+        "artifacts/t/x".to_owned(),
+        Bytes::from_static(b"whole"),
+        BlobWrite::Owned(EPOCH),
+    )
+    .await
+    .unwrap();
     for _ in 0..2 {
         log.share_blob(session(1), session(2), "artifacts/t/x".to_owned()).await.unwrap();
     }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use ostler_eventlog::{FileLog, Log, LogError, OpenError, Put, RealDisk};
+use ostler_eventlog::{BlobWrite, FileLog, Log, LogError, OpenError, RealDisk};
 
 use crate::fixture::{
-    ALL, Data, EPOCH, append_each, assert_feed_whole, get_blob, read_feed, record, session,
+    ALL, EPOCH, LogFixture, append_each, assert_feed_whole, get_blob, read_feed, record, session,
 };
 
 #[tokio::test]
 async fn a_data_directory_has_one_owner() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     append_each(&log, session(1), &["a"]).await;
     match FileLog::open(&data.path(), Arc::new(RealDisk)) {
@@ -27,7 +27,7 @@ async fn a_data_directory_has_one_owner() {
 }
 
 /// Tries to become a second owner.
-fn is_locked(data: &Data) -> bool {
+fn is_locked(data: &LogFixture) -> bool {
     match FileLog::open(&data.path(), Arc::new(RealDisk)) {
         Err(OpenError::Locked { .. }) => true,
         Err(error) => panic!("{error}"),
@@ -37,7 +37,7 @@ fn is_locked(data: &Data) -> bool {
 
 #[tokio::test]
 async fn a_lock_that_was_removed_or_replaced_still_locks() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let name = data.path().join("lock");
     std::fs::remove_file(&name).unwrap();
@@ -50,7 +50,7 @@ async fn a_lock_that_was_removed_or_replaced_still_locks() {
 
 #[tokio::test]
 async fn an_older_daemon_locks_the_file_alone_and_both_keep_each_other_out() {
-    let data = Data::new();
+    let data = LogFixture::new();
     drop(data.open());
     let older = std::fs::File::open(data.path().join("lock")).unwrap();
     let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
@@ -65,7 +65,7 @@ async fn an_older_daemon_locks_the_file_alone_and_both_keep_each_other_out() {
 #[tokio::test]
 async fn an_owner_whose_directory_or_lock_was_replaced_writes_nothing_more() {
     for replaces_all in [true, false] {
-        let data = Data::new();
+        let data = LogFixture::new();
         let log = data.open();
         append_each(&log, session(1), &["a"]).await;
         let name = if replaces_all { data.path() } else { data.path().join("lock") };
@@ -84,7 +84,7 @@ async fn a_directory_that_others_can_read_is_made_private() {
     let open_to_all = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let data = Data::new();
+    let data = LogFixture::new();
     std::fs::create_dir(data.path()).unwrap();
     open_to_all(&data.path(), 0o755);
     drop(data.open());
@@ -96,7 +96,7 @@ async fn a_directory_that_others_can_read_is_made_private() {
     assert_eq!(mode(&data.path()), 0o700);
     parts.iter().for_each(|path| assert_eq!(mode(path), 0o700, "{}", path.display()));
     // A directory with other things in it is not ours alone to close.
-    let shared = Data::new();
+    let shared = LogFixture::new();
     std::fs::create_dir(shared.path()).unwrap();
     std::fs::write(shared.path().join("notes.txt"), "").unwrap();
     open_to_all(&shared.path(), 0o755);
@@ -106,7 +106,7 @@ async fn a_directory_that_others_can_read_is_made_private() {
 
 #[tokio::test]
 async fn a_start_looks_at_no_settled_session() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     for number in 0..20 {
         append_each(&log, session(number), &["a", "b"]).await;
@@ -120,12 +120,12 @@ async fn a_start_looks_at_no_settled_session() {
 
 #[tokio::test]
 async fn a_removed_session_is_gone_and_the_others_are_not() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let (one, two) = (session(1), session(2));
     append_each(&log, one, &["a", "b"]).await;
     append_each(&log, two, &["c"]).await;
-    log.put_blob(one, "artifacts/x".to_owned(), vec![1].into(), Put::Owned(EPOCH)).await.unwrap();
+    log.put_blob(one, "artifacts/x".to_owned(), vec![1].into(), BlobWrite::Owned(EPOCH)).await.unwrap();
     log.remove(one, EPOCH).await.unwrap();
     assert!(matches!(log.remove(one, EPOCH).await, Err(LogError::NotFound)));
     assert!(matches!(log.read(one, 1, ALL).await, Err(LogError::NotFound)));
@@ -146,7 +146,7 @@ async fn a_removed_session_is_gone_and_the_others_are_not() {
 
 #[tokio::test]
 async fn a_session_that_was_begun_and_has_no_record_leaves_nothing_when_it_is_removed() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let log = data.open();
     let markers = || std::fs::read_dir(data.path().join("unsettled")).unwrap().count();
     log.begin(session(1), EPOCH).await.unwrap();
@@ -166,7 +166,7 @@ async fn the_example_in_the_description_of_the_format_is_a_log() {
     let lines = block("ndjson").replace('␠', " ");
     let (_, rest) = lines.split_once("\"session_id\":\"").unwrap();
     let id = rest.split_once('"').unwrap().0.parse().unwrap();
-    let data = Data::new();
+    let data = LogFixture::new();
     std::fs::create_dir_all(data.folder(id)).unwrap();
     std::fs::write(data.log_path(id), &lines).unwrap();
     std::fs::create_dir(data.path().join("unsettled")).unwrap();

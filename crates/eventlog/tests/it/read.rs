@@ -2,12 +2,12 @@
 
 use ostler_eventlog::Log;
 
-use crate::fixture::{ALL, Data, EPOCH, record, session};
+use crate::fixture::{ALL, EPOCH, LogFixture, record, session};
 
 const RECORDS: u64 = 20_000;
 
 /// A log of lines of many lengths.
-async fn long_log(data: &Data) -> Vec<Vec<u8>> {
+async fn long_log(data: &LogFixture) -> Vec<Vec<u8>> {
     let log = data.open();
     let id = session(1);
     let mut next = 1;
@@ -28,7 +28,7 @@ async fn long_log(data: &Data) -> Vec<Vec<u8>> {
 
 #[tokio::test]
 async fn any_record_of_a_long_log_is_found_without_reading_the_rest() {
-    let data = Data::new();
+    let data = LogFixture::new();
     let naive = long_log(&data).await;
     assert_eq!(naive.len() as u64, RECORDS);
     let log = data.open();

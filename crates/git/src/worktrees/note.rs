@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use ostler_workspace_fs::{Access, ReplaceOptions, replace_file};
+use ostler_workspace_fs::{FileAccess, ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 
-use super::{WorktreeName, blocking};
+use super::{ListedWorktree, blocking};
 use crate::error::GitError;
 
 const EXTENSION: &str = "json";
 
 /// What is known of a worktree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub(crate) struct WorktreeNote {
     /// The workspace that it was made of.
     pub(super) workspace: PathBuf,
     /// The root of the work tree that this workspace is in.
@@ -28,13 +28,20 @@ pub(crate) struct Note {
     pub(super) shown: Option<String>,
 }
 
-impl Note {
-    pub(super) fn new(workspace: &Path, top: &Path, common: PathBuf, below: PathBuf) -> Note {
-        Note { workspace: workspace.to_owned(), top: top.to_owned(), common, below, base: None, shown: None }
+impl WorktreeNote {
+    pub(super) fn new(workspace: &Path, top: &Path, common: PathBuf, below: PathBuf) -> WorktreeNote {
+        WorktreeNote {
+            workspace: workspace.to_owned(),
+            top: top.to_owned(),
+            common,
+            below,
+            base: None,
+            shown: None,
+        }
     }
 
     /// The note of a worktree, if there is one that can be read.
-    pub(super) fn read(directory: &Path, name: &str) -> Option<Note> {
+    pub(super) fn read(directory: &Path, name: &str) -> Option<WorktreeNote> {
         serde_json::from_slice(&std::fs::read(path(directory, name)).ok()?).ok()
     }
 
@@ -42,7 +49,7 @@ impl Note {
     pub(super) async fn write(&self, directory: &Path, name: &str) -> Result<(), GitError> {
         let target = path(directory, name);
         let text = serde_json::to_vec_pretty(self).map_err(|error| failed(&target, error))?;
-        let options = ReplaceOptions { access: Access::Unchanged, ..ReplaceOptions::STATE };
+        let options = ReplaceOptions { access: FileAccess::Unchanged, ..ReplaceOptions::STATE };
         blocking(move || replace_file(&target, &text, options).map_err(|error| failed(&target, error))).await
     }
 }
@@ -57,7 +64,7 @@ pub(super) fn path(directory: &Path, name: &str) -> PathBuf {
 }
 
 /// Every worktree by its note or by its folder.
-pub(super) fn list(directory: &Path) -> Result<Vec<WorktreeName>, GitError> {
+pub(super) fn list(directory: &Path) -> Result<Vec<ListedWorktree>, GitError> {
     let failed = |error| GitError::io("The worktrees cannot be listed:", directory, error);
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -72,7 +79,8 @@ pub(super) fn list(directory: &Path) -> Result<Vec<WorktreeName>, GitError> {
         names.extend(name.map(str::to_owned));
     }
     let made = |name: &str| {
-        Note::read(directory, name).is_some_and(|note| note.base.is_some()) && directory.join(name).is_dir()
+        WorktreeNote::read(directory, name).is_some_and(|note| note.base.is_some())
+            && directory.join(name).is_dir()
     };
-    Ok(names.into_iter().map(|name| WorktreeName { is_made: made(&name), name }).collect())
+    Ok(names.into_iter().map(|name| ListedWorktree { is_made: made(&name), name }).collect())
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::note::{self, Note};
+use super::note::{self, WorktreeNote};
 use crate::error::GitError;
 
 /// How often a removal is tried while a process that was just killed is still at it.
@@ -21,7 +21,7 @@ pub(super) fn remove_files(directory: &Path, name: &str) -> Result<(), GitError>
 
 /// Removes what git keeps of a worktree whose files are gone, and last its note.
 pub(super) fn forget(directory: &Path, name: &str) -> Result<(), GitError> {
-    if let Some(note) = Note::read(directory, name) {
+    if let Some(note) = WorktreeNote::read(directory, name) {
         for kept in kept_by_git(&note.common, &directory.join(name)).collect::<Vec<_>>() {
             remove_all(&kept).map_err(|error| cannot(&kept, error))?;
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::repository::{Repository, git, put};
+use crate::repository::{TestRepository, git, put};
 
 /// A program that leaves a trace when it runs.
 fn trap(folder: &Path) -> (String, std::path::PathBuf) {
@@ -19,9 +19,11 @@ fn trap(folder: &Path) -> (String, std::path::PathBuf) {
 async fn making_and_merging_run_nothing_of_the_repositorys_own() {
     let place = tempfile::tempdir().unwrap();
     let (program, trace) = trap(place.path());
-    let repository =
-        Repository::with(&[("a.txt", "1\n"), (".gitattributes", "*.txt filter=evil diff=evil merge=evil\n")])
-            .await;
+    let repository = TestRepository::with(&[
+        ("a.txt", "1\n"),
+        (".gitattributes", "*.txt filter=evil diff=evil merge=evil\n"),
+    ])
+    .await;
     for (name, value) in [
         ("filter.evil.clean", program.as_str()),
         ("filter.evil.smudge", &program),
@@ -68,7 +70,7 @@ async fn making_and_merging_run_nothing_of_the_repositorys_own() {
 
 #[tokio::test]
 async fn a_worktree_that_claims_another_repository_is_not_believed() {
-    let repository = Repository::with(&[("a", "1")]).await;
+    let repository = TestRepository::with(&[("a", "1")]).await;
     let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     let place = tempfile::tempdir().unwrap();
     let (program, trace) = trap(place.path());
@@ -88,7 +90,7 @@ async fn a_worktree_that_claims_another_repository_is_not_believed() {
 
 #[tokio::test]
 async fn names_lead_nowhere_else() {
-    let repository = Repository::with(&[("a", "1")]).await;
+    let repository = TestRepository::with(&[("a", "1")]).await;
     for name in ["", "..", "a/b", ".git", "a.b"] {
         assert!(
             repository.worktrees.make(name, &repository.path(), &CancellationToken::new()).await.is_err()
@@ -103,7 +105,7 @@ async fn names_lead_nowhere_else() {
 async fn a_filter_with_a_name_that_is_no_text_does_not_run() {
     let place = tempfile::tempdir().unwrap();
     let (program, trace) = trap(place.path());
-    let repository = Repository::with(&[("a", "1\n")]).await;
+    let repository = TestRepository::with(&[("a", "1\n")]).await;
     let mut config = std::fs::read(repository.path().join(".git/config")).unwrap();
     for line in [
         b"[filter \"\xff\"]\n\tclean = ".as_slice(),
@@ -138,7 +140,7 @@ async fn a_filter_with_a_name_that_is_no_text_does_not_run() {
 async fn a_repository_that_is_led_elsewhere_meanwhile_is_not_followed() {
     let place = tempfile::tempdir().unwrap();
     let (program, trace) = trap(place.path());
-    let repository = Repository::with(&[("a", "1\n"), (".gitattributes", "* filter=evil\n")]).await;
+    let repository = TestRepository::with(&[("a", "1\n"), (".gitattributes", "* filter=evil\n")]).await;
     let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     let evil = repository.path().join("evil");
     std::fs::create_dir(&evil).unwrap();
@@ -159,7 +161,7 @@ async fn a_repository_that_is_led_elsewhere_meanwhile_is_not_followed() {
 /// Entries of an index that are no files, in either work tree, become none.
 #[tokio::test]
 async fn only_files_are_taken_whatever_an_index_says() {
-    let repository = Repository::with(&[("a", "1\n")]).await;
+    let repository = TestRepository::with(&[("a", "1\n")]).await;
     let plant = |directory: &Path, name: &str| {
         let blob = std::process::Command::new("sh")
             .args(["-c", "echo planted | git hash-object -w --stdin"])
@@ -185,7 +187,7 @@ async fn only_files_are_taken_whatever_an_index_says() {
 
 #[tokio::test]
 async fn what_no_tool_may_write_is_not_merged_and_nothing_else_either() {
-    let repository = Repository::with(&[("a", "1\n")]).await;
+    let repository = TestRepository::with(&[("a", "1\n")]).await;
     for (number, name) in [
         ".mcp.json",
         ".ostler/config.toml",
@@ -211,7 +213,7 @@ async fn what_no_tool_may_write_is_not_merged_and_nothing_else_either() {
 /// A repository whose `.git` is a link, or names a repository that does not know it, is not looked at.
 #[tokio::test]
 async fn a_git_directory_that_is_somebody_elses_is_not_looked_at() {
-    let repository = Repository::with(&[("secret", "1\n")]).await;
+    let repository = TestRepository::with(&[("secret", "1\n")]).await;
     let place = tempfile::tempdir().unwrap();
     let workspace = place.path().join("workspace");
     std::fs::create_dir(&workspace).unwrap();
@@ -226,7 +228,7 @@ async fn a_git_directory_that_is_somebody_elses_is_not_looked_at() {
 
 #[tokio::test]
 async fn only_what_was_shown_is_merged() {
-    let repository = Repository::with(&[("a", "1\n")]).await;
+    let repository = TestRepository::with(&[("a", "1\n")]).await;
     let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     put(&made.workspace, "a", "2\n");
     assert_eq!(repository.worktrees.changes_to_merge("one").await.unwrap().len(), 1);

@@ -2,14 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use ostler_git::{Changed, GitError};
+use ostler_git::{GitError, WorktreeChange};
 use tokio_util::sync::CancellationToken;
 
-use crate::repository::{Repository, put};
+use crate::repository::{TestRepository, put};
 
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
-async fn make(repository: &Repository) -> std::path::PathBuf {
+async fn make(repository: &TestRepository) -> std::path::PathBuf {
     let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await;
     made.unwrap().workspace
 }
@@ -17,7 +17,7 @@ async fn make(repository: &Repository) -> std::path::PathBuf {
 #[tokio::test]
 async fn what_both_sides_did_is_kept() {
     let repository =
-        Repository::with(&[("lines", LINES), ("theirs", "1"), ("gone", "1"), ("ours", "1")]).await;
+        TestRepository::with(&[("lines", LINES), ("theirs", "1"), ("gone", "1"), ("ours", "1")]).await;
     repository.put("dirty", "before\n");
     let workspace = make(&repository).await;
     put(&workspace, "lines", &LINES.replace("9\n", "nine\n"));
@@ -63,7 +63,7 @@ async fn what_both_sides_did_is_kept() {
 #[tokio::test]
 async fn a_contradiction_changes_nothing_and_is_named() {
     let repository =
-        Repository::with(&[("lines", LINES), ("other", "1"), ("gone", "1"), ("folder/x", "1")]).await;
+        TestRepository::with(&[("lines", LINES), ("other", "1"), ("gone", "1"), ("folder/x", "1")]).await;
     let workspace = make(&repository).await;
     put(&workspace, "lines", &LINES.replace("5\n", "five\n"));
     put(&workspace, "other", "2");
@@ -98,7 +98,7 @@ async fn a_contradiction_changes_nothing_and_is_named() {
 
 #[tokio::test]
 async fn nothing_is_written_through_a_link() {
-    let repository = Repository::with(&[("folder/x", "1")]).await;
+    let repository = TestRepository::with(&[("folder/x", "1")]).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("x"), "1").unwrap();
     let workspace = make(&repository).await;
@@ -112,11 +112,11 @@ async fn nothing_is_written_through_a_link() {
 
 #[tokio::test]
 async fn a_file_that_is_not_text_is_merged_when_one_side_changed_it() {
-    let repository = Repository::with(&[("binary", "\0\u{1}")]).await;
+    let repository = TestRepository::with(&[("binary", "\0\u{1}")]).await;
     let workspace = make(&repository).await;
     std::fs::write(workspace.join("binary"), b"\0\xff\xfe").unwrap();
     let changed = repository.worktrees.changes("one").await.unwrap();
-    assert_eq!(changed, [Changed { path: "binary".to_owned(), what: "modified" }]);
+    assert_eq!(changed, [WorktreeChange { path: "binary".to_owned(), what: "modified" }]);
     repository.put("binary", "\0both");
     assert!(matches!(repository.worktrees.merge("one").await, Err(GitError::Conflict(_))));
     repository.put("binary", "\0\u{1}");

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ostler_git::{Isolation, Worktrees};
+use ostler_git::{GitWorktrees, Isolation};
 use ostler_process::Program;
-use ostler_sandbox::{Choice, Sandbox, Settings};
+use ostler_sandbox::{BackendChoice, Sandbox, SandboxSettings};
 use tempfile::TempDir;
 
 /// What git is confined by in the tests, as in the daemon.
 pub(crate) async fn isolation(place: &Path) -> Isolation {
-    let sandbox = Sandbox::probe(Settings {
+    let sandbox = Sandbox::probe(SandboxSettings {
         home: place.join("home"),
         data_dir: place.join("data"),
         scratch: place.join("data/scratch"),
@@ -20,7 +20,7 @@ pub(crate) async fn isolation(place: &Path) -> Isolation {
         hides_home: true,
         readable: Vec::new(),
         search_path: Vec::new(),
-        choice: Choice::Best,
+        choice: BackendChoice::Best,
         anew: true,
     })
     .await;
@@ -29,20 +29,20 @@ pub(crate) async fn isolation(place: &Path) -> Isolation {
 }
 
 /// A repository with one commit.
-pub(crate) struct Repository {
+pub(crate) struct TestRepository {
     dir: TempDir,
-    pub(crate) worktrees: Worktrees,
+    pub(crate) worktrees: GitWorktrees,
     pub(crate) isolation: Isolation,
 }
 
-impl Repository {
+impl TestRepository {
     /// A repository that holds these files.
-    pub(crate) async fn with(files: &[(&str, &str)]) -> Repository {
+    pub(crate) async fn with(files: &[(&str, &str)]) -> TestRepository {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("repository")).unwrap();
         let isolation = isolation(dir.path()).await;
-        let worktrees = Worktrees::new(dir.path().join("worktrees"), isolation.clone());
-        let repository = Repository { dir, worktrees, isolation };
+        let worktrees = GitWorktrees::new(dir.path().join("worktrees"), isolation.clone());
+        let repository = TestRepository { dir, worktrees, isolation };
         repository.git(&["init", "--quiet"]);
         for (name, content) in files {
             repository.put(name, content);

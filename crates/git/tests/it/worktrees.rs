@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use ostler_git::Worktrees;
+use ostler_git::GitWorktrees;
 use tokio_util::sync::CancellationToken;
 
-use crate::repository::{Repository, git};
+use crate::repository::{TestRepository, git};
 
 fn never() -> CancellationToken {
     CancellationToken::new()
@@ -14,7 +14,7 @@ fn never() -> CancellationToken {
 #[tokio::test]
 async fn a_worktree_has_the_files_as_they_are_and_leaves_the_users_alone() {
     let repository =
-        Repository::with(&[("same", "1"), ("changed", "1"), ("gone", "1"), (".gitignore", "ignored\n")])
+        TestRepository::with(&[("same", "1"), ("changed", "1"), ("gone", "1"), (".gitignore", "ignored\n")])
             .await;
     repository.put("changed", "2");
     repository.put("staged", "new and staged");
@@ -46,7 +46,7 @@ async fn a_worktree_has_the_files_as_they_are_and_leaves_the_users_alone() {
 
 #[tokio::test]
 async fn a_clean_repository_is_not_committed_again_and_an_empty_one_will_do() {
-    let repository = Repository::with(&[("a", "1")]).await;
+    let repository = TestRepository::with(&[("a", "1")]).await;
     let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
     assert_eq!(made.base, repository.git(&["rev-parse", "HEAD"]).trim());
 
@@ -67,7 +67,7 @@ async fn a_clean_repository_is_not_committed_again_and_an_empty_one_will_do() {
 
 #[tokio::test]
 async fn a_workspace_inside_a_repository_is_found_at_the_same_place() {
-    let repository = Repository::with(&[("app/a", "1"), ("other/b", "1")]).await;
+    let repository = TestRepository::with(&[("app/a", "1"), ("other/b", "1")]).await;
     let app = repository.path().join("app");
     let made = repository.worktrees.make("one", &app, &never()).await.unwrap();
     assert!(made.workspace.ends_with("one/app"));
@@ -84,7 +84,7 @@ async fn a_workspace_inside_a_repository_is_found_at_the_same_place() {
 
 #[tokio::test]
 async fn twenty_at_once_are_made_changed_and_merged() {
-    let repository = Repository::with(&[("a", "1\n")]).await;
+    let repository = TestRepository::with(&[("a", "1\n")]).await;
     repository.put("new", "2");
     let (path, none) = (repository.path(), never());
     let names: Vec<String> = (0..20).map(|number| format!("w{number}")).collect();
@@ -111,7 +111,7 @@ async fn one_that_is_given_up_leaves_nothing() {
     let many: Vec<(String, String)> =
         (0..400).map(|n| (format!("d{}/f{n}", n % 20), format!("{n}"))).collect();
     let files: Vec<(&str, &str)> = many.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let repository = Repository::with(&files).await;
+    let repository = TestRepository::with(&files).await;
     repository.put("new", "x");
     let before = repository.standing();
     // At every stage that can be told from outside: at once, once the note is there, once files are there.
@@ -153,14 +153,14 @@ async fn one_that_is_given_up_leaves_nothing() {
 
 #[tokio::test]
 async fn what_a_crash_left_half_made_is_listed_and_removed() {
-    let repository = Repository::with(&[("a", "1")]).await;
+    let repository = TestRepository::with(&[("a", "1")]).await;
     let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
     // The note as it is before the worktree is ready, and a worktree of which git has only begun to know.
     let note = repository.worktrees_dir().join("one.json");
     let text = std::fs::read_to_string(&note).unwrap().replace(&format!("\"{}\"", made.base), "null");
     std::fs::write(&note, text).unwrap();
     std::fs::remove_file(repository.path().join(".git/worktrees/one/gitdir")).unwrap();
-    let again = Worktrees::new(repository.worktrees_dir(), repository.isolation.clone());
+    let again = GitWorktrees::new(repository.worktrees_dir(), repository.isolation.clone());
     let listed = again.list().await.unwrap();
     assert_eq!(
         listed.iter().map(|one| (one.name.as_str(), one.is_made)).collect::<Vec<_>>(),
@@ -173,7 +173,7 @@ async fn what_a_crash_left_half_made_is_listed_and_removed() {
 
 #[tokio::test]
 async fn directories_that_somebody_has_closed_are_removed_all_the_same() {
-    let repository = Repository::with(&[("a", "1")]).await;
+    let repository = TestRepository::with(&[("a", "1")]).await;
     let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
     let closed = made.workspace.join("closed");
     std::fs::create_dir(&closed).unwrap();

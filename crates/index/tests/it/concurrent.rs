@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ostler_index::{Filter, Index};
+use ostler_index::{Index, ListFilter};
 
-use crate::{Fixture, id, numbers, session, update};
+use crate::{IndexFixture, id, numbers, session, update};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn everybody_reads_what_they_wrote() {
-    let fixture = Arc::new(Fixture::new());
+    let fixture = Arc::new(IndexFixture::new());
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..8u128 {
         let fixture = fixture.clone();
@@ -26,13 +26,13 @@ async fn everybody_reads_what_they_wrote() {
     while let Some(result) = tasks.join_next().await {
         result.unwrap();
     }
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [7, 6, 5, 4, 3, 2, 1, 0]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [7, 6, 5, 4, 3, 2, 1, 0]);
     assert_eq!(fixture.index.counts().await.unwrap().texts, 320);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn clearing_while_others_read_and_write_leaves_a_whole_index() {
-    let fixture = Arc::new(Fixture::new());
+    let fixture = Arc::new(IndexFixture::new());
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..4u128 {
         let fixture = fixture.clone();
@@ -62,15 +62,15 @@ async fn clearing_while_others_read_and_write_leaves_a_whole_index() {
 
 #[tokio::test]
 async fn a_dropped_question_does_no_harm() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.add(session(1, 1)).await;
     for _ in 0..50 {
-        let mut question = Box::pin(fixture.index.list(Filter::default()));
+        let mut question = Box::pin(fixture.index.list(ListFilter::default()));
         let waker = std::task::Waker::noop();
         let _ = question.as_mut().poll(&mut std::task::Context::from_waker(waker));
         drop(question);
     }
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [1]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1]);
     fixture.index.clear().await.unwrap();
     assert_eq!(fixture.index.position(id(1)).await, Ok(0));
 }

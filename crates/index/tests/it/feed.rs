@@ -1,20 +1,20 @@
 //! Updates: what counts as news, how far the index is, what removal takes away, what failure keeps.
 
-use ostler_index::{Counts, Filter, Index, IndexError, Opened, SqliteIndex};
+use ostler_index::{Index, IndexCounts, IndexError, ListFilter, OpenedIndex, SqliteIndex};
 use ostler_types::Session;
 use rusqlite::Connection;
 
-use crate::{Fixture, id, numbers, session, titled, update};
+use crate::{IndexFixture, id, numbers, session, titled, update};
 
 #[tokio::test]
 async fn a_replay_changes_nothing() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     let position = async || fixture.index.position(id(1)).await.unwrap();
     assert_eq!(position().await, 0);
     let newest = update(titled(1, 50, "newest"), 3, 5, &[(4, "four"), (5, "five")]);
     fixture.index.update(update(titled(1, 30, "older"), 0, 3, &[(2, "two")])).await.unwrap();
     fixture.index.update(newest.clone()).await.unwrap();
-    let before = fixture.list(Filter::default()).await;
+    let before = fixture.list(ListFilter::default()).await;
     assert_eq!(position().await, 5);
     for replay in [
         newest,
@@ -22,7 +22,7 @@ async fn a_replay_changes_nothing() {
         update(titled(1, 99, "stale"), 0, 5, &[(1, "other")]),
     ] {
         fixture.index.update(replay).await.unwrap();
-        assert_eq!(fixture.list(Filter::default()).await, before);
+        assert_eq!(fixture.list(ListFilter::default()).await, before);
     }
     assert_eq!((fixture.search("other").await, fixture.search("stale").await), (vec![], vec![]));
     // Texts that are in already are skipped, those that are new are not.
@@ -30,16 +30,16 @@ async fn a_replay_changes_nothing() {
     fixture.index.update(overlap).await.unwrap();
     assert_eq!((fixture.search("five six").await, fixture.search("changed").await), (vec![], vec![]));
     assert_eq!((fixture.search("five").await, fixture.search("six").await), (vec![1], vec![1]));
-    assert_eq!(fixture.index.counts().await.unwrap(), Counts { sessions: 1, texts: 4 });
+    assert_eq!(fixture.index.counts().await.unwrap(), IndexCounts { sessions: 1, texts: 4 });
 }
 
 #[tokio::test]
 async fn the_position_does_not_pass_a_hole() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.index.update(update(titled(1, 10, "first"), 0, 2, &[(2, "two")])).await.unwrap();
     // The update with the records 3 and 4 was lost.
     fixture.index.update(update(titled(1, 30, "third"), 4, 6, &[(6, "six")])).await.unwrap();
-    let listing = fixture.list(Filter::default()).await;
+    let listing = fixture.list(ListFilter::default()).await;
     assert_eq!(
         (listing.sessions[0].session.title.as_deref(), listing.sessions[0].last_seq),
         (Some("third"), 6)
@@ -48,11 +48,11 @@ async fn the_position_does_not_pass_a_hole() {
     assert_eq!(fixture.index.position(id(1)).await, Ok(2));
     // Fed again from the position, in two steps: the row stays the newest.
     fixture.index.update(update(titled(1, 20, "second"), 2, 4, &[(4, "four")])).await.unwrap();
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [1]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1]);
     assert_eq!(fixture.index.position(id(1)).await, Ok(4));
     assert_eq!(fixture.search("second").await, [0u128; 0]);
     fixture.index.update(update(titled(1, 30, "third"), 4, 6, &[(6, "six")])).await.unwrap();
-    assert_eq!(fixture.list(Filter::default()).await, listing);
+    assert_eq!(fixture.list(ListFilter::default()).await, listing);
     assert_eq!(fixture.index.position(id(1)).await, Ok(6));
     assert_eq!((fixture.search("four").await, fixture.search("six").await), (vec![1], vec![1]));
     assert_eq!(fixture.index.counts().await.unwrap().texts, 3);
@@ -60,7 +60,7 @@ async fn the_position_does_not_pass_a_hole() {
 
 #[tokio::test]
 async fn removing_a_session_removes_what_was_said_in_it() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     for n in 1..=3 {
         let texts = [(2, "horse"), (900_000, "horse again")];
         fixture.index.update(update(titled(n, 1, "horses"), 0, 900_000, &texts)).await.unwrap();
@@ -68,8 +68,8 @@ async fn removing_a_session_removes_what_was_said_in_it() {
     fixture.index.remove(id(2)).await.unwrap();
     fixture.index.remove(id(77)).await.unwrap();
     assert_eq!(fixture.search("horse").await, [3, 1]);
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [3, 1]);
-    assert_eq!(fixture.index.counts().await.unwrap(), Counts { sessions: 2, texts: 4 });
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [3, 1]);
+    assert_eq!(fixture.index.counts().await.unwrap(), IndexCounts { sessions: 2, texts: 4 });
     assert_eq!(fixture.index.position(id(2)).await, Ok(0));
     // A session of that id may come again, and begins anew.
     fixture.index.update(update(session(2, 1), 0, 1, &[(1, "cow")])).await.unwrap();
@@ -78,7 +78,7 @@ async fn removing_a_session_removes_what_was_said_in_it() {
 
 #[tokio::test]
 async fn the_first_session_under_a_key_is_found() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     for (n, key) in [(3, "k"), (2, "k"), (4, "other")] {
         fixture.add(Session { idempotency_key: Some(key.into()), ..session(n, 1) }).await;
     }
@@ -90,7 +90,7 @@ async fn the_first_session_under_a_key_is_found() {
 
 #[tokio::test]
 async fn a_session_is_found_by_its_agents_id_as_soon_as_that_is_told() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.index.rebuilt().await.unwrap();
     for n in 1..=200 {
         let own = format!("own-{n}");
@@ -103,7 +103,7 @@ async fn a_session_is_found_by_its_agents_id_as_soon_as_that_is_told() {
 
 #[tokio::test]
 async fn failed_writes_are_kept_and_made_good() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.index.rebuilt().await.unwrap();
     fixture.add(session(1, 1)).await;
     fixture.index.flushed().await.unwrap();
@@ -113,19 +113,19 @@ async fn failed_writes_are_kept_and_made_good() {
     fixture.add(session(2, 2)).await;
     assert!(matches!(fixture.index.flushed().await, Err(IndexError::Storage(_))));
     // Lists show what there is, and the position says how little that is.
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [1]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1]);
     assert_eq!(fixture.index.position(id(1)).await, Ok(1));
     other.execute_batch("ROLLBACK").unwrap();
     fixture.index.flushed().await.unwrap();
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [1, 2]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1, 2]);
     assert_eq!((fixture.search("kept").await, fixture.index.position(id(1)).await), (vec![1], Ok(2)));
     assert_eq!(fixture.index.lost(), 0);
-    assert_eq!(fixture.reopen().1, Opened::Existing);
+    assert_eq!(fixture.reopen().1, OpenedIndex::Existing);
 }
 
 #[tokio::test]
 async fn too_many_failed_writes_are_given_up_and_the_next_opening_knows() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.index.rebuilt().await.unwrap();
     let other = Connection::open(fixture.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -138,28 +138,28 @@ async fn too_many_failed_writes_are_given_up_and_the_next_opening_knows() {
     let lost = fixture.index.lost();
     assert!(lost > 0 && lost < 7, "{lost}");
     other.execute_batch("ROLLBACK").unwrap();
-    let kept = fixture.list(Filter::default()).await.sessions.len();
+    let kept = fixture.list(ListFilter::default()).await.sessions.len();
     assert_eq!(kept as u64, 7 - lost);
     // What comes after a lost update is news, but no reason to claim that nothing is missing.
     fixture.index.update(update(session(1, 2), 100, 101, &[(101, "later")])).await.unwrap();
     assert_eq!(fixture.search("later").await, [1]);
     assert_eq!(fixture.index.position(id(1)).await, Ok(0));
-    assert_eq!(fixture.reopen().1, Opened::Empty);
+    assert_eq!(fixture.reopen().1, OpenedIndex::Empty);
 }
 
 #[tokio::test]
 async fn an_update_that_cannot_be_stored_does_not_hold_up_the_others() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.index.update(update(session(1, 1), 0, u64::MAX, &[])).await.unwrap();
     fixture.add(session(2, 1)).await;
     fixture.index.flushed().await.unwrap();
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [2]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [2]);
     assert_eq!(fixture.index.lost(), 1);
 }
 
 #[tokio::test]
 async fn what_is_queued_when_the_index_is_dropped_is_committed() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     for n in 0..500 {
         fixture.add(session(n, 1)).await;
     }
@@ -175,7 +175,7 @@ fn the_index_can_be_shared() {
 
 #[tokio::test]
 async fn many_updates_become_few_commits() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.add(session(1, 1)).await;
     fixture.index.flushed().await.unwrap();
     let wal = fixture.dir.path().join("index.db-wal");

@@ -1,19 +1,19 @@
 //! Order, filters and pages.
 
-use ostler_index::{Filter, Index, IndexError};
+use ostler_index::{Index, IndexError, ListFilter};
 use ostler_types::{Session, SessionStatus};
 
-use crate::{Fixture, id, numbers, session, update};
+use crate::{IndexFixture, id, numbers, session, update};
 
 #[tokio::test]
 async fn the_newest_activity_comes_first_and_ids_decide_between_equals() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     for (n, at) in [(3, 100), (1, 300), (2, 200), (5, 200), (4, 200)] {
         fixture.add(session(n, at)).await;
     }
-    assert_eq!(numbers(&fixture.list(Filter::default()).await), [1, 5, 4, 2, 3]);
+    assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1, 5, 4, 2, 3]);
     fixture.index.update(update(session(3, 400), 1, 2, &[])).await.unwrap();
-    let listing = fixture.list(Filter::default()).await;
+    let listing = fixture.list(ListFilter::default()).await;
     assert_eq!(numbers(&listing), [3, 1, 5, 4, 2]);
     assert_eq!(listing.sessions[0].session, session(3, 400));
     assert_eq!((listing.sessions[0].last_seq, listing.sessions[1].last_seq), (2, 1));
@@ -22,7 +22,7 @@ async fn the_newest_activity_comes_first_and_ids_decide_between_equals() {
 
 #[tokio::test]
 async fn each_filter_holds_alone_and_with_the_others() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     let mut all = Vec::new();
     for n in 0..128u128 {
         let session = Session {
@@ -42,7 +42,7 @@ async fn each_filter_holds_alone_and_with_the_others() {
         if has(3) && has(5) {
             continue;
         }
-        let filter = Filter {
+        let filter = ListFilter {
             status: has(0).then_some(SessionStatus::WaitingApproval),
             workspace: has(1).then(|| "/b".to_owned()),
             archived: has(2).then_some(true),
@@ -67,13 +67,13 @@ async fn each_filter_holds_alone_and_with_the_others() {
         assert_eq!(numbers(&fixture.list(filter.clone()).await), wanted, "{filter:?}");
         assert!(!wanted.is_empty());
     }
-    let none = Filter { workspace: Some("/".into()), ..Filter::default() };
+    let none = ListFilter { workspace: Some("/".into()), ..ListFilter::default() };
     assert_eq!(numbers(&fixture.list(none).await), [0u128; 0]);
 }
 
 #[tokio::test]
 async fn a_name_leads_to_the_open_session_that_has_it() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     let named = |n, name: &str| Session { name: Some(name.to_owned()), ..session(n, 1) };
     for (n, name) in [(1, "beta"), (2, "alpha"), (3, "gamma")] {
         fixture.add(named(n, name)).await;
@@ -94,9 +94,9 @@ async fn a_name_leads_to_the_open_session_that_has_it() {
 
 #[tokio::test]
 async fn a_changed_session_leaves_the_filter_it_passed() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     fixture.add(session(1, 1)).await;
-    let archived = |archived| Filter { archived: Some(archived), ..Filter::default() };
+    let archived = |archived| ListFilter { archived: Some(archived), ..ListFilter::default() };
     assert_eq!(numbers(&fixture.list(archived(false)).await), [1]);
     fixture.index.update(update(Session { archived: true, ..session(1, 2) }, 1, 2, &[])).await.unwrap();
     assert_eq!(numbers(&fixture.list(archived(false)).await), [0u128; 0]);
@@ -106,7 +106,7 @@ async fn a_changed_session_leaves_the_filter_it_passed() {
 #[tokio::test]
 async fn pages_have_neither_gap_nor_double_while_sessions_become_active() {
     for q in [None, Some("common".to_owned())] {
-        let fixture = Fixture::new();
+        let fixture = IndexFixture::new();
         for n in 0..25u128 {
             // Many share their second, so that pages break between equals.
             let session = session(n, i64::try_from(n / 4).unwrap());
@@ -116,7 +116,8 @@ async fn pages_have_neither_gap_nor_double_while_sessions_become_active() {
         let mut cursor = None;
         let mut now = 1000;
         loop {
-            let listing = fixture.list(Filter { q: q.clone(), limit: 4, cursor, ..Filter::default() }).await;
+            let listing =
+                fixture.list(ListFilter { q: q.clone(), limit: 4, cursor, ..ListFilter::default() }).await;
             assert!(listing.sessions.len() <= 4);
             seen.extend(numbers(&listing));
             // One that was seen becomes active, and a new one appears: both belong before the first page.
@@ -138,11 +139,11 @@ async fn pages_have_neither_gap_nor_double_while_sessions_become_active() {
 
 #[tokio::test]
 async fn the_last_page_says_so_even_when_it_is_full() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     for n in 0..4 {
         fixture.add(session(n, 1)).await;
     }
-    let page = |limit, cursor| Filter { limit, cursor, ..Filter::default() };
+    let page = |limit, cursor| ListFilter { limit, cursor, ..ListFilter::default() };
     let first = fixture.list(page(2, None)).await;
     let second = fixture.list(page(2, first.next_cursor.clone())).await;
     assert_eq!((numbers(&first), numbers(&second)), (vec![3, 2], vec![1, 0]));
@@ -151,15 +152,15 @@ async fn the_last_page_says_so_even_when_it_is_full() {
 
 #[tokio::test]
 async fn limits_are_bounded_and_cursors_checked() {
-    let fixture = Fixture::new();
+    let fixture = IndexFixture::new();
     for n in 0..205 {
         fixture.add(session(n, 1)).await;
     }
     for (limit, wanted) in [(0, 1), (1, 1), (200, 200), (201, 200), (usize::MAX, 200)] {
-        assert_eq!(fixture.list(Filter { limit, ..Filter::default() }).await.sessions.len(), wanted);
+        assert_eq!(fixture.list(ListFilter { limit, ..ListFilter::default() }).await.sessions.len(), wanted);
     }
     for bad in ["", "nonsense", "sess_00000000000000000000000000000001", "'; DROP TABLE sessions"] {
-        let filter = Filter { cursor: Some(bad.into()), ..Filter::default() };
+        let filter = ListFilter { cursor: Some(bad.into()), ..ListFilter::default() };
         assert_eq!(fixture.index.list(filter).await, Err(IndexError::BadCursor));
     }
 }

@@ -13,23 +13,26 @@ mod usage;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use ostler_index::{Filter, Index, Listing, Opened, SqliteIndex, Text, Update, UsageQuery, UsageReport};
+use ostler_index::{
+    Index, IndexUpdate, IndexedText, ListFilter, OpenedIndex, SessionListing, SqliteIndex, UsageQuery,
+    UsageReport,
+};
 use ostler_types::{Event, MessageId, NewSession, Role, Session, SessionEvent, SessionId, create};
 use tempfile::TempDir;
 use uuid::Uuid;
 
 /// An index in a folder of its own.
-struct Fixture {
+struct IndexFixture {
     dir: TempDir,
     index: SqliteIndex,
 }
 
-impl Fixture {
-    fn new() -> Fixture {
+impl IndexFixture {
+    fn new() -> IndexFixture {
         let dir = tempfile::tempdir().unwrap();
         let (index, opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
-        assert_eq!(opened, Opened::Empty);
-        Fixture { dir, index }
+        assert_eq!(opened, OpenedIndex::Empty);
+        IndexFixture { dir, index }
     }
 
     fn path(&self) -> PathBuf {
@@ -37,18 +40,18 @@ impl Fixture {
     }
 
     /// Closes the index, and opens it again.
-    fn reopen(self) -> (Fixture, Opened) {
-        let Fixture { dir, index } = self;
+    fn reopen(self) -> (IndexFixture, OpenedIndex) {
+        let IndexFixture { dir, index } = self;
         drop(index);
         let (index, opened) = SqliteIndex::open(&dir.path().join("index.db")).unwrap();
-        (Fixture { dir, index }, opened)
+        (IndexFixture { dir, index }, opened)
     }
 
     async fn add(&self, session: Session) {
         self.index.update(update(session, 0, 1, &[])).await.unwrap();
     }
 
-    async fn list(&self, filter: Filter) -> Listing {
+    async fn list(&self, filter: ListFilter) -> SessionListing {
         self.index.list(filter).await.unwrap()
     }
 
@@ -58,7 +61,7 @@ impl Fixture {
 
     /// The sessions that a search finds, newest activity first.
     async fn search(&self, q: &str) -> Vec<u128> {
-        numbers(&self.list(Filter { q: Some(q.to_owned()), ..Filter::default() }).await)
+        numbers(&self.list(ListFilter { q: Some(q.to_owned()), ..ListFilter::default() }).await)
     }
 }
 
@@ -80,16 +83,16 @@ fn titled(n: u128, at: i64, title: &str) -> Session {
     Session { title: Some(title.to_owned()), ..session(n, at) }
 }
 
-fn update(session: Session, after_seq: u64, last_seq: u64, texts: &[(u64, &str)]) -> Update {
+fn update(session: Session, after_seq: u64, last_seq: u64, texts: &[(u64, &str)]) -> IndexUpdate {
     let texts = texts.iter().map(|(seq, said)| text(*seq, said)).collect();
-    Update { session, running_turn_id: None, after_seq, last_seq, texts, uses: Vec::new() }
+    IndexUpdate { session, running_turn_id: None, after_seq, last_seq, texts, uses: Vec::new() }
 }
 
-fn text(seq: u64, said: &str) -> Text {
+fn text(seq: u64, said: &str) -> IndexedText {
     let message_id = MessageId::new(Uuid::from_u128(u128::from(seq)));
-    Text { seq, message_id, role: Role::User, text: said.to_owned() }
+    IndexedText { seq, message_id, role: Role::User, text: said.to_owned() }
 }
 
-fn numbers(listing: &Listing) -> Vec<u128> {
+fn numbers(listing: &SessionListing) -> Vec<u128> {
     listing.sessions.iter().map(|listed| listed.session.id.uuid().as_u128()).collect()
 }

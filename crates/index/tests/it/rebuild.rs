@@ -1,18 +1,20 @@
 //! The index is a function of the logs: however they are fed, the answers are the same.
 
-use ostler_index::{Filter, Index, Listing, Update, UsageBy, UsageQuery, UsageReport, Used};
+use ostler_index::{
+    Index, IndexUpdate, ListFilter, ModelUse, SessionListing, UsageGrouping, UsageQuery, UsageReport,
+};
 use ostler_types::{Cost, SessionStatus, Usage};
 use proptest::prelude::{Strategy, any, prop, proptest};
 use proptest::test_runner::Config;
 
-use crate::{Fixture, id, session, text};
+use crate::{IndexFixture, id, session, text};
 
 const SESSIONS: u128 = 4;
 const WORDS: [&str; 5] = ["horse", "stable", "hay", "Straße", "saddle-bag"];
 
 /// A record of a log: what was said, or what changed.
 #[derive(Debug, Clone)]
-enum Change {
+enum RandomLogChange {
     Said(usize, usize),
     Titled(Option<usize>),
     Archived(bool),
@@ -20,66 +22,84 @@ enum Change {
     Used(usize, u64, Option<u64>),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = RandomLogChange> {
     let word = 0..WORDS.len();
     proptest::prop_oneof![
-        (word.clone(), word.clone()).prop_map(|(a, b)| Change::Said(a, b)),
-        proptest::option::of(word).prop_map(Change::Titled),
-        any::<bool>().prop_map(Change::Archived),
-        any::<bool>().prop_map(Change::Waits),
+        (word.clone(), word.clone()).prop_map(|(a, b)| RandomLogChange::Said(a, b)),
+        proptest::option::of(word).prop_map(RandomLogChange::Titled),
+        any::<bool>().prop_map(RandomLogChange::Archived),
+        any::<bool>().prop_map(RandomLogChange::Waits),
         (0..WORDS.len(), any::<u64>(), proptest::option::of(any::<u64>()))
-            .prop_map(|(model, tokens, nanos)| Change::Used(model, tokens, nanos)),
+            .prop_map(|(model, tokens, nanos)| RandomLogChange::Used(model, tokens, nanos)),
     ]
 }
 
 /// The update from one record of a log to a later one.
-fn between(n: u128, log: &[(i64, Change)], after: usize, last: usize) -> Update {
+fn between(n: u128, log: &[(i64, RandomLogChange)], after: usize, last: usize) -> IndexUpdate {
     let mut session = session(n, 0);
     let (mut texts, mut uses) = (Vec::new(), Vec::new());
     for (at, (time, change)) in log[..last].iter().enumerate() {
         session.updated_at = jiff::Timestamp::from_second(*time).unwrap();
         match change {
-            Change::Said(a, b) if at >= after => {
+            RandomLogChange::Said(a, b) if at >= after => {
                 texts.push(text(at as u64 + 1, &format!("{} and {}", WORDS[*a], WORDS[*b])));
             }
-            Change::Used(model, tokens, nanos) if at >= after => {
+            RandomLogChange::Used(model, tokens, nanos) if at >= after => {
                 let cost_usd = nanos.map(Cost::from_nanos);
                 let usage = Usage { input_tokens: *tokens, cost_usd, ..Usage::default() };
                 let (seq, at, model) = (at as u64 + 1, session.updated_at, WORDS[*model].to_owned());
-                uses.push(Used { seq, at, model, usage });
+                uses.push(ModelUse { seq, at, model, usage });
             }
-            Change::Said(..) | Change::Used(..) => {}
-            Change::Titled(word) => session.title = word.map(|word| format!("about {}", WORDS[word])),
-            Change::Archived(archived) => session.archived = *archived,
-            Change::Waits(true) => session.status = SessionStatus::WaitingApproval,
-            Change::Waits(false) => session.status = SessionStatus::Active,
+            RandomLogChange::Said(..) | RandomLogChange::Used(..) => {}
+            RandomLogChange::Titled(word) => {
+                session.title = word.map(|word| format!("about {}", WORDS[word]))
+            }
+            RandomLogChange::Archived(archived) => session.archived = *archived,
+            RandomLogChange::Waits(true) => session.status = SessionStatus::WaitingApproval,
+            RandomLogChange::Waits(false) => session.status = SessionStatus::Active,
         }
     }
-    Update { session, running_turn_id: None, after_seq: after as u64, last_seq: last as u64, texts, uses }
+    IndexUpdate {
+        session,
+        running_turn_id: None,
+        after_seq: after as u64,
+        last_seq: last as u64,
+        texts,
+        uses,
+    }
 }
 
 /// All that can be asked, as far as it matters here.
-async fn answers(fixture: &Fixture) -> (Vec<Listing>, Vec<UsageReport>) {
+async fn answers(fixture: &IndexFixture) -> (Vec<SessionListing>, Vec<UsageReport>) {
     let mut answers = Vec::new();
     let queries =
         WORDS.map(Some).into_iter().chain([None, Some("ab"), Some("\"hay and horse\""), Some("about st")]);
     for q in queries.map(|q| q.map(str::to_owned)) {
         for archived in [None, Some(true)] {
             for status in [None, Some(SessionStatus::Active)] {
-                answers
-                    .push(fixture.list(Filter { q: q.clone(), archived, status, ..Filter::default() }).await);
+                answers.push(
+                    fixture
+                        .list(ListFilter { q: q.clone(), archived, status, ..ListFilter::default() })
+                        .await,
+                );
             }
         }
     }
     let mut reports = Vec::new();
-    for by in [UsageBy::Day, UsageBy::Model, UsageBy::Session, UsageBy::Workspace, UsageBy::Total] {
+    for by in [
+        UsageGrouping::Day,
+        UsageGrouping::Model,
+        UsageGrouping::Session,
+        UsageGrouping::Workspace,
+        UsageGrouping::Total,
+    ] {
         reports.push(fixture.usage(UsageQuery::new(by)).await);
     }
     (answers, reports)
 }
 
-async fn fed_whole(logs: &[Vec<(i64, Change)>]) -> (Vec<Listing>, Vec<UsageReport>) {
-    let fixture = Fixture::new();
+async fn fed_whole(logs: &[Vec<(i64, RandomLogChange)>]) -> (Vec<SessionListing>, Vec<UsageReport>) {
+    let fixture = IndexFixture::new();
     for (n, log) in (0..SESSIONS).zip(logs) {
         fixture.index.update(between(n, log, 0, log.len())).await.unwrap();
     }
@@ -88,10 +108,10 @@ async fn fed_whole(logs: &[Vec<(i64, Change)>]) -> (Vec<Listing>, Vec<UsageRepor
 
 /// Fed in pieces, some twice, some too late or never; then caught up as the engine does it.
 async fn fed_badly(
-    logs: &[Vec<(i64, Change)>],
+    logs: &[Vec<(i64, RandomLogChange)>],
     pieces: &[(usize, usize, usize)],
-) -> (Vec<Listing>, Vec<UsageReport>) {
-    let mut fixture = Fixture::new();
+) -> (Vec<SessionListing>, Vec<UsageReport>) {
+    let mut fixture = IndexFixture::new();
     for (which, from, to) in pieces {
         let n = which % logs.len();
         let log = &logs[n];

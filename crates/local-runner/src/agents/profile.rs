@@ -7,15 +7,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ostler_config::AgentCommand;
+use ostler_config::AgentSection;
 use ostler_process::{Program, ProgramFinder};
-use ostler_sandbox::Profile;
+use ostler_sandbox::SandboxProfile;
 
 use super::installation;
 
 /// An agent that is about to be started.
-pub(super) struct Confining<'a> {
-    pub(super) command: &'a AgentCommand,
+pub(super) struct ConfinedAgentLaunch<'a> {
+    pub(super) command: &'a AgentSection,
     pub(super) workspace: &'a Path,
     pub(super) program: &'a Program,
     pub(super) arguments: &'a [String],
@@ -26,10 +26,10 @@ pub(super) struct Confining<'a> {
     pub(super) finder: &'a ProgramFinder,
 }
 
-impl Confining<'_> {
+impl ConfinedAgentLaunch<'_> {
     /// Its profile. Makes the places of its state that do not exist yet, so that a first login works.
-    pub(super) fn profile(&self) -> Result<Profile, String> {
-        let mut profile = Profile::new(self.workspace);
+    pub(super) fn profile(&self) -> Result<SandboxProfile, String> {
+        let mut profile = SandboxProfile::new(self.workspace);
         // It has to reach its provider unless that is on this machine, and many confine their own commands.
         (profile.network, profile.nested) = (self.command.network.unwrap_or(true), true);
         // Other projects lie there, with what they keep secret.
@@ -118,11 +118,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
 
-    use ostler_config::AgentCommand;
+    use ostler_config::AgentSection;
     use ostler_process::{Program, ProgramFinder};
-    use ostler_sandbox::Profile;
+    use ostler_sandbox::SandboxProfile;
 
-    use super::Confining;
+    use super::ConfinedAgentLaunch;
 
     struct World {
         _place: tempfile::TempDir,
@@ -139,13 +139,17 @@ mod tests {
     }
 
     impl World {
-        fn profile(&self, command: &AgentCommand, variables: &[(&str, &Path)]) -> Result<Profile, String> {
+        fn profile(
+            &self,
+            command: &AgentSection,
+            variables: &[(&str, &Path)],
+        ) -> Result<SandboxProfile, String> {
             let home = [("HOME", self.home.as_path())];
             let variables = home.iter().chain(variables);
             let variables: Vec<(OsString, OsString)> =
                 variables.map(|(name, value)| (name.into(), value.into())).collect();
             let writable = vec![self.workspace.clone()];
-            let confining = Confining {
+            let confining = ConfinedAgentLaunch {
                 command,
                 workspace: &self.workspace,
                 program: &Program::at("/usr/bin/env".into()),
@@ -158,8 +162,8 @@ mod tests {
         }
     }
 
-    fn preset(name: &str) -> AgentCommand {
-        AgentCommand { preset: Some(name.to_owned()), ..AgentCommand::default() }
+    fn preset(name: &str) -> AgentSection {
+        AgentSection { preset: Some(name.to_owned()), ..AgentSection::default() }
     }
 
     fn mode(path: &Path) -> u32 {
@@ -187,7 +191,7 @@ mod tests {
         let profile = world.profile(&preset("goose"), &[("XDG_STATE_HOME", &moved)]).unwrap();
         assert!(profile.state.contains(&moved.join("goose")) && profile.state.len() == 3, "{profile:?}");
         assert!(
-            world.profile(&AgentCommand::default(), &[]).unwrap().state.is_empty(),
+            world.profile(&AgentSection::default(), &[]).unwrap().state.is_empty(),
             "nothing is known of it"
         );
     }
@@ -210,7 +214,7 @@ mod tests {
     #[test]
     fn what_is_configured_comes_on_top() {
         let world = world();
-        let command = AgentCommand {
+        let command = AgentSection {
             writable: vec!["~/cache".to_owned(), "/srv/x".to_owned(), "~/.gemini".to_owned()],
             readable: vec!["~/notes/~/x".to_owned()],
             network: Some(false),

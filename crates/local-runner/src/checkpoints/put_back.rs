@@ -3,35 +3,37 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ostler_checkpoint::{Against, Checkpoint, Error, ProtectedPath, RestoreOptions, Restored, Store};
-use ostler_runner::PutBack;
+use ostler_checkpoint::{
+    Checkpoint, CheckpointStore, DiffTarget, Error, RestoreOptions, RestoreReport, SkippedProtectedPath,
+};
+use ostler_runner::RevertOutcome;
 use ostler_types::RejectedFile;
 
 /// What a person was shown.
-pub(super) struct Change<'a> {
-    pub(super) store: &'a Store,
+pub(super) struct RejectedChange<'a> {
+    pub(super) store: &'a CheckpointStore,
     pub(super) workspace: &'a Path,
     pub(super) before: &'a Checkpoint,
     pub(super) shown: &'a Checkpoint,
 }
 
-impl Change<'_> {
-    pub(super) fn all(&self) -> Result<Vec<PutBack>, Error> {
+impl RejectedChange<'_> {
+    pub(super) fn all(&self) -> Result<Vec<RevertOutcome>, Error> {
         let options = RestoreOptions::default();
-        let Restored { restored, deleted, recreated, conflicts, left_out, protected } =
+        let RestoreReport { restored, deleted, recreated, conflicts, left_out, protected } =
             self.store.restore(self.workspace, self.before, Some(self.shown), &options)?;
         let failed =
-            |path: &Path, why: String| PutBack { what: path.display().to_string(), failure: Some(why) };
+            |path: &Path, why: String| RevertOutcome { what: path.display().to_string(), failure: Some(why) };
         let conflicts = conflicts.into_iter().map(|conflict| failed(&conflict.path, conflict.why));
         let left_out = left_out.iter().map(|left_out| failed(&left_out.path, "it was too large".to_owned()));
         let protected = protected.iter().map(|it| failed(&it.path, it.why()));
         let done = restored.iter().chain(&deleted).chain(&recreated);
-        let done = done.map(|path| PutBack { what: path.display().to_string(), failure: None });
+        let done = done.map(|path| RevertOutcome { what: path.display().to_string(), failure: None });
         Ok(conflicts.chain(left_out).chain(protected).chain(done).collect())
     }
 
-    pub(super) fn some(&self, rejected: &[RejectedFile]) -> Result<Vec<PutBack>, Error> {
-        let changes = self.store.diff(self.before, Against::Checkpoint(self.shown))?;
+    pub(super) fn some(&self, rejected: &[RejectedFile]) -> Result<Vec<RevertOutcome>, Error> {
+        let changes = self.store.diff(self.before, DiffTarget::Checkpoint(self.shown))?;
         let known: HashMap<String, _> =
             changes.iter().map(|change| (change.path.to_string_lossy().into_owned(), change)).collect();
         let mut put_back = Vec::new();
@@ -44,13 +46,17 @@ impl Change<'_> {
                 Some(change) => self.one(change, hunks.as_deref()),
                 None => Some("it is no part of the change".to_owned()),
             };
-            put_back.push(PutBack { what, failure });
+            put_back.push(RevertOutcome { what, failure });
         }
         Ok(put_back)
     }
 
     /// Puts back one file, or some of its hunks. Says why it could not.
-    fn one(&self, change: &ostler_checkpoint::FileChange, hunks: Option<&[usize]>) -> Option<String> {
+    fn one(
+        &self,
+        change: &ostler_checkpoint::CheckpointFileChange,
+        hunks: Option<&[usize]>,
+    ) -> Option<String> {
         let restored = match hunks {
             Some(hunks) => {
                 let since = Some(self.shown);
@@ -69,17 +75,17 @@ impl Change<'_> {
 }
 
 /// Why something of a rejected file was not put back, if something was not.
-fn why_not(restored: &Restored) -> Option<String> {
-    let protected = restored.protected.first().map(ProtectedPath::why);
+fn why_not(restored: &RestoreReport) -> Option<String> {
+    let protected = restored.protected.first().map(SkippedProtectedPath::why);
     let conflict = || restored.conflicts.first().map(|conflict| conflict.why.clone());
     let left_out = || restored.left_out.first().map(|_| "it was too large".to_owned());
     protected.or_else(conflict).or_else(left_out)
 }
 
 /// Where a file is, and where it was.
-fn paths(change: &ostler_checkpoint::FileChange) -> Vec<PathBuf> {
+fn paths(change: &ostler_checkpoint::CheckpointFileChange) -> Vec<PathBuf> {
     let mut paths = vec![change.path.clone()];
-    if let ostler_checkpoint::ChangeKind::Renamed { from } = &change.kind {
+    if let ostler_checkpoint::CheckpointChangeKind::Renamed { from } = &change.kind {
         paths.push(from.clone());
     }
     paths
@@ -89,10 +95,10 @@ fn paths(change: &ostler_checkpoint::FileChange) -> Vec<PathBuf> {
 mod tests {
     use std::path::Path;
 
-    use ostler_checkpoint::{CaptureOptions, Store};
+    use ostler_checkpoint::{CaptureOptions, CheckpointStore};
     use ostler_types::RejectedFile;
 
-    use super::{Change, PutBack};
+    use super::{RejectedChange, RevertOutcome};
 
     #[test]
     fn what_is_protected_is_not_put_back_and_that_is_told() {
@@ -102,7 +108,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("w");
         std::fs::create_dir_all(workspace.join("old")).unwrap();
-        let store = Store::open(&folder.path().join("s"))
+        let store = CheckpointStore::open(&folder.path().join("s"))
             .unwrap()
             .with_protected_names(std::sync::Arc::new(protected_name));
         let put = |path: &str, text: &str| std::fs::write(workspace.join(path), text).unwrap();
@@ -116,7 +122,7 @@ mod tests {
         }
         std::fs::rename(workspace.join("old"), workspace.join("new")).unwrap();
         let shown = store.capture(&workspace, &CaptureOptions::default()).unwrap();
-        let change = Change { store: &store, workspace: &workspace, before: &before, shown: &shown };
+        let change = RejectedChange { store: &store, workspace: &workspace, before: &before, shown: &shown };
         let rejected = |path: &str, hunks| RejectedFile { path: path.to_owned(), hunks };
         let named = [
             rejected(".envrc", None),
@@ -129,10 +135,11 @@ mod tests {
             let why = failed.failure.as_deref().unwrap_or_default();
             assert!(why.contains("left as it is"), "{failed:?}");
         }
-        assert_eq!(some[3], PutBack { what: "a".to_owned(), failure: None });
+        assert_eq!(some[3], RevertOutcome { what: "a".to_owned(), failure: None });
         let all = change.all().unwrap();
-        assert!(all.contains(&PutBack { what: "b".to_owned(), failure: None }), "{all:?}");
-        let is_left = |it: &&PutBack| it.failure.as_ref().is_some_and(|why| why.contains("left as it is"));
+        assert!(all.contains(&RevertOutcome { what: "b".to_owned(), failure: None }), "{all:?}");
+        let is_left =
+            |it: &&RevertOutcome| it.failure.as_ref().is_some_and(|why| why.contains("left as it is"));
         assert_eq!(all.iter().filter(is_left).count(), 3, "{all:?}");
         assert_eq!(
             (read(".envrc"), read("new/.envrc")),

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use ostler_workspace_fs::{Links, ReadError, Tree};
+use ostler_workspace_fs::{LinkPolicy, ReadError, RootedTree};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -14,8 +14,8 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// The text of a file; none where there is none. An error says what is wrong and what to do.
 pub(super) fn read(workspace: &Path, name: &str) -> Result<Option<String>, String> {
     let fail = |why: &str| Err(format!("{name} is not used: {why}"));
-    let Ok(tree) = Tree::open_following(workspace) else { return Ok(None) };
-    let file = match tree.file(Path::new(name), Links::None) {
+    let Ok(tree) = RootedTree::open_following(workspace) else { return Ok(None) };
+    let file = match tree.file(Path::new(name), LinkPolicy::None) {
         Ok((file, _)) => file,
         Err(ReadError::Errno(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
         Err(ReadError::Errno(Errno::LOOP | Errno::XDEV)) => {

@@ -19,7 +19,7 @@ struct McpJson {
 
 /// One server, as far as it is heard.
 #[derive(Deserialize)]
-struct Server {
+struct McpJsonServer {
     #[serde(rename = "type")]
     kind: Option<String>,
     command: Option<String>,
@@ -67,7 +67,7 @@ fn category(error: &serde_json::Error) -> &'static str {
 
 /// A server; none where it is switched off.
 fn server(name: &str, value: serde_json::Value) -> Result<Option<ServerConfig>, String> {
-    let server: Server = serde_json::from_value(value)
+    let server: McpJsonServer = serde_json::from_value(value)
         .map_err(|_| "a field has the wrong type; `command` is a text, `args` a list of texts".to_owned())?;
     if server.disabled {
         return Ok(None);

@@ -6,7 +6,7 @@ use std::path::Path;
 use ostler_config::server_config;
 use ostler_config::{ConfigError, check_server, keys_of, parse_alone};
 use ostler_mcp::ServerConfig;
-use ostler_runner::Asks;
+use ostler_runner::AdditionalApprovals;
 use ostler_types::Rule;
 
 /// What a workspace may set; `*` stands for any name, and what ends in `.` for all that is below.
@@ -30,22 +30,25 @@ const MAX_RULES: usize = 100;
 
 /// What a workspace sets, its servers aside.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Settings {
+pub(super) struct WorkspaceConfig {
     /// The commands that check a turn's work.
     pub(super) verify_commands: Vec<String>,
     /// What is asked about besides.
-    pub(super) asks: Asks,
+    pub(super) asks: AdditionalApprovals,
     /// What is allowed without asking, in this workspace.
     pub(super) rules: Vec<Rule>,
 }
 
 /// Takes a file apart. An error says which line is wrong, and what to do.
-pub(super) fn parse(workspace: &Path, text: Option<&str>) -> Result<(Settings, Vec<ServerConfig>), String> {
-    let Some(text) = text else { return Ok((Settings::default(), Vec::new())) };
+pub(super) fn parse(
+    workspace: &Path,
+    text: Option<&str>,
+) -> Result<(WorkspaceConfig, Vec<ServerConfig>), String> {
+    let Some(text) = text else { return Ok((WorkspaceConfig::default(), Vec::new())) };
     read(workspace, text).map_err(|error| format!("{} is not used: {}", super::SETTINGS, plain(&error)))
 }
 
-fn read(workspace: &Path, text: &str) -> Result<(Settings, Vec<ServerConfig>), ConfigError> {
+fn read(workspace: &Path, text: &str) -> Result<(WorkspaceConfig, Vec<ServerConfig>), ConfigError> {
     let name = Path::new(super::SETTINGS);
     let fail = |line: usize, key: &str, message: &str| {
         Err(ConfigError {
@@ -104,13 +107,13 @@ fn read(workspace: &Path, text: &str) -> Result<(Settings, Vec<ServerConfig>), C
             return fail(line_of("approval.rules"), "approval.rules", &why);
         }
     }
-    let asks = Asks {
+    let asks = AdditionalApprovals {
         kinds: if sets("approval.require_for_kinds") { approval.require_for_kinds } else { Vec::new() },
         tools: approval.require_for_tools,
         safe_commands: approval.safe_commands,
     };
     let rules = approval.rules.into_iter().map(|rule| rule.within(&here)).collect();
-    Ok((Settings { verify_commands: config.verify.commands, asks, rules }, servers))
+    Ok((WorkspaceConfig { verify_commands: config.verify.commands, asks, rules }, servers))
 }
 
 /// Whether a key may stand in a workspace, as a value or on the way to one.
@@ -136,9 +139,9 @@ mod tests {
 
     use ostler_types::ToolKind;
 
-    use super::{Asks, is_allowed, parse};
+    use super::{AdditionalApprovals, is_allowed, parse};
 
-    fn read(text: &str) -> Result<(super::Settings, Vec<ostler_mcp::ServerConfig>), String> {
+    fn read(text: &str) -> Result<(super::WorkspaceConfig, Vec<ostler_mcp::ServerConfig>), String> {
         parse(Path::new("/w"), Some(text))
     }
 
@@ -157,7 +160,11 @@ mod tests {
         assert_eq!(settings.rules[0].workspace.as_deref(), Some("/w"), "it holds nowhere else");
         assert_eq!((servers[0].name.as_str(), servers[0].kind), ("docs", ToolKind::Exec));
         let (settings, _) = read("[verify]\ncommands = []\n").unwrap();
-        assert_eq!(settings.asks, Asks::default(), "the defaults are not the workspace's word");
+        assert_eq!(
+            settings.asks,
+            AdditionalApprovals::default(),
+            "the defaults are not the workspace's word"
+        );
     }
 
     #[test]

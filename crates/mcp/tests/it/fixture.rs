@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ostler_mcp::{
-    Launch, Limits, McpServers, Prepared, ServerConfig, ServerState, ServerStatus, SpawnFn, Transport,
+    McpLimits, McpServers, PreparedChild, ServerConfig, ServerLaunch, ServerSpawnFn, ServerState,
+    ServerStatus, Transport,
 };
 use ostler_process::{Invocation, ProgramFinder};
 use ostler_runner::{Tool, ToolContext, ToolOutcome};
@@ -19,56 +20,56 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A workspace, a directory for what the misbehaving server notes, and servers.
-pub(crate) struct Fixture {
+pub(crate) struct McpFixture {
     pub(crate) directory: TempDir,
     pub(crate) servers: McpServers,
 }
 
 /// Limits under which a test sees each server settled before it goes on.
-pub(crate) fn patient() -> Limits {
-    Limits {
+pub(crate) fn patient() -> McpLimits {
+    McpLimits {
         start: PATIENCE,
         patience: PATIENCE,
         first_pause: Duration::from_millis(1),
         idle: Duration::from_secs(3600),
-        ..Limits::default()
+        ..McpLimits::default()
     }
 }
 
 /// Starts processes as they are, without the tests' own environment.
-pub(crate) fn unconfined() -> SpawnFn {
-    Arc::new(|launch: &Launch| {
+pub(crate) fn unconfined() -> ServerSpawnFn {
+    Arc::new(|launch: &ServerLaunch| {
         let finder = ProgramFinder::new(std::env::var_os("PATH").as_deref(), Vec::new);
         let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
         let own = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let command = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
-        Ok(Prepared { command: command.envs(own).envs(&launch.env).prepare(), keep: Box::new(()) })
+        Ok(PreparedChild { command: command.envs(own).envs(&launch.env).prepare(), keep: Box::new(()) })
     })
 }
 
-impl Fixture {
+impl McpFixture {
     /// One server of this command.
-    pub(crate) fn of_command(command: &[&str]) -> Fixture {
+    pub(crate) fn of_command(command: &[&str]) -> McpFixture {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
         let transport = Transport::Stdio { command, env: BTreeMap::new() };
-        Fixture::new(|_| ServerConfig::new("server", transport), patient())
+        McpFixture::new(|_| ServerConfig::new("server", transport), patient())
     }
 
     /// The misbehaving server, with these options.
-    pub(crate) fn misbehaving(options: &[&str]) -> Fixture {
-        Fixture::misbehaving_within(options, patient())
+    pub(crate) fn misbehaving(options: &[&str]) -> McpFixture {
+        McpFixture::misbehaving_within(options, patient())
     }
 
-    pub(crate) fn misbehaving_within(options: &[&str], limits: Limits) -> Fixture {
-        Fixture::new(|notes| misbehaving(notes, options), limits)
+    pub(crate) fn misbehaving_within(options: &[&str], limits: McpLimits) -> McpFixture {
+        McpFixture::new(|notes| misbehaving(notes, options), limits)
     }
 
-    pub(crate) fn new(config: impl FnOnce(&Path) -> ServerConfig, limits: Limits) -> Fixture {
+    pub(crate) fn new(config: impl FnOnce(&Path) -> ServerConfig, limits: McpLimits) -> McpFixture {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(directory.path().join("workspace")).expect("a workspace");
         let config = config(directory.path());
         config.check().expect("the configuration is sound");
-        Fixture { servers: McpServers::new(vec![config], unconfined(), limits), directory }
+        McpFixture { servers: McpServers::new(vec![config], unconfined(), limits), directory }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {

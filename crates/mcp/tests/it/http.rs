@@ -10,25 +10,25 @@ use ostler_mcp::{ServerConfig, ServerState, Transport};
 use ostler_types::ToolKind;
 use serde_json::json;
 
-use crate::fixture::{Fixture, patient, real_servers};
+use crate::fixture::{McpFixture, patient, real_servers};
 
 /// A running process that is killed when the test is over.
-struct Running(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Running {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn fixture(url: String, headers: &[(&str, &str)]) -> Fixture {
+fn fixture(url: String, headers: &[(&str, &str)]) -> McpFixture {
     let headers: BTreeMap<_, _> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Fixture::new(|_| ServerConfig::new("server", Transport::Http { url, headers }), patient())
+    McpFixture::new(|_| ServerConfig::new("server", Transport::Http { url, headers }), patient())
 }
 
-fn everything() -> (Running, String) {
+fn everything() -> (KilledOnDrop, String) {
     let port =
         TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
     let program = real_servers().join("node/node_modules/.bin/mcp-server-everything");
@@ -40,7 +40,7 @@ fn everything() -> (Running, String) {
         .spawn()
         .expect("the server starts");
     let stderr = server.stderr.take().expect("it is piped");
-    let running = Running(server);
+    let running = KilledOnDrop(server);
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
     let listening = lines.find(|line| line.to_lowercase().contains("listening"));
     assert!(listening.is_some(), "the server did not say that it listens");

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use ostler_mcp::{Limits, McpServers, ServerConfig, ServerState};
+use ostler_mcp::{McpLimits, McpServers, ServerConfig, ServerState};
 use serde_json::json;
 
-use crate::fixture::{Fixture, is_alive, misbehaving, names, patient, unconfined, until, within};
+use crate::fixture::{McpFixture, is_alive, misbehaving, names, patient, unconfined, until, within};
 
 #[tokio::test]
 async fn nothing_starts_before_it_is_needed() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let status = fixture.status();
     assert_eq!((status.state, status.workspace), (ServerState::Stopped, None));
     assert_eq!(fixture.starts(), 0);
@@ -18,7 +18,7 @@ async fn nothing_starts_before_it_is_needed() {
 
 #[tokio::test]
 async fn sessions_of_a_workspace_share_a_server() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let sessions = join_all((0..8).map(|_| fixture.call("pid", json!({}))));
     let answers = within(sessions).await;
     assert!(answers.iter().all(|answer| answer.ok && answer.text == answers[0].text), "{answers:?}");
@@ -32,8 +32,8 @@ async fn sessions_of_a_workspace_share_a_server() {
 
 #[tokio::test]
 async fn an_unused_server_is_stopped_and_comes_back() {
-    let limits = Limits { idle: Duration::from_millis(200), ..patient() };
-    let fixture = Fixture::misbehaving_within(&[], limits);
+    let limits = McpLimits { idle: Duration::from_millis(200), ..patient() };
+    let fixture = McpFixture::misbehaving_within(&[], limits);
     let tool = fixture.tool("pid").await;
     let (first, _) = fixture.run(&tool, json!({})).await;
     fixture.reaches(ServerState::Stopped).await;
@@ -48,8 +48,8 @@ async fn an_unused_server_is_stopped_and_comes_back() {
 
 #[tokio::test]
 async fn a_server_is_not_stopped_while_it_is_called() {
-    let limits = Limits { idle: Duration::from_millis(50), ..patient() };
-    let fixture = Fixture::misbehaving_within(&[], limits);
+    let limits = McpLimits { idle: Duration::from_millis(50), ..patient() };
+    let fixture = McpFixture::misbehaving_within(&[], limits);
     let wait = fixture.tool("wait").await;
     let ((outcome, _), ()) = tokio::join!(fixture.run(&wait, json!({})), async {
         fixture.noted("called").await;
@@ -64,7 +64,7 @@ async fn a_server_is_not_stopped_while_it_is_called() {
 #[tokio::test]
 async fn there_are_no_more_processes_than_allowed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let limits = Limits { processes: 1, evict_after: Duration::ZERO, ..patient() };
+    let limits = McpLimits { processes: 1, evict_after: Duration::ZERO, ..patient() };
     let configs = vec![misbehaving(directory.path(), &[])];
     let servers = McpServers::new(configs, unconfined(), limits);
     let workspaces = ["one", "two"].map(|name| directory.path().join(name));
@@ -81,7 +81,7 @@ async fn there_are_no_more_processes_than_allowed() {
 #[tokio::test]
 async fn where_nobody_makes_room_the_limit_is_told() {
     let directory = tempfile::tempdir().expect("a directory");
-    let limits = Limits { processes: 1, evict_after: Duration::from_secs(3600), ..patient() };
+    let limits = McpLimits { processes: 1, evict_after: Duration::from_secs(3600), ..patient() };
     let mut second = misbehaving(directory.path(), &[]);
     second.name = "second".to_owned();
     let servers = McpServers::new(vec![misbehaving(directory.path(), &[]), second], unconfined(), limits);
@@ -108,7 +108,7 @@ async fn where_nobody_makes_room_the_limit_is_told() {
 
 #[tokio::test]
 async fn a_workspace_can_have_servers_of_its_own_and_lose_them() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let workspace = fixture.workspace();
     let elsewhere = fixture.directory.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("another workspace");
@@ -146,10 +146,10 @@ async fn a_workspace_can_have_servers_of_its_own_and_lose_them() {
 
 #[tokio::test]
 async fn dropping_everything_ends_the_processes() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let server = fixture.call("pid", json!({})).await.text;
     let offspring = fixture.call("offspring", json!({})).await.text;
-    let Fixture { directory, servers } = fixture;
+    let McpFixture { directory, servers } = fixture;
     drop(servers);
     until(|| !is_alive(&server) && !is_alive(&offspring)).await;
     drop(directory);

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use ostler_mcp::{Limits, ServerState};
+use ostler_mcp::{McpLimits, ServerState};
 use ostler_types::ToolKind;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, is_alive, misbehaving, names, patient, until, within};
+use crate::fixture::{McpFixture, is_alive, misbehaving, names, patient, until, within};
 
 #[tokio::test]
 async fn a_slow_server_holds_nobody_up() {
-    let limits = Limits { patience: Duration::from_millis(1), ..patient() };
-    let fixture = Fixture::misbehaving_within(&["wait=go-on"], limits);
+    let limits = McpLimits { patience: Duration::from_millis(1), ..patient() };
+    let fixture = McpFixture::misbehaving_within(&["wait=go-on"], limits);
     assert!(fixture.tools().await.is_empty());
     assert_eq!(fixture.status().state, ServerState::Starting);
     fixture.note("go-on");
@@ -22,8 +22,8 @@ async fn a_slow_server_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
-    let limits = Limits { start: Duration::from_millis(300), ..patient() };
-    let fixture = Fixture::misbehaving_within(&["mute"], limits);
+    let limits = McpLimits { start: Duration::from_millis(300), ..patient() };
+    let fixture = McpFixture::misbehaving_within(&["mute"], limits);
     assert!(fixture.tools().await.is_empty());
     let status = fixture.reaches(ServerState::Unavailable).await;
     assert!(status.error.expect("it says why").contains("not ready within 0.3 s"));
@@ -32,7 +32,7 @@ async fn a_server_that_never_answers_is_given_up() {
 
 #[tokio::test]
 async fn a_server_that_cannot_start_says_why() {
-    let fixture = Fixture::misbehaving(&["exits"]);
+    let fixture = McpFixture::misbehaving(&["exits"]);
     assert!(fixture.tools().await.is_empty());
     let status = fixture.reaches(ServerState::Unavailable).await;
     let error = status.error.expect("it says why");
@@ -45,7 +45,7 @@ async fn a_server_that_cannot_start_says_why() {
 
 #[tokio::test]
 async fn a_program_that_is_missing_is_told_of() {
-    let fixture = Fixture::of_command(&["/no/such/program"]);
+    let fixture = McpFixture::of_command(&["/no/such/program"]);
     assert!(fixture.tools().await.is_empty());
     let status = fixture.reaches(ServerState::Unavailable).await;
     assert!(status.error.expect("it says why").contains("`/no/such/program` could not be started"));
@@ -53,7 +53,7 @@ async fn a_program_that_is_missing_is_told_of() {
 
 #[tokio::test]
 async fn a_server_that_dies_of_the_newest_version_is_spoken_to_in_an_older_one() {
-    let fixture = Fixture::misbehaving(&["dies-on-discover"]);
+    let fixture = McpFixture::misbehaving(&["dies-on-discover"]);
     let first = fixture.call("pid", json!({})).await;
     assert!(first.ok, "{first:?}");
     assert_eq!((fixture.starts(), fixture.status().protocol.as_deref()), (2, Some("2025-06-18")));
@@ -67,7 +67,7 @@ async fn a_server_that_dies_of_the_newest_version_is_spoken_to_in_an_older_one()
 
 #[tokio::test]
 async fn a_crash_fails_the_call_and_the_server_comes_back() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let crash = fixture.tool("crash").await;
     let (outcome, _) = fixture.run(&crash, json!({})).await;
     assert!(!outcome.ok && outcome.text.contains("ended before it answered"), "{outcome:?}");
@@ -86,7 +86,7 @@ async fn a_crash_fails_the_call_and_the_server_comes_back() {
 
 #[tokio::test]
 async fn a_crash_is_noticed_though_a_child_holds_the_output_open() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let outcome = fixture.call("orphan", json!({})).await;
     assert!(!outcome.ok && outcome.text.contains("ended before it answered"), "{outcome:?}");
     assert!(fixture.call("pid", json!({})).await.ok);
@@ -94,7 +94,7 @@ async fn a_crash_is_noticed_though_a_child_holds_the_output_open() {
 
 #[tokio::test]
 async fn long_answers_are_cut_and_endless_ones_refused() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let giant = fixture.call("giant", json!({})).await;
     assert!(giant.ok && giant.text.len() < 40_000);
     assert!(giant.text.starts_with("firstg") && giant.text.ends_with("glast"));
@@ -107,7 +107,7 @@ async fn long_answers_are_cut_and_endless_ones_refused() {
 
 #[tokio::test]
 async fn garbage_is_passed_over() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let outcome = fixture.call("garbage", json!({})).await;
     assert!(outcome.ok && outcome.text == "after the garbage", "{outcome:?}");
     assert_eq!(fixture.starts(), 1);
@@ -115,7 +115,7 @@ async fn garbage_is_passed_over() {
 
 #[tokio::test]
 async fn a_call_without_answer_is_called_off() {
-    let fixture = Fixture::new(
+    let fixture = McpFixture::new(
         |notes| {
             let mut config = misbehaving(notes, &[]);
             config.timeout = Duration::from_millis(200);
@@ -130,7 +130,7 @@ async fn a_call_without_answer_is_called_off() {
 
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_called_off() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let never = fixture.tool("never").await;
     tokio::select! {
         _ = fixture.run(&never, json!({})) => panic!("it never answers"),
@@ -143,7 +143,7 @@ async fn a_call_that_nobody_waits_for_is_called_off() {
 
 #[tokio::test]
 async fn progress_keeps_a_call_alive() {
-    let fixture = Fixture::new(
+    let fixture = McpFixture::new(
         |notes| {
             let mut config = misbehaving(notes, &[]);
             config.timeout = Duration::from_secs(4);
@@ -159,7 +159,7 @@ async fn progress_keeps_a_call_alive() {
 
 #[tokio::test]
 async fn errors_are_no_success() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let error = fixture.call("error", json!({})).await;
     assert!(!error.ok && error.text == "it is broken", "{error:?}");
     let refused = fixture.call("refused", json!({})).await;
@@ -173,7 +173,7 @@ async fn errors_are_no_success() {
 
 #[tokio::test]
 async fn too_many_tools_are_counted() {
-    let fixture = Fixture::misbehaving(&["many=1000"]);
+    let fixture = McpFixture::misbehaving(&["many=1000"]);
     assert_eq!(fixture.tools().await.len(), 128);
     let status = fixture.status();
     assert_eq!((status.tools.len(), status.left_out), (128, 872));
@@ -181,7 +181,7 @@ async fn too_many_tools_are_counted() {
 
 #[tokio::test]
 async fn hostile_names_and_descriptions_are_made_harmless() {
-    let fixture = Fixture::misbehaving(&["hostile"]);
+    let fixture = McpFixture::misbehaving(&["hostile"]);
     let tools = fixture.tools().await;
     let names = names(&tools);
     assert_eq!(&names[..2], ["mcp__server__same_name", "mcp__server__same_name_2"]);
@@ -199,7 +199,7 @@ async fn hostile_names_and_descriptions_are_made_harmless() {
 
 #[tokio::test]
 async fn a_server_may_know_the_workspace_and_ask_for_nothing_else() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let roots = fixture.call("roots", json!({})).await.text;
     let roots: Value = serde_json::from_str(&roots).expect("it is JSON");
     assert_eq!(roots["roots"][0]["uri"], json!(format!("file://{}", fixture.workspace().display())));
@@ -211,7 +211,7 @@ async fn a_server_may_know_the_workspace_and_ask_for_nothing_else() {
 
 #[tokio::test]
 async fn new_tools_are_found_when_the_server_tells_of_them() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     assert!(fixture.call("more_tools", json!({})).await.ok);
     until(|| fixture.status().tools.iter().any(|name| name == "mcp__server__grown")).await;
     assert_eq!(fixture.call("grown", json!({})).await.text, "as grown");
@@ -219,7 +219,7 @@ async fn new_tools_are_found_when_the_server_tells_of_them() {
 
 #[tokio::test]
 async fn the_environment_is_the_given_one_and_secrets_stay_secret() {
-    let fixture = Fixture::misbehaving(&[]);
+    let fixture = McpFixture::misbehaving(&[]);
     let environment = fixture.call("environment", json!({})).await.text;
     assert!(
         environment.contains("t-123456789") && !environment.contains("CARGO_MANIFEST_DIR"),
@@ -227,7 +227,7 @@ async fn the_environment_is_the_given_one_and_secrets_stay_secret() {
     );
     let status = fixture.status();
     assert!(status.stderr_tail.len() <= 64 * 1024 && status.stderr_tail.ends_with("noise [31m\n"));
-    let short = Fixture::misbehaving(&["exits"]);
+    let short = McpFixture::misbehaving(&["exits"]);
     short.tools().await;
     let status = short.reaches(ServerState::Unavailable).await;
     assert!(!format!("{status:?}").contains("t-123456789"));
@@ -235,7 +235,7 @@ async fn the_environment_is_the_given_one_and_secrets_stay_secret() {
 
 #[tokio::test]
 async fn nothing_is_left_when_all_is_shut_down() {
-    let fixture = Fixture::misbehaving(&["ignores-end"]);
+    let fixture = McpFixture::misbehaving(&["ignores-end"]);
     let server = fixture.call("pid", json!({})).await.text;
     let offspring = fixture.call("offspring", json!({})).await.text;
     assert!(is_alive(&server) && is_alive(&offspring));

@@ -7,7 +7,7 @@ use ostler_mcp::{ServerConfig, ServerState, Transport};
 use ostler_types::ToolKind;
 use serde_json::json;
 
-use crate::fixture::{Fixture, names, patient, real_servers};
+use crate::fixture::{McpFixture, names, patient, real_servers};
 
 fn node(program: &str) -> String {
     real_servers().join("node/node_modules/.bin").join(program).display().to_string()
@@ -19,7 +19,7 @@ fn python(program: &str) -> String {
 
 #[tokio::test]
 async fn everything_over_stdio() {
-    let fixture = Fixture::of_command(&[&node("mcp-server-everything"), "stdio"]);
+    let fixture = McpFixture::of_command(&[&node("mcp-server-everything"), "stdio"]);
     let tools = fixture.tools().await;
     assert!(tools.len() > 5, "{:?} {:?}", names(&tools), fixture.status());
     assert!(tools.iter().all(|tool| tool.kind() == ToolKind::Exec));
@@ -43,7 +43,7 @@ async fn everything_over_stdio() {
 
 #[tokio::test]
 async fn progress_of_everything_is_shown() {
-    let fixture = Fixture::of_command(&[&node("mcp-server-everything"), "stdio"]);
+    let fixture = McpFixture::of_command(&[&node("mcp-server-everything"), "stdio"]);
     let tool = fixture.tool("trigger-long-running-operation").await;
     let (outcome, shown) = fixture.run(&tool, json!({ "duration": 1, "steps": 3 })).await;
     assert!(outcome.ok, "{outcome:?}");
@@ -52,7 +52,7 @@ async fn progress_of_everything_is_shown() {
 
 #[tokio::test]
 async fn everything_is_told_the_workspace_as_its_root() {
-    let fixture = Fixture::of_command(&[&node("mcp-server-everything"), "stdio"]);
+    let fixture = McpFixture::of_command(&[&node("mcp-server-everything"), "stdio"]);
     // It asks after the handshake, and offers this tool when it knows that roots can be asked for.
     let roots = fixture.call("get-roots-list", json!({})).await;
     let workspace = fixture.workspace().display().to_string();
@@ -66,7 +66,7 @@ async fn files_within_what_the_server_was_given() {
         let command = vec![program, directory.join("workspace").display().to_string()];
         ServerConfig::new("server", Transport::Stdio { command, env: BTreeMap::new() })
     };
-    let fixture = Fixture::new(config, patient());
+    let fixture = McpFixture::new(config, patient());
     std::fs::write(fixture.workspace().join("a.txt"), "some words").expect("a file");
     let inside = fixture.workspace().join("a.txt");
     let read = fixture.call("read_text_file", json!({ "path": inside })).await;
@@ -82,7 +82,7 @@ async fn files_within_what_the_server_was_given() {
 
 #[tokio::test]
 async fn the_state_of_a_repository() {
-    let fixture = Fixture::of_command(&[&python("mcp-server-git")]);
+    let fixture = McpFixture::of_command(&[&python("mcp-server-git")]);
     let workspace = fixture.workspace();
     let made = std::process::Command::new("git").args(["init", "--quiet"]).current_dir(&workspace).status();
     assert!(made.expect("git runs").success());
@@ -95,7 +95,7 @@ async fn the_state_of_a_repository() {
 
 #[tokio::test]
 async fn the_time_in_two_places() {
-    let fixture = Fixture::of_command(&[&python("mcp-server-time"), "--local-timezone", "UTC"]);
+    let fixture = McpFixture::of_command(&[&python("mcp-server-time"), "--local-timezone", "UTC"]);
     let times = json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" });
     let converted = fixture.call("convert_time", times).await;
     assert!(converted.ok && converted.text.contains("T21:00"), "{converted:?}");

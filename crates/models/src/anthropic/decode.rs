@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::PROVIDER;
-use super::wire::{Block, Delta, Event, Text, WholeMessage, WireUsage};
+use super::wire::{
+    AnthropicDelta, AnthropicEvent, AnthropicResponseBlock, AnthropicText, AnthropicUsage, WholeMessage,
+};
 use crate::exchange::Decode;
 use crate::{ModelError, ModelEvent, failure};
 
@@ -33,13 +35,13 @@ const EVENTS: [&str; 6] = [
 
 /// The state of one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct AnthropicDecoder {
     open: Vec<OpenBlock>,
     calls: usize,
     /// Calls that ended without any input: whether that is all of it, or the limit of tokens cut it, is
     /// known by what follows.
     empty_calls: Vec<usize>,
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicUsage>,
     stop_reason: Option<String>,
     /// Whether the answer holds anything yet.
     begun: bool,
@@ -54,11 +56,11 @@ pub(crate) struct Decoder {
 struct OpenBlock {
     /// The server's number for it.
     key: u64,
-    content: Content,
+    content: AnthropicBlockContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum AnthropicBlockContent {
     Text,
     Reasoning {
         text: String,
@@ -71,7 +73,7 @@ enum Content {
     },
 }
 
-impl Decode for Decoder {
+impl Decode for AnthropicDecoder {
     fn event(&mut self, name: &str, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let data = data.trim();
         if self.stopped || data.is_empty() {
@@ -83,7 +85,7 @@ impl Decode for Decoder {
         if !name.is_empty() && !EVENTS.contains(&name) {
             return Ok(());
         }
-        let event: Event<'_> =
+        let event: AnthropicEvent<'_> =
             serde_json::from_str(data).map_err(|error| failure::unreadable(&error.to_string(), data))?;
         let key = event.index.unwrap_or(0);
         match event.r#type.as_ref().map_or(name, |kind| &kind.0) {
@@ -98,7 +100,7 @@ impl Decode for Decoder {
                 }
             }
             "content_block_delta" => {
-                if let Some(delta) = event.delta.filter(Delta::is_known) {
+                if let Some(delta) = event.delta.filter(AnthropicDelta::is_known) {
                     self.piece(key, delta, events);
                 }
             }
@@ -146,11 +148,12 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl AnthropicDecoder {
     /// Counts are of the whole answer so far, and an event may leave some out. They are handed on as they
     /// come, since an answer that breaks off has cost something too.
     fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
-        let Some(usage) = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok()) else {
+        let Some(usage) = usage.and_then(|usage| serde_json::from_str::<AnthropicUsage>(usage.get()).ok())
+        else {
             return;
         };
         let usage = self.usage.unwrap_or_default().max(usage);
@@ -166,13 +169,15 @@ impl Decoder {
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), ModelError> {
         let unreadable = |error: serde_json::Error| failure::unreadable(&error.to_string(), raw.get());
-        let block: Block<'_> = serde_json::from_str(raw.get()).map_err(unreadable)?;
+        let block: AnthropicResponseBlock<'_> = serde_json::from_str(raw.get()).map_err(unreadable)?;
         // A number that is used again belongs to a new block.
         self.close(key, events);
         self.end_empty_calls("{}", events);
         let content = match block.r#type.as_ref().map(|kind| kind.0.as_ref()) {
-            Some("text") => Content::Text,
-            Some("thinking") => Content::Reasoning { text: String::new(), signature: String::new() },
+            Some("text") => AnthropicBlockContent::Text,
+            Some("thinking") => {
+                AnthropicBlockContent::Reasoning { text: String::new(), signature: String::new() }
+            }
             Some("redacted_thinking") => {
                 self.begun = true;
                 let block: Value = serde_json::from_str(raw.get()).map_err(unreadable)?;
@@ -186,17 +191,17 @@ impl Decoder {
             return Err(failure::unreadable("it opens too many blocks at a time", ""));
         }
         self.open.push(OpenBlock { key, content });
-        let Block { text, thinking, signature, .. } = block;
-        self.piece(key, Delta { text, thinking, signature, ..Delta::default() }, events);
+        let AnthropicResponseBlock { text, thinking, signature, .. } = block;
+        self.piece(key, AnthropicDelta { text, thinking, signature, ..AnthropicDelta::default() }, events);
         Ok(())
     }
 
     fn begin_call(
         &mut self,
-        block: &Block<'_>,
+        block: &AnthropicResponseBlock<'_>,
         events: &mut VecDeque<ModelEvent>,
-    ) -> Result<Content, ModelError> {
-        let text = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.0.to_string());
+    ) -> Result<AnthropicBlockContent, ModelError> {
+        let text = |text: &Option<AnthropicText<'_>>| text.as_ref().map(|text| text.0.to_string());
         let name = text(&block.name).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| failure::unreadable("a tool call came without a name", ""))?;
         if self.calls == MAX_CALLS {
@@ -207,21 +212,21 @@ impl Decoder {
         self.begun = true;
         let id = text(&block.id).filter(|id| !id.is_empty());
         events.push_back(ModelEvent::CallStarted { index, id, name });
-        Ok(Content::Call { index, input: block.input.map(|input| input.get().to_owned()) })
+        Ok(AnthropicBlockContent::Call { index, input: block.input.map(|input| input.get().to_owned()) })
     }
 
     /// More of an open block. What its kind does not hold is passed over, as are unknown blocks.
-    fn piece(&mut self, key: u64, delta: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+    fn piece(&mut self, key: u64, delta: AnthropicDelta<'_>, events: &mut VecDeque<ModelEvent>) {
         let Some(block) = self.open.iter_mut().find(|block| block.key == key) else { return };
         match &mut block.content {
-            Content::Text => {
+            AnthropicBlockContent::Text => {
                 if let Some(more) = non_empty(delta.text) {
                     self.begun = true;
                     self.spoken = true;
                     events.push_back(ModelEvent::Text(more.into_owned()));
                 }
             }
-            Content::Reasoning { text, signature } => {
+            AnthropicBlockContent::Reasoning { text, signature } => {
                 if let Some(more) = non_empty(delta.thinking) {
                     self.begun = true;
                     text.push_str(&more);
@@ -231,7 +236,7 @@ impl Decoder {
                     signature.push_str(&more);
                 }
             }
-            Content::Call { index, input } => {
+            AnthropicBlockContent::Call { index, input } => {
                 if let Some(fragment) = non_empty(delta.partial_json) {
                     *input = None;
                     let fragment = fragment.into_owned();
@@ -245,8 +250,8 @@ impl Decoder {
     fn close(&mut self, key: u64, events: &mut VecDeque<ModelEvent>) {
         let Some(place) = self.open.iter().position(|block| block.key == key) else { return };
         match self.open.remove(place).content {
-            Content::Text => {}
-            Content::Reasoning { text, signature } => {
+            AnthropicBlockContent::Text => {}
+            AnthropicBlockContent::Reasoning { text, signature } => {
                 // Without a signature it would be refused when it came back.
                 if !signature.is_empty() {
                     self.begun = true;
@@ -254,7 +259,7 @@ impl Decoder {
                     events.push_back(opaque(&block));
                 }
             }
-            Content::Call { index, input } => match input {
+            AnthropicBlockContent::Call { index, input } => match input {
                 Some(fragment) if is_empty_object(&fragment) => self.empty_calls.push(index),
                 Some(fragment) => events.push_back(ModelEvent::CallInput { index, fragment }),
                 None => {}
@@ -299,7 +304,7 @@ fn opaque(block: &Value) -> ModelEvent {
     ModelEvent::ReasoningOpaque(json!({ "provider": PROVIDER, "block": block }))
 }
 
-fn non_empty(text: Option<Text<'_>>) -> Option<Cow<'_, str>> {
+fn non_empty(text: Option<AnthropicText<'_>>) -> Option<Cow<'_, str>> {
     text.map(|text| text.0).filter(|text| !text.is_empty())
 }
 

@@ -12,15 +12,15 @@ use std::borrow::Cow;
 use ostler_types::{Effort, Message, Part, Role, ToolCall};
 
 use super::PROVIDER;
-use crate::outgoing::attachment::{Attached, Attachments, Limits};
+use crate::outgoing::attachment::{AttachmentLimits, EncodedAttachment, RequestAttachments};
 use crate::outgoing::names::{IdRule, tool_name};
-use crate::outgoing::sealed::Recipient;
+use crate::outgoing::sealed::ReasoningRecipient;
 use crate::outgoing::{GO_ON, effort, is_blank, object_input, system_note};
-use crate::profile::{Profile, Thinking};
+use crate::profile::{ModelProfile, ThinkingControl};
 use crate::{ModelError, ModelRequest, failure};
 use body::{
-    ASSISTANT, Block, Body, EPHEMERAL, OutputConfig, ResultContent, ThinkingConfig, USER, WireMessage,
-    WireTool,
+    ASSISTANT, AnthropicBlock, AnthropicBody, AnthropicMessage, AnthropicTool, EPHEMERAL, OutputConfig,
+    ResultContent, ThinkingConfig, USER,
 };
 
 /// How long an answer may be where nothing is known of the model; the protocol has no default.
@@ -30,35 +30,41 @@ const MAX_TOKENS_CLAUDE: u64 = 32_000;
 /// Stands for what came before a conversation that begins with the model.
 const EARLIER: &str = "(What came before is not shown.)";
 /// The provider counts the 5 MiB of an image in base64, and 32 MiB for the whole request.
-const LIMITS: Limits = Limits { image: 3_932_160, document: 20 * 1024 * 1024 };
+const LIMITS: AttachmentLimits = AttachmentLimits { image: 3_932_160, document: 20 * 1024 * 1024 };
 
 /// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
-pub(super) fn body(provider: &str, profile: &Profile, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
+pub(super) fn body(
+    provider: &str,
+    profile: &ModelProfile,
+    request: &ModelRequest,
+) -> Result<Vec<u8>, ModelError> {
     let max_tokens = max_tokens(profile, request.max_output_tokens);
-    let plan = Plan::of(profile, request.effort, max_tokens);
-    let recipient = Recipient { protocol: PROVIDER, provider, profile };
-    let attachments = Attachments::new(profile, request, LIMITS);
-    let mut encoder = Encoder { recipient, attachments, keeps_thinking: plan.keeps, messages: Vec::new() };
+    let plan = ThinkingPlan::of(profile, request.effort, max_tokens);
+    let recipient = ReasoningRecipient { protocol: PROVIDER, provider, profile };
+    let attachments = RequestAttachments::new(profile, request, LIMITS);
+    let mut encoder =
+        AnthropicEncoder { recipient, attachments, keeps_thinking: plan.keeps, messages: Vec::new() };
     for (place, message) in request.messages.iter().enumerate() {
         encoder.add(place, message)?;
     }
     let mut messages = encoder.finish();
     for message in messages.iter_mut().rev().filter(|message| message.role == USER).take(2) {
-        message.content.last_mut().into_iter().for_each(Block::end_of_cache);
+        message.content.last_mut().into_iter().for_each(AnthropicBlock::end_of_cache);
     }
     let thinking = plan.thinking.filter(|thinking| thinking.may_begin_anywhere() || begins_well(&messages));
     let system = request.system.as_deref().filter(|text| !is_blank(text));
-    let mut tools: Vec<WireTool<'_>> = request.tools.iter().map(WireTool::of).collect();
+    let mut tools: Vec<AnthropicTool<'_>> = request.tools.iter().map(AnthropicTool::of).collect();
     if let Some(last) = tools.last_mut() {
         last.cache_control = Some(EPHEMERAL);
     }
-    let body = Body {
+    let body = AnthropicBody {
         model: &profile.id,
         max_tokens,
         stream: true,
         thinking,
         output_config: plan.effort.map(|effort| OutputConfig { effort }),
-        system: system.map(|text| Block::Text { text: Cow::Borrowed(text), cache_control: Some(EPHEMERAL) }),
+        system: system
+            .map(|text| AnthropicBlock::Text { text: Cow::Borrowed(text), cache_control: Some(EPHEMERAL) }),
         tools,
         messages,
     };
@@ -67,7 +73,7 @@ pub(super) fn body(provider: &str, profile: &Profile, request: &ModelRequest) ->
 
 /// How long the answer may be. An answer and its conversation share the window, so without a wish it
 /// leaves most of that to the conversation.
-fn max_tokens(profile: &Profile, wished: Option<u64>) -> u64 {
+fn max_tokens(profile: &ModelProfile, wished: Option<u64>) -> u64 {
     let most = profile.info.max_output_tokens;
     let default = if names_claude(profile) { MAX_TOKENS_CLAUDE } else { MAX_TOKENS };
     let tokens = match wished {
@@ -80,71 +86,75 @@ fn max_tokens(profile: &Profile, wished: Option<u64>) -> u64 {
     tokens.max(1)
 }
 
-fn names_claude(profile: &Profile) -> bool {
+fn names_claude(profile: &ModelProfile) -> bool {
     profile.id.contains("claude")
 }
 
 /// What is said about thinking.
-struct Plan {
+struct ThinkingPlan {
     thinking: Option<ThinkingConfig>,
     effort: Option<&'static str>,
     /// Whether earlier thinking is of use. The provider passes it over where there is none now.
     keeps: bool,
 }
 
-impl Plan {
-    fn of(profile: &Profile, wished: Option<Effort>, max_tokens: u64) -> Plan {
+impl ThinkingPlan {
+    fn of(profile: &ModelProfile, wished: Option<Effort>, max_tokens: u64) -> ThinkingPlan {
         let style = match (profile.thinking, wished) {
-            (Thinking::Unknown, None | Some(Effort::None)) => {
-                return Plan { thinking: None, effort: None, keeps: true };
+            (ThinkingControl::Unknown, None | Some(Effort::None)) => {
+                return ThinkingPlan { thinking: None, effort: None, keeps: true };
             }
             // All newer models of the maker, and nobody else, take a word.
-            (Thinking::Unknown, Some(_)) if names_claude(profile) => Thinking::Adaptive,
-            (Thinking::Unknown, Some(_)) => Thinking::Budget,
+            (ThinkingControl::Unknown, Some(_)) if names_claude(profile) => ThinkingControl::Adaptive,
+            (ThinkingControl::Unknown, Some(_)) => ThinkingControl::Budget,
             (style, _) => style,
         };
         match style {
-            Thinking::Unknown | Thinking::Never => Plan { thinking: None, effort: None, keeps: false },
-            Thinking::Budget => {
+            ThinkingControl::Unknown | ThinkingControl::Never => {
+                ThinkingPlan { thinking: None, effort: None, keeps: false }
+            }
+            ThinkingControl::Budget => {
                 let budget_tokens = wished.and_then(|wished| effort::budget(wished, max_tokens));
                 let thinking = budget_tokens.map(ThinkingConfig::enabled);
-                Plan { thinking, effort: None, keeps: thinking.is_some() }
+                ThinkingPlan { thinking, effort: None, keeps: thinking.is_some() }
             }
-            Thinking::Adaptive | Thinking::Effort => {
+            ThinkingControl::Adaptive | ThinkingControl::Effort => {
                 // To leave it out is no thinking at older models, and the same as `adaptive` at newer
                 // ones, some of which refuse to have it switched off.
                 let thinking = (wished != Some(Effort::None)).then_some(ThinkingConfig::ADAPTIVE);
-                Plan { thinking, effort: wished.map(effort::anthropic_word), keeps: true }
+                ThinkingPlan { thinking, effort: wished.map(effort::anthropic_word), keeps: true }
             }
         }
     }
 }
 
 /// Whether the model may think on by a budget: in the middle of its calls only if it did from the start.
-fn begins_well(messages: &[WireMessage<'_>]) -> bool {
+fn begins_well(messages: &[AnthropicMessage<'_>]) -> bool {
     let [.., asked, results] = messages else { return true };
-    results.results == 0 || matches!(asked.content.first(), Some(Block::Verbatim(_)))
+    results.results == 0 || matches!(asked.content.first(), Some(AnthropicBlock::Verbatim(_)))
 }
 
-struct Encoder<'a> {
-    recipient: Recipient<'a>,
-    attachments: Attachments<'a>,
+struct AnthropicEncoder<'a> {
+    recipient: ReasoningRecipient<'a>,
+    attachments: RequestAttachments<'a>,
     keeps_thinking: bool,
-    messages: Vec<WireMessage<'a>>,
+    messages: Vec<AnthropicMessage<'a>>,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> AnthropicEncoder<'a> {
     /// Adds what a message holds. What is blank is left out, as the provider refuses it.
     fn add(&mut self, place: usize, message: &'a Message) -> Result<(), ModelError> {
         for part in &message.parts {
             match (part, message.role) {
                 (Part::Text { text }, Role::System | Role::User | Role::Assistant) if is_blank(text) => {}
-                (Part::Text { text }, Role::User) => self.push(USER, Block::text(text)),
-                (Part::Text { text }, Role::Assistant) => self.push(ASSISTANT, Block::text(text)),
-                (Part::Text { text }, Role::System) => self.push(USER, Block::text(system_note(text))),
+                (Part::Text { text }, Role::User) => self.push(USER, AnthropicBlock::text(text)),
+                (Part::Text { text }, Role::Assistant) => self.push(ASSISTANT, AnthropicBlock::text(text)),
+                (Part::Text { text }, Role::System) => {
+                    self.push(USER, AnthropicBlock::text(system_note(text)))
+                }
                 (Part::ToolCall { call }, Role::Assistant) => self.push(ASSISTANT, tool_use(call)),
                 (Part::ToolResult { tool_call_id, ok, text, images, .. }, Role::Tool) => {
-                    let images: Vec<Block<'a>> = images
+                    let images: Vec<AnthropicBlock<'a>> = images
                         .iter()
                         .map(|image| attached(self.attachments.picture(&image.reference, &image.mime_type)))
                         .collect();
@@ -155,7 +165,7 @@ impl<'a> Encoder<'a> {
                     let opaque = opaque.as_ref().filter(|_| self.keeps_thinking).filter(made);
                     let block = opaque.and_then(|opaque| opaque.get("block"));
                     if let Some(block) = block.filter(|block| block.is_object()) {
-                        self.push(ASSISTANT, Block::Verbatim(block));
+                        self.push(ASSISTANT, AnthropicBlock::Verbatim(block));
                     }
                 }
                 (Part::Reasoning { .. }, Role::System | Role::User | Role::Tool) => {}
@@ -186,16 +196,19 @@ impl<'a> Encoder<'a> {
     }
 
     /// Adds what a tool answered. A failure may hold text only, so its images follow it.
-    fn add_result(&mut self, id: &'a str, ok: bool, text: &'a str, images: Vec<Block<'a>>) {
+    fn add_result(&mut self, id: &'a str, ok: bool, text: &'a str, images: Vec<AnthropicBlock<'a>>) {
         let (inside, after) = if ok { (images, Vec::new()) } else { (Vec::new(), images) };
         let text = (!is_blank(text)).then_some(text);
         let content = if inside.is_empty() {
             text.map(ResultContent::Text)
         } else {
-            Some(ResultContent::Blocks(text.map(Block::text).into_iter().chain(inside).collect()))
+            Some(ResultContent::Blocks(text.map(AnthropicBlock::text).into_iter().chain(inside).collect()))
         };
         let tool_use_id = IdRule::Words.apply(id);
-        self.push(USER, Block::ToolResult { tool_use_id, content, is_error: !ok, cache_control: None });
+        self.push(
+            USER,
+            AnthropicBlock::ToolResult { tool_use_id, content, is_error: !ok, cache_control: None },
+        );
         for image in after {
             self.push(USER, image);
         }
@@ -203,38 +216,38 @@ impl<'a> Encoder<'a> {
 
     /// Adds a block to the message of this role, and a tool's result before everything else that the
     /// user said after the call.
-    fn push(&mut self, role: &'static str, block: Block<'a>) {
+    fn push(&mut self, role: &'static str, block: AnthropicBlock<'a>) {
         if self.messages.is_empty() && role == ASSISTANT {
-            self.push(USER, Block::text(EARLIER));
+            self.push(USER, AnthropicBlock::text(EARLIER));
         }
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.add(block),
             Some(_) | None => {
-                let mut message = WireMessage { role, content: Vec::new(), results: 0 };
+                let mut message = AnthropicMessage { role, content: Vec::new(), results: 0 };
                 message.add(block);
                 self.messages.push(message);
             }
         }
     }
 
-    fn finish(mut self) -> Vec<WireMessage<'a>> {
+    fn finish(mut self) -> Vec<AnthropicMessage<'a>> {
         if self.messages.last().is_some_and(|last| last.role == ASSISTANT) {
-            self.push(USER, Block::text(GO_ON));
+            self.push(USER, AnthropicBlock::text(GO_ON));
         }
         self.messages
     }
 }
 
-fn tool_use(call: &ToolCall) -> Block<'_> {
+fn tool_use(call: &ToolCall) -> AnthropicBlock<'_> {
     let (id, name) = (IdRule::Words.apply(&call.id.0), tool_name(&call.name));
-    Block::ToolUse { id, name, input: object_input(&call.input) }
+    AnthropicBlock::ToolUse { id, name, input: object_input(&call.input) }
 }
 
-fn attached(attached: Attached<'_>) -> Block<'_> {
+fn attached(attached: EncodedAttachment<'_>) -> AnthropicBlock<'_> {
     match attached {
-        Attached::Image(data) => Block::image(data),
-        Attached::Document(name, data) => Block::document(name, data),
-        Attached::Text(text) => Block::text(text),
+        EncodedAttachment::Image(data) => AnthropicBlock::image(data),
+        EncodedAttachment::Document(name, data) => AnthropicBlock::document(name, data),
+        EncodedAttachment::Text(text) => AnthropicBlock::text(text),
     }
 }
 

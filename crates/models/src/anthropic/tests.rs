@@ -1,7 +1,7 @@
 //! What a response means, whatever pieces it arrives in: every case at every chunk size, without a
 //! network.
 
-use super::decode::Decoder;
+use super::decode::AnthropicDecoder;
 use crate::exchange::replay;
 use crate::{ProviderConfig, ProviderKind};
 
@@ -17,7 +17,7 @@ const BEGUN: &str = "usage 425 1 300 0";
 fn check(case: &str, body: &str, expected: &[&str], code: Option<&str>) {
     let begun: &[&str] = if body.contains(START) { &[BEGUN] } else { &[] };
     let expected = [begun, expected].concat();
-    replay::check::<Decoder>(ProviderKind::Anthropic, case, body, &expected, code);
+    replay::check::<AnthropicDecoder>(ProviderKind::Anthropic, case, body, &expected, code);
 }
 
 /// A stream of these events, each under the name that its data gives it.
@@ -270,7 +270,7 @@ fn errors_within_the_stream() {
         check(kind, &body.replace("event: error\n", ""), &["text a"], Some(code));
     }
     let body = stream(&[r#"{"type":"error","error":{"type":"overloaded_error","message":"no sk-hidden"}}"#]);
-    let error = replay::receive::<Decoder>(ProviderKind::Anthropic, &body, body.len()).1.unwrap();
+    let error = replay::receive::<AnthropicDecoder>(ProviderKind::Anthropic, &body, body.len()).1.unwrap();
     assert_eq!(error.message, "provider `local`: the server reported an error: no [secret]");
     assert!(error.hint.unwrap().contains("retry"));
 }
@@ -303,7 +303,7 @@ fn what_is_not_whole_or_not_an_answer() {
         check(case, body, expected, Some(code));
     }
     let many: String = many.iter().map(|events| format!("data: {events}\n\n")).collect();
-    let (events, error) = replay::receive::<Decoder>(ProviderKind::Anthropic, &many, 4096);
+    let (events, error) = replay::receive::<AnthropicDecoder>(ProviderKind::Anthropic, &many, 4096);
     assert_eq!((events.len(), error.unwrap().code), (512, "bad_response"), "calls without end");
 }
 
@@ -337,7 +337,7 @@ fn the_address_is_the_makers_unless_another_is_given() {
         ("localhost:8080", None),
     ] {
         let provider = ProviderConfig::new("local", ProviderKind::Anthropic, base_url);
-        let url = <super::Anthropic as crate::wire_client::Protocol>::endpoint(&provider);
+        let url = <super::Anthropic as crate::wire_client::WireProtocol>::endpoint(&provider);
         assert_eq!(url.as_ref().map(|url| url.as_str()).ok(), expected, "{base_url}");
         if let Err(error) = url {
             assert_eq!(error.code, "bad_base_url");

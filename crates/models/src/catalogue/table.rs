@@ -11,11 +11,11 @@
 
 use ostler_types::{Ability, Prices};
 
-use super::Row;
-use crate::profile::Thinking::{self, Adaptive, Budget, Effort, Never, Unknown};
+use super::CatalogueRow;
+use crate::profile::ThinkingControl::{self, Adaptive, Budget, Effort, Never, Unknown};
 
 /// Anthropic.
-pub(super) const ANTHROPIC: &[Row] = &[
+pub(super) const ANTHROPIC: &[CatalogueRow] = &[
     row("claude-sonnet-5", 1_000_000, 128_000, writing(2.0, 10.0, 0.2, 2.5), TVFRC, Adaptive),
     row("claude-opus-4-8", 1_000_000, 128_000, writing(5.0, 25.0, 0.5, 6.25), TVFRC, Adaptive),
     row("claude-fable-5", 1_000_000, 128_000, writing(10.0, 50.0, 1.0, 12.5), TVFRC, Adaptive),
@@ -32,7 +32,7 @@ pub(super) const ANTHROPIC: &[Row] = &[
 ];
 
 /// OpenAI.
-pub(super) const OPENAI: &[Row] = &[
+pub(super) const OPENAI: &[CatalogueRow] = &[
     row("gpt-5.5", 1_050_000, 128_000, caching(5.0, 30.0, 0.5), TVFRC, Effort),
     row("gpt-5.5-pro", 1_050_000, 128_000, plain(30.0, 180.0), TVFR, Effort),
     row("gpt-5.4", 1_050_000, 128_000, caching(2.5, 15.0, 0.25), TVFRC, Effort),
@@ -65,7 +65,7 @@ pub(super) const OPENAI: &[Row] = &[
 ];
 
 /// Google, by its endpoint for clients of OpenAI.
-pub(super) const GEMINI: &[Row] = &[
+pub(super) const GEMINI: &[CatalogueRow] = &[
     row("gemini-3.5-flash", 1_048_576, 65_536, caching(1.5, 9.0, 0.15), TVRC, Effort),
     row("gemini-3.1-pro-preview", 1_048_576, 65_536, caching(2.0, 12.0, 0.2), TVRC, Effort),
     row("gemini-3.1-flash-lite", 1_048_576, 65_536, caching(0.25, 1.5, 0.025), TVRC, Effort),
@@ -76,7 +76,7 @@ pub(super) const GEMINI: &[Row] = &[
 ];
 
 /// xAI. Those that think and cannot be told how much are marked `Never`, as telling them is refused.
-pub(super) const XAI: &[Row] = &[
+pub(super) const XAI: &[CatalogueRow] = &[
     row("grok-4.3", 1_000_000, 30_000, caching(1.25, 2.5, 0.2), TVRC, Effort),
     row("grok-4.20-0309-reasoning", 1_000_000, 30_000, caching(1.25, 2.5, 0.2), TVRC, Never),
     row("grok-4.20-0309-non-reasoning", 1_000_000, 30_000, caching(1.25, 2.5, 0.2), TVC, Never),
@@ -84,7 +84,7 @@ pub(super) const XAI: &[Row] = &[
 ];
 
 /// Mistral.
-pub(super) const MISTRAL: &[Row] = &[
+pub(super) const MISTRAL: &[CatalogueRow] = &[
     row("mistral-medium-2604", 262_144, 262_144, plain(1.5, 7.5), TVR, Effort),
     row("mistral-medium-latest", 262_144, 262_144, plain(0.4, 2.0), TV, Never),
     row("mistral-large-latest", 262_144, 262_144, plain(0.5, 1.5), TV, Never),
@@ -97,7 +97,7 @@ pub(super) const MISTRAL: &[Row] = &[
 ];
 
 /// DeepSeek.
-pub(super) const DEEPSEEK: &[Row] = &[
+pub(super) const DEEPSEEK: &[CatalogueRow] = &[
     row("deepseek-v4-pro", 1_000_000, 384_000, caching(0.435, 0.87, 0.003625), TRC, Effort),
     row("deepseek-v4-flash", 1_000_000, 384_000, caching(0.14, 0.28, 0.0028), TRC, Effort),
     row("deepseek-chat", 1_000_000, 384_000, caching(0.14, 0.28, 0.0028), TC, Never),
@@ -105,7 +105,7 @@ pub(super) const DEEPSEEK: &[Row] = &[
 ];
 
 /// Groq.
-pub(super) const GROQ: &[Row] = &[
+pub(super) const GROQ: &[CatalogueRow] = &[
     row("openai/gpt-oss-120b", 131_072, 65_536, caching(0.15, 0.6, 0.075), TRC, Effort),
     row("openai/gpt-oss-20b", 131_072, 65_536, caching(0.075, 0.3, 0.0375), TRC, Effort),
     row("llama-3.3-70b-versatile", 131_072, 32_768, plain(0.59, 0.79), T, Never),
@@ -114,7 +114,7 @@ pub(super) const GROQ: &[Row] = &[
 ];
 
 /// OpenRouter, which tells the rest itself.
-pub(super) const OPENROUTER: &[Row] = &[
+pub(super) const OPENROUTER: &[CatalogueRow] = &[
     row("anthropic/claude-sonnet-5", 1_000_000, 128_000, writing(2.0, 10.0, 0.2, 2.5), TVFRC, Effort),
     row("anthropic/claude-opus-4.8", 1_000_000, 128_000, writing(5.0, 25.0, 0.5, 6.25), TVFRC, Effort),
     row("anthropic/claude-haiku-4.5", 200_000, 64_000, writing(1.0, 5.0, 0.1, 1.25), TVFRC, Effort),
@@ -136,7 +136,7 @@ pub(super) const OPENROUTER: &[Row] = &[
 ];
 
 /// Open models, by the beginning of their names, wherever they run.
-pub(super) const OPEN: &[Row] = &[
+pub(super) const OPEN: &[CatalogueRow] = &[
     row("qwen3.6", 262_144, 65_536, UNPRICED, TVR, Unknown),
     row("qwen3.5", 262_144, 65_536, UNPRICED, TVR, Unknown),
     row("qwen3-coder", 262_144, 65_536, UNPRICED, T, Never),
@@ -207,9 +207,9 @@ const fn row(
     max_output_tokens: u64,
     prices: Option<Prices>,
     abilities: &'static [Ability],
-    thinking: Thinking,
-) -> Row {
-    Row { id, context_window, max_output_tokens, prices, abilities, thinking }
+    thinking: ThinkingControl,
+) -> CatalogueRow {
+    CatalogueRow { id, context_window, max_output_tokens, prices, abilities, thinking }
 }
 
 const fn plain(input: f64, output: f64) -> Option<Prices> {

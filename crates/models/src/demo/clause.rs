@@ -9,9 +9,9 @@ use super::{files, name, writing};
 
 /// One thing that a person wants.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Wish {
+pub(super) enum DemoIntent {
     /// A tool is to be called.
-    Call(CallWish),
+    Call(CallIntent),
     /// Something is to be said.
     Say {
         /// What.
@@ -37,36 +37,36 @@ pub(super) enum Wish {
     Stop,
 }
 
-impl Wish {
+impl DemoIntent {
     /// A few words for it.
     pub(super) fn name(&self) -> String {
         match self {
-            Wish::Call(call) => format!("`{}`", call.tool),
-            Wish::Say { .. } => "saying something".to_owned(),
-            Wish::Think { about } => format!("thinking about {about}"),
-            Wish::TellName => "telling your name".to_owned(),
-            Wish::Mend => "mending the code".to_owned(),
-            Wish::Explain { .. } => "explaining myself".to_owned(),
-            Wish::Stop => "stopping".to_owned(),
+            DemoIntent::Call(call) => format!("`{}`", call.tool),
+            DemoIntent::Say { .. } => "saying something".to_owned(),
+            DemoIntent::Think { about } => format!("thinking about {about}"),
+            DemoIntent::TellName => "telling your name".to_owned(),
+            DemoIntent::Mend => "mending the code".to_owned(),
+            DemoIntent::Explain { .. } => "explaining myself".to_owned(),
+            DemoIntent::Stop => "stopping".to_owned(),
         }
     }
 }
 
 /// A call that a person asked for in words.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CallWish {
+pub(super) struct CallIntent {
     pub(super) tool: &'static str,
     pub(super) parallel: bool,
     arguments: Map<String, Value>,
 }
 
-impl CallWish {
-    pub(super) fn new<const N: usize>(tool: &'static str, arguments: [(&str, Value); N]) -> CallWish {
+impl CallIntent {
+    pub(super) fn new<const N: usize>(tool: &'static str, arguments: [(&str, Value); N]) -> CallIntent {
         let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        CallWish { tool, parallel: false, arguments }
+        CallIntent { tool, parallel: false, arguments }
     }
 
-    pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> CallWish {
+    pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> CallIntent {
         self.arguments.insert(name.to_owned(), value.into());
         self
     }
@@ -87,19 +87,19 @@ impl CallWish {
 }
 
 /// What one clause asks for. None if it is not understood.
-pub(super) fn clause(text: &str) -> Option<Vec<Wish>> {
+pub(super) fn clause(text: &str) -> Option<Vec<DemoIntent>> {
     let text = without_courtesy(text);
-    let one = |wish: Wish| vec![wish];
+    let one = |wish: DemoIntent| vec![wish];
     stop(text)
-        .or_else(|| name::is_asked_for(text).then_some(Wish::TellName))
+        .or_else(|| name::is_asked_for(text).then_some(DemoIntent::TellName))
         .or_else(|| think(text))
         .or_else(|| say(text))
         .or_else(|| run(text))
         .map(one)
-        .or_else(|| writing::write(text).map(|call| one(Wish::Call(call))))
-        .or_else(|| files::list(text).map(|call| one(Wish::Call(call))))
-        .or_else(|| files::search(text).map(|call| one(Wish::Call(call))))
-        .or_else(|| files::read(text).map(|calls| calls.into_iter().map(Wish::Call).collect()))
+        .or_else(|| writing::write(text).map(|call| one(DemoIntent::Call(call))))
+        .or_else(|| files::list(text).map(|call| one(DemoIntent::Call(call))))
+        .or_else(|| files::search(text).map(|call| one(DemoIntent::Call(call))))
+        .or_else(|| files::read(text).map(|calls| calls.into_iter().map(DemoIntent::Call).collect()))
 }
 
 /// The text after one of these words, in any case. A word must end there: `a` is not the head of `a.txt`.
@@ -183,20 +183,20 @@ fn without_courtesy<'a>(text: &'a str) -> &'a str {
     text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'))
 }
 
-fn stop(text: &str) -> Option<Wish> {
+fn stop(text: &str) -> Option<DemoIntent> {
     let word = text.trim_end_matches(['.', '!']).to_ascii_lowercase();
     let stops =
         ["stop", "cancel", "abort", "never mind", "nevermind", "that's enough", "enough", "stop that"];
-    stops.contains(&word.as_str()).then_some(Wish::Stop)
+    stops.contains(&word.as_str()).then_some(DemoIntent::Stop)
 }
 
-fn think(text: &str) -> Option<Wish> {
+fn think(text: &str) -> Option<DemoIntent> {
     let about = after(text, &["think about", "think of", "reason about", "ponder", "reflect on", "think"])?;
     let about = unquoted(about.trim_end_matches(['.', '!', '?'])).to_owned();
-    Some(Wish::Think { about })
+    Some(DemoIntent::Think { about })
 }
 
-fn say(text: &str) -> Option<Wish> {
+fn say(text: &str) -> Option<DemoIntent> {
     let (text, slowly_first) = match after(text, &["slowly"]) {
         Some(rest) => (rest, true),
         None => (text, false),
@@ -213,10 +213,10 @@ fn say(text: &str) -> Option<Wish> {
     };
     let words = unquoted(words);
     let slowly = slowly_first || slowly_next || slowly_last;
-    (!words.is_empty()).then(|| Wish::Say { text: words.to_owned(), slowly })
+    (!words.is_empty()).then(|| DemoIntent::Say { text: words.to_owned(), slowly })
 }
 
-fn run(text: &str) -> Option<Wish> {
+fn run(text: &str) -> Option<DemoIntent> {
     let is_bare = text.len() > 2 && text.starts_with('`') && text.ends_with('`') && !text.starts_with("``");
     let command = if is_bare || text.starts_with("ls -") {
         text
@@ -232,7 +232,7 @@ fn run(text: &str) -> Option<Wish> {
     }
     let command = before(command, &[" in the shell", " in a shell", " in the terminal"]).unwrap_or(command);
     let command = between_backticks(command).unwrap_or_else(|| without_full_stop(unquoted(command)));
-    (!command.is_empty()).then(|| Wish::Call(CallWish::new("shell", [("command", command.into())])))
+    (!command.is_empty()).then(|| DemoIntent::Call(CallIntent::new("shell", [("command", command.into())])))
 }
 
 /// What stands in backticks, where the command begins with them.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::clause::{CallWish, after, before, unquoted, without};
+use super::clause::{CallIntent, after, before, unquoted, without};
 
 const ARTICLES: [&str; 8] = ["the", "all", "of", "my", "me", "this", "every", "these"];
 
@@ -31,7 +31,7 @@ const HERE: [&str; 20] = [
 ];
 
 /// `list the files in src`, `what is in src`, `show me the tree`.
-pub(super) fn list(text: &str) -> Option<CallWish> {
+pub(super) fn list(text: &str) -> Option<CallIntent> {
     let text = text.trim_end_matches(['.', '?', '!']);
     if let Some(directory) = after(text, &["what is in", "what's in", "what is inside", "ls", "tree"]) {
         let looks_like_file = last_name(unquoted(directory)).trim_start_matches('.').contains('.');
@@ -50,7 +50,7 @@ pub(super) fn list(text: &str) -> Option<CallWish> {
 }
 
 /// What follows `list`, if it speaks of files in general.
-fn listed(rest: &str) -> Option<CallWish> {
+fn listed(rest: &str) -> Option<CallIntent> {
     let nouns = [
         "files and folders",
         "files and directories",
@@ -74,9 +74,9 @@ fn listed(rest: &str) -> Option<CallWish> {
     }
 }
 
-fn tree(directory: &str) -> Option<CallWish> {
+fn tree(directory: &str) -> Option<CallIntent> {
     let directory = directory.trim();
-    let call = CallWish::new("repo_tree", []);
+    let call = CallIntent::new("repo_tree", []);
     if HERE.iter().any(|words| directory.eq_ignore_ascii_case(words)) {
         return Some(call);
     }
@@ -87,7 +87,7 @@ fn tree(directory: &str) -> Option<CallWish> {
 }
 
 /// `search for main`, `grep main in src`, `where is Session`.
-pub(super) fn search(text: &str) -> Option<CallWish> {
+pub(super) fn search(text: &str) -> Option<CallIntent> {
     let text = text.trim_end_matches(['?', '!']);
     let verbs = [
         "search the code for",
@@ -130,7 +130,7 @@ pub(super) fn search(text: &str) -> Option<CallWish> {
         None => (rest, None),
     };
     let query = unquoted(query.trim_end_matches('.'));
-    let call = (!query.is_empty()).then(|| CallWish::new("search", [("query", query.into())]))?;
+    let call = (!query.is_empty()).then(|| CallIntent::new("search", [("query", query.into())]))?;
     Some(match place {
         Some(glob) => call.with("glob", glob),
         None => call,
@@ -153,7 +153,7 @@ fn glob(place: &str) -> Option<String> {
 }
 
 /// `read README.md`, `show me a.txt and b.txt`, `read lines 3 to 9 of a.txt`.
-pub(super) fn read(text: &str) -> Option<Vec<CallWish>> {
+pub(super) fn read(text: &str) -> Option<Vec<CallIntent>> {
     let verbs = [
         "read",
         "show me",
@@ -175,7 +175,7 @@ pub(super) fn read(text: &str) -> Option<Vec<CallWish>> {
     if let Some((lines, path)) = line_range(rest) {
         let [start, end] = lines.map(Value::from);
         let call =
-            CallWish::new("read_file", [("path", path.into()), ("start_line", start), ("end_line", end)]);
+            CallIntent::new("read_file", [("path", path.into()), ("start_line", start), ("end_line", end)]);
         return Some(vec![call]);
     }
     let names: Vec<&str> = rest
@@ -188,7 +188,7 @@ pub(super) fn read(text: &str) -> Option<Vec<CallWish>> {
         let first = rest.split_whitespace().next().filter(|first| is_path(first))?;
         Some(vec![unquoted(first).to_owned()])
     })?;
-    Some(paths.into_iter().map(|path| CallWish::new("read_file", [("path", path.into())])).collect())
+    Some(paths.into_iter().map(|path| CallIntent::new("read_file", [("path", path.into())])).collect())
 }
 
 fn what(text: &str) -> &str {

@@ -3,7 +3,7 @@
 //! A message is cut only where what follows is understood too, so that `search for salt and pepper`
 //! stays one wish. Single clauses are understood in `clause`.
 
-use super::clause::{Wish, clause};
+use super::clause::{DemoIntent, clause};
 
 /// Phrases that ask for one batch.
 const PARALLEL: [&str; 4] = ["in parallel", "at the same time", "simultaneously", "concurrently"];
@@ -26,14 +26,14 @@ const SEPARATORS: [(&str, bool); 10] = [
 const MAX_CUTS: usize = 64;
 
 /// What a message asks for; never empty.
-pub(super) fn plan(text: &str) -> Vec<Wish> {
+pub(super) fn plan(text: &str) -> Vec<DemoIntent> {
     let (text, parallel) = without_parallel(text);
-    let mut wishes: Vec<Wish> = clauses(&text).into_iter().filter_map(clause).flatten().collect();
+    let mut wishes: Vec<DemoIntent> = clauses(&text).into_iter().filter_map(clause).flatten().collect();
     if wishes.is_empty() {
-        wishes.push(Wish::Explain { greeting: greets(&text) });
+        wishes.push(DemoIntent::Explain { greeting: greets(&text) });
     }
     for wish in &mut wishes {
-        if let Wish::Call(call) = wish {
+        if let DemoIntent::Call(call) = wish {
             call.parallel = parallel;
         }
     }
@@ -86,9 +86,9 @@ fn clauses(text: &str) -> Vec<&str> {
 fn is_free_text(left: &str) -> bool {
     clause(left).is_some_and(|wishes| {
         wishes.iter().any(|wish| match wish {
-            Wish::Say { .. } | Wish::Think { .. } => true,
-            Wish::Call(call) => call.tool == "write_file",
-            Wish::TellName | Wish::Mend | Wish::Explain { .. } | Wish::Stop => false,
+            DemoIntent::Say { .. } | DemoIntent::Think { .. } => true,
+            DemoIntent::Call(call) => call.tool == "write_file",
+            DemoIntent::TellName | DemoIntent::Mend | DemoIntent::Explain { .. } | DemoIntent::Stop => false,
         })
     })
 }

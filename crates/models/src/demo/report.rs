@@ -3,15 +3,15 @@
 
 use ostler_types::{ToolCall, results};
 
-use super::clause::CallWish;
-use super::situation::Outcome;
+use super::clause::CallIntent;
+use super::situation::DemoToolOutcome;
 
 /// How much of a tool's answer is quoted.
 const MAX_LINES: usize = 30;
 const MAX_BYTES: usize = 4 * 1024;
 
 /// What is about to be done.
-pub(super) fn intention(calls: &[CallWish]) -> String {
+pub(super) fn intention(calls: &[CallIntent]) -> String {
     let each: Vec<String> = calls.iter().map(one_intention).collect();
     match each.as_slice() {
         [one] => format!("I {one}."),
@@ -19,7 +19,7 @@ pub(super) fn intention(calls: &[CallWish]) -> String {
     }
 }
 
-fn one_intention(call: &CallWish) -> String {
+fn one_intention(call: &CallIntent) -> String {
     let argument = |name: &str| call.argument(name).map(quote).unwrap_or_default();
     match call.tool {
         "repo_tree" if call.argument("path").is_some() => format!("list the files in {}", argument("path")),
@@ -33,7 +33,7 @@ fn one_intention(call: &CallWish) -> String {
 }
 
 /// What came of a call.
-pub(super) fn outcome(outcome: &Outcome<'_>) -> String {
+pub(super) fn outcome(outcome: &DemoToolOutcome<'_>) -> String {
     let what = subject(outcome);
     let text = outcome.text.trim_end();
     if outcome.ok {
@@ -56,7 +56,7 @@ pub(super) fn outcome(outcome: &Outcome<'_>) -> String {
     }
 }
 
-fn succeeded(outcome: &Outcome<'_>, what: &str, text: &str) -> String {
+fn succeeded(outcome: &DemoToolOutcome<'_>, what: &str, text: &str) -> String {
     if text.is_empty() {
         return format!("{} is done; there was nothing to show.", capital(what));
     }
@@ -69,7 +69,7 @@ fn succeeded(outcome: &Outcome<'_>, what: &str, text: &str) -> String {
 }
 
 /// What the call was about, in a few words.
-fn subject(outcome: &Outcome<'_>) -> String {
+fn subject(outcome: &DemoToolOutcome<'_>) -> String {
     let argument = |name: &str| outcome.call.and_then(|call| text_argument(call, name)).map(quote);
     let known = match outcome.name {
         "read_file" => argument("path").map(|path| format!("reading {path}")),

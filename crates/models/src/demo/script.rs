@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use ostler_types::{Cost, Usage};
 
-use super::clause::CallWish;
+use super::clause::CallIntent;
 use crate::{ModelError, ModelEvent, ModelRequest};
 
 /// The pause between two words that are said slowly.
@@ -18,12 +18,12 @@ const INPUT_PER_PIECE: usize = 24;
 /// What will be streamed.
 #[derive(Debug)]
 pub(super) struct Script {
-    beats: Vec<Beat>,
+    beats: Vec<TimedEvent>,
     usage_bytes: UsageBytes,
 }
 
 #[derive(Debug)]
-struct Beat {
+struct TimedEvent {
     pause: Option<Duration>,
     event: ModelEvent,
 }
@@ -71,22 +71,22 @@ impl Script {
     pub(super) fn reason(&mut self, text: &str) {
         for piece in pieces(text, WORDS_PER_PIECE) {
             self.usage_bytes.reasoning += piece.len();
-            self.beats.push(Beat { pause: None, event: ModelEvent::Reasoning(piece.to_owned()) });
+            self.beats.push(TimedEvent { pause: None, event: ModelEvent::Reasoning(piece.to_owned()) });
         }
     }
 
     /// Ends the answer with these calls, numbered on from those of the conversation so that ids stay
     /// unique in it.
-    pub(super) fn calls(mut self, calls_so_far: usize, calls: &[CallWish]) -> Script {
+    pub(super) fn calls(mut self, calls_so_far: usize, calls: &[CallIntent]) -> Script {
         for (index, call) in calls.iter().enumerate() {
             let id = Some(format!("demo_call_{}", calls_so_far + index + 1));
             let (name, input) = (call.tool.to_owned(), call.input().to_string());
             self.usage_bytes.output += name.len() + input.len();
-            self.beats.push(Beat { pause: None, event: ModelEvent::CallStarted { index, id, name } });
+            self.beats.push(TimedEvent { pause: None, event: ModelEvent::CallStarted { index, id, name } });
             let characters: Vec<char> = input.chars().collect();
             for piece in characters.chunks(INPUT_PER_PIECE) {
                 let fragment = piece.iter().collect();
-                self.beats.push(Beat { pause: None, event: ModelEvent::CallInput { index, fragment } });
+                self.beats.push(TimedEvent { pause: None, event: ModelEvent::CallInput { index, fragment } });
             }
         }
         self.stop("tool_calls")
@@ -99,7 +99,7 @@ impl Script {
 
     /// Plays it.
     pub(super) fn stream(self) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        let play = |beat: Beat| async move {
+        let play = |beat: TimedEvent| async move {
             if let Some(pause) = beat.pause {
                 tokio::time::sleep(pause).await;
             }
@@ -117,7 +117,7 @@ impl Script {
 
     fn text(&mut self, piece: &str, pause: Option<Duration>) {
         self.usage_bytes.output += piece.len();
-        self.beats.push(Beat { pause, event: ModelEvent::Text(piece.to_owned()) });
+        self.beats.push(TimedEvent { pause, event: ModelEvent::Text(piece.to_owned()) });
     }
 
     fn stop(mut self, reason: &str) -> Script {
@@ -131,7 +131,7 @@ impl Script {
             ..Usage::default()
         };
         for event in [ModelEvent::Usage(usage), ModelEvent::Stop(reason.to_owned())] {
-            self.beats.push(Beat { pause: None, event });
+            self.beats.push(TimedEvent { pause: None, event });
         }
         self
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ostler_types::{Message, Part, Role, ToolCall, results};
 
-use super::clause::Wish;
+use super::clause::DemoIntent;
 use super::plan::plan;
 
 /// How a message begins that tells the model of a failed verification.
@@ -16,23 +16,23 @@ const VERIFICATION_FAILED: &str = "verification failed";
 #[derive(Debug, Default)]
 pub(super) struct Situation<'a> {
     /// What the tools answered since the model last spoke.
-    pub(super) outcomes: Vec<Outcome<'a>>,
+    pub(super) outcomes: Vec<DemoToolOutcome<'a>>,
     /// What the person added since then, in the middle of the turn.
-    pub(super) added: Option<Added>,
+    pub(super) added: Option<SteeringMessage>,
     /// What is left to do.
-    pub(super) wishes: VecDeque<Wish>,
+    pub(super) wishes: VecDeque<DemoIntent>,
     /// How many calls the conversation holds.
     pub(super) calls_so_far: usize,
     /// The model has spoken in this turn, and asked for tools.
     in_turn: bool,
     /// The plan of the last prompt, for a turn that is tried again.
-    prompt: VecDeque<Wish>,
+    prompt: VecDeque<DemoIntent>,
     calls: Vec<&'a ToolCall>,
 }
 
 /// A tool's answer, with the call if it is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outcome<'a> {
+pub(super) struct DemoToolOutcome<'a> {
     pub(super) call: Option<&'a ToolCall>,
     pub(super) name: &'a str,
     pub(super) ok: bool,
@@ -41,7 +41,7 @@ pub(super) struct Outcome<'a> {
 
 /// A message that steers the turn.
 #[derive(Debug)]
-pub(super) struct Added {
+pub(super) struct SteeringMessage {
     pub(super) text: String,
     pub(super) understood: bool,
     pub(super) stops: bool,
@@ -70,13 +70,13 @@ impl<'a> Situation<'a> {
     /// Forgets what was planned before the person last spoke, and names it.
     pub(super) fn drop_earlier_wishes(&mut self) -> Vec<String> {
         let kept = self.added.as_ref().map_or(0, |added| added.wishes).min(self.wishes.len());
-        self.wishes.split_off(kept).iter().map(Wish::name).collect()
+        self.wishes.split_off(kept).iter().map(DemoIntent::name).collect()
     }
 
     fn user(&mut self, text: &str) {
         let start = text.trim_start().get(..VERIFICATION_FAILED.len()).unwrap_or_default();
         if start.eq_ignore_ascii_case(VERIFICATION_FAILED) {
-            self.wishes = VecDeque::from([Wish::Mend]);
+            self.wishes = VecDeque::from([DemoIntent::Mend]);
             self.prompt = self.wishes.clone();
             return;
         }
@@ -90,9 +90,9 @@ impl<'a> Situation<'a> {
         }
     }
 
-    fn steer(&mut self, text: &str, wishes: Vec<Wish>) {
-        let stops = wishes.iter().any(|wish| matches!(wish, Wish::Stop));
-        let understood = !wishes.iter().any(|wish| matches!(wish, Wish::Explain { .. }));
+    fn steer(&mut self, text: &str, wishes: Vec<DemoIntent>) {
+        let stops = wishes.iter().any(|wish| matches!(wish, DemoIntent::Stop));
+        let understood = !wishes.iter().any(|wish| matches!(wish, DemoIntent::Explain { .. }));
         let mut count = 0;
         if stops {
             self.wishes.clear();
@@ -105,7 +105,7 @@ impl<'a> Situation<'a> {
         let earlier = self.added.take();
         let text = earlier.as_ref().map_or_else(|| text.to_owned(), |added| format!("{} {text}", added.text));
         let wishes = count + earlier.map_or(0, |added| added.wishes);
-        self.added = Some(Added { text, understood, stops, wishes });
+        self.added = Some(SteeringMessage { text, understood, stops, wishes });
     }
 
     fn assistant(&mut self, message: &'a Message, offered: impl Fn(&str) -> bool) {
@@ -119,7 +119,7 @@ impl<'a> Situation<'a> {
         }
         for _ in 0..self.calls.len() {
             while let Some(wish) = self.wishes.pop_front() {
-                if matches!(&wish, Wish::Call(call) if offered(call.tool)) {
+                if matches!(&wish, DemoIntent::Call(call) if offered(call.tool)) {
                     break;
                 }
             }
@@ -130,7 +130,7 @@ impl<'a> Situation<'a> {
         for part in &message.parts {
             let Part::ToolResult { tool_call_id, name, ok, text, .. } = part else { continue };
             let call = self.calls.iter().copied().find(|call| call.id == *tool_call_id);
-            self.outcomes.push(Outcome { call, name, ok: *ok, text });
+            self.outcomes.push(DemoToolOutcome { call, name, ok: *ok, text });
             // Words that only a turn's end leaves behind: what the person says next is a new prompt.
             if [results::CANCELED, results::INTERRUPTED, results::NOT_STARTED].contains(&text.as_str()) {
                 self.in_turn = false;

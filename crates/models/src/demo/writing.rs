@@ -1,15 +1,15 @@
 //! Requests to write a file, with the content that was given or a friendly one.
 
-use super::clause::{CallWish, after, unquoted, without};
+use super::clause::{CallIntent, after, unquoted, without};
 use super::files::is_path;
 
 const DEFAULT_CONTENT: &str = "Hello from the embedded demo model of Ostler.\n";
 
 /// `write hello.txt`, `create a file called notes with some text`, `write "hi" to hello.txt`.
-pub(super) fn write(text: &str) -> Option<CallWish> {
+pub(super) fn write(text: &str) -> Option<CallIntent> {
     let rest = after(text, &["write", "create", "save", "make", "put", "add"])?;
     content_first(rest).or_else(|| path_first(rest)).map(|(path, content)| {
-        CallWish::new("write_file", [("path", path.into()), ("content", content.into())])
+        CallIntent::new("write_file", [("path", path.into()), ("content", content.into())])
     })
 }
 

@@ -5,11 +5,11 @@
 use ostler_types::{Ability, Prices};
 use serde_json::Value;
 
-use super::Found;
-use crate::profile::Thinking;
+use super::DiscoveredModel;
+use crate::profile::ThinkingControl;
 
 /// The models of a list; none if it is no list.
-pub(super) fn list(body: &[u8]) -> Option<Vec<Found>> {
+pub(super) fn list(body: &[u8]) -> Option<Vec<DiscoveredModel>> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let models = body.get("data").or_else(|| body.get("models")).unwrap_or(&body).as_array()?;
     Some(models.iter().filter_map(model).collect())
@@ -37,7 +37,7 @@ const OTHERS: [&str; 18] = [
     "ocr",
 ];
 
-fn model(model: &Value) -> Option<Found> {
+fn model(model: &Value) -> Option<DiscoveredModel> {
     let id = model.get("id")?.as_str()?;
     let id = id.strip_prefix("models/").unwrap_or(id);
     let name = id.to_ascii_lowercase();
@@ -48,7 +48,7 @@ fn model(model: &Value) -> Option<Found> {
     if chats == Some(false) || model.get("active").and_then(Value::as_bool) == Some(false) {
         return None;
     }
-    Some(Found {
+    Some(DiscoveredModel {
         id: id.to_owned(),
         context_window: number(model, &WINDOWS),
         max_output_tokens: number(model, &OUTPUTS),
@@ -122,14 +122,14 @@ fn abilities(model: &Value) -> Vec<(Ability, bool)> {
 }
 
 /// How Anthropic's own list says it.
-fn thinking(model: &Value) -> Option<Thinking> {
+fn thinking(model: &Value) -> Option<ThinkingControl> {
     let flag = |path: &str| model.pointer(path).and_then(Value::as_bool);
     match flag("/capabilities/thinking/supported")? {
-        false => Some(Thinking::Never),
+        false => Some(ThinkingControl::Never),
         true if flag("/capabilities/thinking/types/adaptive/supported") == Some(true) => {
-            Some(Thinking::Adaptive)
+            Some(ThinkingControl::Adaptive)
         }
-        true => flag("/capabilities/thinking/types/enabled/supported")?.then_some(Thinking::Budget),
+        true => flag("/capabilities/thinking/types/enabled/supported")?.then_some(ThinkingControl::Budget),
     }
 }
 

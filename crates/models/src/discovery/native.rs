@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::timeout_at;
 
 use super::decode::words;
-use super::{Asking, Found};
+use super::{DiscoveredModel, DiscoveryQuery};
 
 /// How many models of an Ollama server are looked at, one by one.
 const MAX_SHOWN: usize = 64;
@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 64;
 const RESERVE: Duration = Duration::from_millis(500);
 
 /// Adds what the server's own endpoints say. A server that has none of them is left as it is.
-pub(super) async fn complete(asking: &Asking, found: &mut Vec<Found>) {
+pub(super) async fn complete(asking: &DiscoveryQuery, found: &mut Vec<DiscoveredModel>) {
     let until = asking.deadline - RESERVE;
     let Ok(list) = timeout_at(until, get(asking, "api/v0/models")).await else { return };
     if let Some(models) = list.as_ref().and_then(|list| list.get("data")?.as_array()) {
@@ -47,7 +47,7 @@ pub(super) async fn complete(asking: &Asking, found: &mut Vec<Found>) {
 }
 
 /// False if it does not answer conversations.
-fn lm_studio(model: &mut Found, said: &Value) -> bool {
+fn lm_studio(model: &mut DiscoveredModel, said: &Value) -> bool {
     let kind = said["type"].as_str().unwrap_or_default();
     let windows = ["loaded_context_length", "max_context_length"];
     model.context_window = windows.iter().find_map(|name| said[*name].as_u64());
@@ -59,7 +59,7 @@ fn lm_studio(model: &mut Found, said: &Value) -> bool {
 }
 
 /// False if it does not answer conversations.
-async fn ollama(asking: &Asking, model: &mut Found, running: &Value) -> bool {
+async fn ollama(asking: &DiscoveryQuery, model: &mut DiscoveredModel, running: &Value) -> bool {
     #[derive(Serialize)]
     struct Show<'a> {
         model: &'a str,
@@ -95,13 +95,13 @@ fn trained_window(said: &Value) -> Option<u64> {
     said["model_info"].as_object()?.iter().find(|(name, _)| name.ends_with(".context_length"))?.1.as_u64()
 }
 
-async fn get(asking: &Asking, path: &str) -> Option<Value> {
+async fn get(asking: &DiscoveryQuery, path: &str) -> Option<Value> {
     let body = asking.get(root(asking, path)?, HeaderMap::new()).await.ok()?;
     serde_json::from_slice(&body).ok()
 }
 
 /// An address beside the endpoints that are compatible with OpenAI's.
-fn root(asking: &Asking, path: &str) -> Option<Url> {
+fn root(asking: &DiscoveryQuery, path: &str) -> Option<Url> {
     let base_url = asking.provider.base_url.trim().trim_end_matches('/');
     Url::parse(&format!("{}/{path}", base_url.strip_suffix("/v1").unwrap_or(base_url))).ok()
 }

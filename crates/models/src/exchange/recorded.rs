@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use reqwest::StatusCode;
 
 use super::Decode;
-use crate::failure::{self, Peer, Refused};
+use crate::failure::{self, ProviderPeer, RefusedResponse};
 use crate::{ModelError, ModelEvent};
 
 /// What a provider had answered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedResponse {
     /// None if there was no answer at all.
     pub(crate) status: Option<StatusCode>,
     /// The body, unless it came as a stream.
@@ -21,8 +21,8 @@ pub(crate) struct Recorded {
 
 /// The events that the answer led to, and the error that ended it, if one did.
 pub(crate) fn answer_again<D: Decode>(
-    peer: &Peer,
-    recorded: &Recorded,
+    peer: &ProviderPeer,
+    recorded: &RecordedResponse,
 ) -> Vec<Result<ModelEvent, ModelError>> {
     let mut events = VecDeque::new();
     let end = decode::<D>(peer, recorded, &mut events);
@@ -30,15 +30,15 @@ pub(crate) fn answer_again<D: Decode>(
 }
 
 fn decode<D: Decode>(
-    peer: &Peer,
-    recorded: &Recorded,
+    peer: &ProviderPeer,
+    recorded: &RecordedResponse,
     events: &mut VecDeque<ModelEvent>,
 ) -> Result<(), ModelError> {
     let Some(status) = recorded.status else {
         return Err(failure::cut(peer, "the recording holds no response"));
     };
     if !status.is_success() {
-        let refused = Refused { status, retry_after: None, location: None, body: &recorded.body };
+        let refused = RefusedResponse { status, retry_after: None, location: None, body: &recorded.body };
         return Err(failure::of_status(peer, &refused));
     }
     let named = |error| failure::of_provider(peer, error);

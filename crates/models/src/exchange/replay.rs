@@ -6,9 +6,9 @@ use bytes::Bytes;
 use ostler_types::Usage;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 
-use super::{Decode, Exchange, Format, KeyHeader, Question};
-use crate::http::Http;
-use crate::secret::{Key, Secret};
+use super::{BodyFormat, Decode, Exchange, ExchangeRequest, KeyHeader};
+use crate::http::HttpClients;
+use crate::secret::{ProviderKey, Secret};
 use crate::{ModelError, ModelEvent, ProviderConfig, ProviderKind, Timeouts};
 
 /// Asserts what a body means, whatever pieces it arrives in.
@@ -32,7 +32,7 @@ pub(crate) fn receive<D: Decode>(
     body: &str,
     size: usize,
 ) -> (Vec<ModelEvent>, Option<ModelError>) {
-    let (mut exchange, mut format, mut error) = (exchange::<D>(kind), Format::Unknown, None);
+    let (mut exchange, mut format, mut error) = (exchange::<D>(kind), BodyFormat::Unknown, None);
     for chunk in body.as_bytes().chunks(size) {
         if error.is_none() && !exchange.decoder.stopped() {
             error = exchange.take(&mut format, chunk).err();
@@ -46,11 +46,11 @@ pub(crate) fn receive<D: Decode>(
 
 fn exchange<D: Decode>(kind: ProviderKind) -> Exchange<D> {
     let provider = ProviderConfig {
-        api_key: Key::Fixed(Secret::new("sk-hidden")),
+        api_key: ProviderKey::Fixed(Secret::new("sk-hidden")),
         ..ProviderConfig::new("local", kind, "http://127.0.0.1:9/v1")
     };
     let url = provider.base_url.parse().unwrap();
-    let question = Question {
+    let question = ExchangeRequest {
         provider: Arc::new(provider),
         url,
         key_header: KeyHeader { name: AUTHORIZATION, prefix: "Bearer " },
@@ -58,7 +58,7 @@ fn exchange<D: Decode>(kind: ProviderKind) -> Exchange<D> {
         body: Bytes::new(),
         raw: None,
     };
-    Exchange::new(Arc::new(Http::new(Timeouts::default())), question)
+    Exchange::new(Arc::new(HttpClients::new(Timeouts::default())), question)
 }
 
 /// The events as short lines, so that a table can be read.

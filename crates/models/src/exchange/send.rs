@@ -8,12 +8,12 @@ use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 
 use super::wait::asked_wait;
-use super::{Question, within};
-use crate::failure::{self, Peer, Refused};
-use crate::http::{Http, Lease};
+use super::{ExchangeRequest, within};
+use crate::failure::{self, ProviderPeer, RefusedResponse};
+use crate::http::{HttpClientLease, HttpClients};
 use crate::raw;
-use crate::secret::{Fresh, Secret};
-use crate::{ModelError, RawSink};
+use crate::secret::{KeyFreshness, Secret};
+use crate::{ModelError, RawTrafficSink};
 
 /// How much is read of a response that only says what went wrong.
 const MAX_ERROR_BODY: usize = 64 * 1024;
@@ -27,20 +27,20 @@ pub(crate) struct KeyHeader {
 }
 
 /// The head of a 2xx response, and the place that it takes among the connections.
-pub(super) struct Sent {
+pub(super) struct AcceptedResponse {
     pub(super) response: Response,
-    pub(super) lease: Lease,
+    pub(super) lease: HttpClientLease,
 }
 
 /// Sends the question, and waits for the head of its answer until `deadline`. When the key is refused and
 /// another one can be found, it is sent once more with that one.
 pub(super) async fn send(
-    http: &Http,
-    peer: &mut Peer,
-    question: &Question,
+    http: &HttpClients,
+    peer: &mut ProviderPeer,
+    question: &ExchangeRequest,
     deadline: Instant,
-) -> Result<Sent, ModelError> {
-    let key = find_key(peer, Fresh::Any, deadline).await?;
+) -> Result<AcceptedResponse, ModelError> {
+    let key = find_key(peer, KeyFreshness::Any, deadline).await?;
     let refusal = match attempt(http, peer, question, key.as_ref(), deadline).await {
         Ok(sent) => return Ok(sent),
         Err(refusal) => refusal,
@@ -48,27 +48,31 @@ pub(super) async fn send(
     let Some(old) = key.filter(|_| refusal.wants_key && peer.provider.api_key.can_change()) else {
         return Err(refusal.error);
     };
-    let new = find_key(peer, Fresh::InsteadOf(old.clone()), deadline).await?;
+    let new = find_key(peer, KeyFreshness::InsteadOf(old.clone()), deadline).await?;
     if new.as_ref() == Some(&old) {
         return Err(refusal.error);
     }
     attempt(http, peer, question, new.as_ref(), deadline).await.map_err(|refusal| refusal.error)
 }
 
-struct Refusal {
+struct SendRefusal {
     error: ModelError,
     /// Whether another key could help.
     wants_key: bool,
 }
 
-impl From<ModelError> for Refusal {
-    fn from(error: ModelError) -> Refusal {
-        Refusal { error, wants_key: false }
+impl From<ModelError> for SendRefusal {
+    fn from(error: ModelError) -> SendRefusal {
+        SendRefusal { error, wants_key: false }
     }
 }
 
 /// From here on the key is hidden in whatever is shown of the exchange.
-async fn find_key(peer: &mut Peer, fresh: Fresh, deadline: Instant) -> Result<Option<Secret>, ModelError> {
+async fn find_key(
+    peer: &mut ProviderPeer,
+    fresh: KeyFreshness,
+    deadline: Instant,
+) -> Result<Option<Secret>, ModelError> {
     let found = within(deadline, peer.provider.api_key.find(fresh)).await;
     let key = found.unwrap_or_else(|| {
         let name = &peer.provider.name;
@@ -84,13 +88,13 @@ async fn find_key(peer: &mut Peer, fresh: Fresh, deadline: Instant) -> Result<Op
 }
 
 async fn attempt(
-    http: &Http,
-    peer: &Peer,
-    question: &Question,
+    http: &HttpClients,
+    peer: &ProviderPeer,
+    question: &ExchangeRequest,
     key: Option<&Secret>,
     deadline: Instant,
-) -> Result<Sent, Refusal> {
-    let Question { url, body, raw, .. } = question;
+) -> Result<AcceptedResponse, SendRefusal> {
+    let ExchangeRequest { url, body, raw, .. } = question;
     let headers = headers(peer, question, key)?;
     let lease = http.client(url).await?;
     if let Some(sink) = raw {
@@ -104,15 +108,19 @@ async fn attempt(
         }
     };
     if response.status().is_success() {
-        return Ok(Sent { response, lease });
+        return Ok(AcceptedResponse { response, lease });
     }
     let wants_key = response.status() == StatusCode::UNAUTHORIZED;
     let deadline = deadline.min(Instant::now() + http.timeouts.idle);
-    Err(Refusal { error: refused(peer, response, raw.as_ref(), deadline).await, wants_key })
+    Err(SendRefusal { error: refused(peer, response, raw.as_ref(), deadline).await, wants_key })
 }
 
 /// The headers that every protocol wants, its own, and the key.
-fn headers(peer: &Peer, question: &Question, key: Option<&Secret>) -> Result<HeaderMap, ModelError> {
+fn headers(
+    peer: &ProviderPeer,
+    question: &ExchangeRequest,
+    key: Option<&Secret>,
+) -> Result<HeaderMap, ModelError> {
     let mut headers = question.headers.clone();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -130,9 +138,9 @@ fn headers(peer: &Peer, question: &Question, key: Option<&Secret>) -> Result<Hea
 
 /// Words an answer other than 2xx; as much of its body as comes in time is quoted.
 async fn refused(
-    peer: &Peer,
+    peer: &ProviderPeer,
     mut response: Response,
-    raw: Option<&RawSink>,
+    raw: Option<&RawTrafficSink>,
     deadline: Instant,
 ) -> ModelError {
     let mut body = Vec::new();
@@ -149,6 +157,6 @@ async fn refused(
     }
     let (status, headers) = (response.status(), response.headers());
     let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
-    let refused = Refused { status, retry_after: asked_wait(headers), location, body: &body };
+    let refused = RefusedResponse { status, retry_after: asked_wait(headers), location, body: &body };
     failure::of_status(peer, &refused)
 }

@@ -23,7 +23,7 @@ const COOL: Duration = Duration::from_secs(50);
 
 /// A client with its connections, and who uses it.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct SharedHttpClient {
     pub(super) client: OnceCell<Client>,
     places: AtomicUsize,
     /// As many as there are hosts of providers.
@@ -41,15 +41,15 @@ struct Host {
 
 /// A client, and a place at it for as long as an answer takes.
 #[derive(Debug)]
-pub(crate) struct Lease {
+pub(crate) struct HttpClientLease {
     client: Client,
-    _place: Place,
+    _place: HttpClientSlot,
 }
 
 /// Is counted until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    lane: Arc<Lane>,
+pub(super) struct HttpClientSlot {
+    lane: Arc<SharedHttpClient>,
     host: String,
     /// When the connection that it can share should stand.
     ready: Instant,
@@ -57,15 +57,15 @@ pub(super) struct Place {
 
 /// A place in the first lane that has room, else in the one with the fewest users. A connection is given
 /// `settling` to come about before others than the first use it.
-pub(super) fn take_place(lanes: &[Arc<Lane>], host: &str, settling: Duration) -> Place {
+pub(super) fn take_place(lanes: &[Arc<SharedHttpClient>], host: &str, settling: Duration) -> HttpClientSlot {
     let fewest = || lanes.iter().min_by_key(|lane| lane.places.load(Ordering::Relaxed));
     let free = lanes.iter().find(|lane| lane.reserve(SHARED));
     let lane = free.or_else(|| fewest().filter(|lane| lane.reserve(usize::MAX)));
     let lane = lane.expect("there is a lane, and no limit");
-    Place { lane: lane.clone(), host: host.to_owned(), ready: lane.begin(host, settling) }
+    HttpClientSlot { lane: lane.clone(), host: host.to_owned(), ready: lane.begin(host, settling) }
 }
 
-impl Lane {
+impl SharedHttpClient {
     /// Counts one more, if there are fewer than this many.
     fn reserve(&self, limit: usize) -> bool {
         let one_more = |places| (places < limit).then_some(places + 1);
@@ -94,23 +94,23 @@ impl Lane {
     }
 }
 
-impl Place {
+impl HttpClientSlot {
     /// Its client, built if it is the first to need it.
     pub(super) fn client(&self) -> &OnceCell<Client> {
         &self.lane.client
     }
 
     /// Waits until it can be used.
-    pub(super) async fn lease(self, client: Client) -> Lease {
+    pub(super) async fn lease(self, client: Client) -> HttpClientLease {
         // A timer counts whole milliseconds, so sleeping until a moment that has passed takes up to one more.
         if self.ready > Instant::now() {
             tokio::time::sleep_until(self.ready).await;
         }
-        Lease { client, _place: self }
+        HttpClientLease { client, _place: self }
     }
 }
 
-impl Drop for Place {
+impl Drop for HttpClientSlot {
     fn drop(&mut self) {
         self.lane.places.fetch_sub(1, Ordering::Relaxed);
         let mut hosts = self.lane.hosts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +120,7 @@ impl Drop for Place {
     }
 }
 
-impl Deref for Lease {
+impl Deref for HttpClientLease {
     type Target = Client;
 
     fn deref(&self) -> &Client {

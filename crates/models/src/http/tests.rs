@@ -15,8 +15,8 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::lane::Lane;
-use super::{Http, Timeouts, builder, is_local};
+use super::lane::SharedHttpClient;
+use super::{HttpClients, Timeouts, builder, is_local};
 
 #[test]
 fn only_plain_loopback_is_local() {
@@ -36,8 +36,8 @@ fn only_plain_loopback_is_local() {
 
 #[tokio::test]
 async fn clients_are_built_on_any_machine_when_first_needed() {
-    let http = Http::new(Timeouts::default());
-    let built = |lane: &Lane| lane.client.get().is_some();
+    let http = HttpClients::new(Timeouts::default());
+    let built = |lane: &SharedHttpClient| lane.client.get().is_some();
     assert!(!built(&http.local) && !built(&http.remote[0]));
     http.client(&"http://127.0.0.1:9/".parse().unwrap()).await.unwrap();
     assert!(built(&http.local) && !built(&http.remote[0]), "a local server needs no roots");
@@ -47,7 +47,7 @@ async fn clients_are_built_on_any_machine_when_first_needed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_can_be_used_is_not_waited_for() {
-    let http = Http::new(Timeouts::default());
+    let http = HttpClients::new(Timeouts::default());
     let url = "http://127.0.0.1:9/".parse().unwrap();
     http.client(&url).await.unwrap();
     // Timers fire at whole milliseconds; this is none.
@@ -60,7 +60,7 @@ async fn a_client_that_can_be_used_is_not_waited_for() {
 #[tokio::test]
 async fn many_answers_stream_at_once_over_few_connections() {
     for (streams, connections) in [(100, 2), (250, 3)] {
-        let server = Server::start(streams).await;
+        let server = Http2Server::start(streams).await;
         let http = trusting(&server);
         let url = &server.url;
         let ask = |_| async {
@@ -86,9 +86,9 @@ async fn many_answers_stream_at_once_over_few_connections() {
 }
 
 /// Clients that trust this server and nobody else.
-fn trusting(server: &Server) -> Http {
+fn trusting(server: &Http2Server) -> HttpClients {
     // Long enough for a connection on a machine that does much else.
-    let http = Http { settling: Duration::from_secs(2), ..Http::new(Timeouts::default()) };
+    let http = HttpClients { settling: Duration::from_secs(2), ..HttpClients::new(Timeouts::default()) };
     for lane in &http.remote {
         let client = builder(Duration::from_secs(10)).no_proxy().tls_certs_only([server.certificate.clone()]);
         lane.client.set(client.build().unwrap()).unwrap();
@@ -96,7 +96,7 @@ fn trusting(server: &Server) -> Http {
     http
 }
 
-struct Server {
+struct Http2Server {
     url: Url,
     certificate: Certificate,
     connections: Arc<AtomicUsize>,
@@ -104,9 +104,9 @@ struct Server {
     _tasks: JoinSet<()>,
 }
 
-impl Server {
+impl Http2Server {
     /// Ends its answers to `POST` once so many have begun.
-    async fn start(streams: usize) -> Server {
+    async fn start(streams: usize) -> Http2Server {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
@@ -128,7 +128,7 @@ impl Server {
             }
         });
         let certificate = Certificate::from_der(made.cert.der()).unwrap();
-        Server { url: url.parse().unwrap(), certificate, connections, _tasks: tasks }
+        Http2Server { url: url.parse().unwrap(), certificate, connections, _tasks: tasks }
     }
 }
 

@@ -11,8 +11,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::PROTOCOL;
-use super::details::Details;
-use super::wire::{CallPiece, Chunk, Content, Function, Piece, Text, WireUsage};
+use super::details::ReasoningDetails;
+use super::wire::{ChatCallDelta, ChatChunk, ChatContent, ChatDelta, ChatFunctionDelta, ChatText, ChatUsage};
 use crate::exchange::Decode;
 use crate::{ModelError, ModelEvent, failure};
 
@@ -21,12 +21,12 @@ const MAX_CALLS: usize = 256;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
-    calls: Vec<OpenCall>,
+pub(crate) struct ChatDecoder {
+    calls: Vec<OpenChatCall>,
     usage: Option<Usage>,
     finish_reason: Option<String>,
     /// What the provider wants back of the reasoning.
-    details: Details,
+    details: ReasoningDetails,
     /// Whether the answer holds anything yet.
     begun: bool,
     /// Whether it holds any text.
@@ -38,7 +38,7 @@ pub(crate) struct Decoder {
 
 /// A tool call that is being received. It starts for the caller once its name is known.
 #[derive(Debug)]
-struct OpenCall {
+struct OpenChatCall {
     /// The server's number for it.
     key: Option<u64>,
     id: Option<String>,
@@ -49,7 +49,7 @@ struct OpenCall {
     fed: bool,
 }
 
-impl Decode for Decoder {
+impl Decode for ChatDecoder {
     fn event(&mut self, name: &str, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let data = data.trim();
         if self.stopped || data.is_empty() {
@@ -85,7 +85,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl ChatDecoder {
     /// The server says that this was all. One that gives no reason is believed if it said anything.
     fn done(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         if self.finish_reason.is_none() && !self.begun {
@@ -134,7 +134,7 @@ impl Decoder {
     }
 
     fn chunk(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let chunk: Chunk<'_> =
+        let chunk: ChatChunk<'_> =
             serde_json::from_str(data).map_err(|error| failure::unreadable(&error.to_string(), data))?;
         if chunk.error.is_some() || (chunk.choices.is_none() && chunk.message.is_some()) {
             return Err(failure::of_report(data));
@@ -156,15 +156,15 @@ impl Decoder {
     /// Counts are handed on as they come, since an answer that breaks off has cost something too. Some
     /// servers repeat them with every chunk.
     fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
-        let usage = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok());
+        let usage = usage.and_then(|usage| serde_json::from_str::<ChatUsage>(usage.get()).ok());
         let Some(usage) = usage.map(Usage::from) else { return };
         if self.usage.replace(usage) != Some(usage) {
             events.push_back(ModelEvent::Usage(usage));
         }
     }
 
-    fn piece(&mut self, piece: Piece<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let non_empty = |text: &Text<'_>| !text.0.is_empty();
+    fn piece(&mut self, piece: ChatDelta<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let non_empty = |text: &ChatText<'_>| !text.0.is_empty();
         let reasoning = piece.reasoning_content.filter(non_empty).or(piece.reasoning.filter(non_empty));
         if let Some(text) = reasoning {
             self.reasoning(text.0, events);
@@ -173,8 +173,8 @@ impl Decoder {
             self.details.add(details.get());
         }
         match piece.content {
-            Some(Content::Text(text)) => self.text(text, events),
-            Some(Content::Pieces(pieces)) => {
+            Some(ChatContent::Text(text)) => self.text(text, events),
+            Some(ChatContent::Pieces(pieces)) => {
                 for piece in pieces {
                     for thought in piece.thinking.into_iter().flatten().filter_map(|thought| thought.text) {
                         self.reasoning(thought.0, events);
@@ -210,10 +210,14 @@ impl Decoder {
         }
     }
 
-    fn call(&mut self, piece: CallPiece<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let CallPiece { index: key, id, function, extra_content } = piece;
+    fn call(
+        &mut self,
+        piece: ChatCallDelta<'_>,
+        events: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
+        let ChatCallDelta { index: key, id, function, extra_content } = piece;
         let id = id.map(|id| id.0).filter(|id| !id.is_empty());
-        let Function { name, arguments } = function.unwrap_or_default();
+        let ChatFunctionDelta { name, arguments } = function.unwrap_or_default();
         let name = name.map(|name| name.0).filter(|name| !name.is_empty());
         let index = match self.belongs_to(key, id.as_deref(), name.is_some()) {
             Some(index) => index,
@@ -221,7 +225,13 @@ impl Decoder {
                 return Err(failure::unreadable("it holds too many tool calls", ""));
             }
             None => {
-                self.calls.push(OpenCall { key, id: None, started: false, held: String::new(), fed: false });
+                self.calls.push(OpenChatCall {
+                    key,
+                    id: None,
+                    started: false,
+                    held: String::new(),
+                    fed: false,
+                });
                 self.calls.len() - 1
             }
         };
@@ -277,6 +287,6 @@ fn fragment(raw: &RawValue) -> Result<Cow<'_, str>, ModelError> {
     if !text.starts_with('"') {
         return Ok(Cow::Borrowed(text));
     }
-    let parsed = serde_json::from_str::<Text<'_>>(text);
+    let parsed = serde_json::from_str::<ChatText<'_>>(text);
     parsed.map(|text| text.0).map_err(|error| failure::unreadable(&error.to_string(), text))
 }

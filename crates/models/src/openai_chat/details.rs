@@ -10,9 +10,9 @@ const PIECES: [&str; 4] = ["text", "summary", "data", "signature"];
 
 /// The details so far, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Details(Vec<Map<String, Value>>);
+pub(super) struct ReasoningDetails(Vec<Map<String, Value>>);
 
-impl Details {
+impl ReasoningDetails {
     /// Takes the details of one chunk. What cannot be read is passed over, as an answer without them is
     /// better than none.
     pub(super) fn add(&mut self, json: &str) {

@@ -12,35 +12,35 @@ use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
 use serde_json::{Value, json};
 
 use super::PROTOCOL;
-use crate::outgoing::attachment::{Attached, Attachments, DataUrl, Limits};
+use crate::outgoing::attachment::{AttachmentLimits, DataUrl, EncodedAttachment, RequestAttachments};
 use crate::outgoing::names::{cache_key, tool_name};
-use crate::outgoing::quirks::{EffortField, LimitField, Quirks, ReasoningBack};
-use crate::outgoing::sealed::Recipient;
+use crate::outgoing::quirks::{EffortField, HostQuirks, LimitField, ReturnedReasoning};
+use crate::outgoing::sealed::ReasoningRecipient;
 use crate::outgoing::{GO_ON, effort, is_blank, object_input, system_note};
-use crate::profile::{Profile, Thinking};
+use crate::profile::{ModelProfile, ThinkingControl};
 use crate::{ModelError, ModelRequest, failure};
 use body::{
-    Body, ContentPart, FileData, ImageUrl, Reasoning, StreamOptions, WireCall, WireCallFunction, WireMessage,
-    WireTool,
+    ChatBody, ChatCall, ChatCallFunction, ChatMessage, ChatReasoning, ChatTool, ContentPart, FileData,
+    ImageUrl, StreamOptions,
 };
 
 /// Said for the model where a host wants it to speak between a result and the user.
 const SEEN: &str = "I have seen the results.";
 /// What Google documents to be sent in place of a signature with calls that its model did not make.
 const UNSIGNED: &str = "skip_thought_signature_validator";
-const LIMITS: Limits = Limits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
+const LIMITS: AttachmentLimits = AttachmentLimits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
 
 /// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
 pub(super) fn body(
     provider: &str,
-    profile: &Profile,
-    quirks: Quirks,
+    profile: &ModelProfile,
+    quirks: HostQuirks,
     request: &ModelRequest,
 ) -> Result<Vec<u8>, ModelError> {
-    let mut encoder = Encoder {
+    let mut encoder = ChatEncoder {
         quirks,
-        recipient: Recipient { protocol: PROTOCOL, provider, profile },
-        attachments: Attachments::new(profile, request, LIMITS),
+        recipient: ReasoningRecipient { protocol: PROTOCOL, provider, profile },
+        attachments: RequestAttachments::new(profile, request, LIMITS),
         messages: Vec::with_capacity(request.messages.len() + 1),
         results_at: None,
     };
@@ -57,10 +57,10 @@ pub(super) fn body(
         LimitField::MaxCompletionTokens => (None, limit),
     };
     let (reasoning_effort, reasoning) = thinking(profile, quirks, request.effort);
-    let body = Body {
+    let body = ChatBody {
         model: &profile.id,
         messages: encoder.finish(),
-        tools: request.tools.iter().map(WireTool::of).collect(),
+        tools: request.tools.iter().map(ChatTool::of).collect(),
         max_tokens,
         max_completion_tokens,
         reasoning_effort,
@@ -74,30 +74,30 @@ pub(super) fn body(
 
 /// How much to think, in the field where this host looks for it.
 fn thinking(
-    profile: &Profile,
-    quirks: Quirks,
+    profile: &ModelProfile,
+    quirks: HostQuirks,
     wished: Option<Effort>,
-) -> (Option<&'static str>, Option<Reasoning>) {
+) -> (Option<&'static str>, Option<ChatReasoning>) {
     let said = |wished: &Effort| *wished != Effort::None || quirks.none_is_a_word;
-    let wished = wished.filter(|_| profile.thinking != Thinking::Never).filter(said);
+    let wished = wished.filter(|_| profile.thinking != ThinkingControl::Never).filter(said);
     let Some(wished) = wished else { return (None, None) };
     match quirks.effort {
         EffortField::OpenAi => (Some(effort::openai_word(&profile.id, wished)), None),
         EffortField::Plain => (Some(effort::plain_word(wished)), None),
-        EffortField::Nested => (None, Some(Reasoning { effort: effort::openrouter_word(wished) })),
+        EffortField::Nested => (None, Some(ChatReasoning { effort: effort::openrouter_word(wished) })),
     }
 }
 
-struct Encoder<'a> {
-    quirks: Quirks,
-    recipient: Recipient<'a>,
-    attachments: Attachments<'a>,
-    messages: Vec<WireMessage<'a>>,
+struct ChatEncoder<'a> {
+    quirks: HostQuirks,
+    recipient: ReasoningRecipient<'a>,
+    attachments: RequestAttachments<'a>,
+    messages: Vec<ChatMessage<'a>>,
     /// Where the next result belongs, behind the calls.
     results_at: Option<usize>,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> ChatEncoder<'a> {
     /// Adds what a message holds. What is blank is left out, as some servers refuse it.
     fn add(&mut self, place: usize, message: &'a Message) -> Result<(), ModelError> {
         // What the provider wants back with the call that comes next.
@@ -150,24 +150,24 @@ impl<'a> Encoder<'a> {
     }
 
     /// The message that this role is speaking in.
-    fn of_role(&mut self, role: Role) -> &mut WireMessage<'a> {
+    fn of_role(&mut self, role: Role) -> &mut ChatMessage<'a> {
         if self.messages.last().is_none_or(|last| last.role != role.as_str()) {
-            self.messages.push(WireMessage::of(role));
+            self.messages.push(ChatMessage::of(role));
         }
         self.messages.last_mut().expect("a message has just been made if there was none")
     }
 
     fn add_call(&mut self, call: &'a ToolCall, extra_content: Option<&'a Value>) {
-        let wire = WireCall {
+        let wire = ChatCall {
             id: self.quirks.ids.apply(&call.id.0),
             r#type: "function",
-            function: WireCallFunction {
+            function: ChatCallFunction {
                 name: tool_name(&call.name),
                 arguments: object_input(&call.input).to_string(),
             },
             extra_content: extra_content.map(Cow::Borrowed),
         };
-        let wants_reasoning = self.quirks.reasoning == ReasoningBack::Content;
+        let wants_reasoning = self.quirks.reasoning == ReturnedReasoning::Content;
         let message = self.of_role(Role::Assistant);
         message.tool_calls.push(wire);
         if wants_reasoning {
@@ -179,14 +179,14 @@ impl<'a> Encoder<'a> {
     /// Keeps what this host wants back, and returns what belongs to the next call.
     fn add_reasoning(&mut self, text: &'a str, opaque: Option<&'a Value>) -> Option<&'a Value> {
         match self.quirks.reasoning {
-            ReasoningBack::Content => {
+            ReturnedReasoning::Content => {
                 self.of_role(Role::Assistant).reasoning_content.get_or_insert_default().push_str(text);
             }
-            ReasoningBack::Details | ReasoningBack::Nothing => {}
+            ReturnedReasoning::Details | ReturnedReasoning::Nothing => {}
         }
         let opaque = opaque.filter(|opaque| self.recipient.made_by_model(opaque))?;
         if let Some(details) = opaque.get("reasoning_details").and_then(Value::as_array)
-            && self.quirks.reasoning == ReasoningBack::Details
+            && self.quirks.reasoning == ReturnedReasoning::Details
         {
             self.of_role(Role::Assistant).reasoning_details.extend(details);
         }
@@ -196,7 +196,7 @@ impl<'a> Encoder<'a> {
     /// Adds a result behind its call, whatever the user has said since. Its images follow all results,
     /// as only a user may show some.
     fn add_result(&mut self, id: &'a str, name: &'a str, text: &'a str, images: &'a [Picture]) {
-        let mut message = WireMessage::of(Role::Tool);
+        let mut message = ChatMessage::of(Role::Tool);
         message.content.push(ContentPart::text(text));
         message.tool_call_id = Some(self.quirks.ids.apply(id));
         let at = self.results_at.unwrap_or(self.messages.len());
@@ -211,7 +211,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn finish(mut self) -> Vec<WireMessage<'a>> {
+    fn finish(mut self) -> Vec<ChatMessage<'a>> {
         // A message of which nothing is left, such as an answer cut in its reasoning, would be refused.
         self.messages.retain(|message| !message.content.is_empty() || !message.tool_calls.is_empty());
         if !self.quirks.user_after_result {
@@ -229,10 +229,10 @@ impl<'a> Encoder<'a> {
     /// Has the model say a word wherever the user speaks right after a result.
     fn part_results_from_user(&mut self) {
         let (tool, user) = (Role::Tool.as_str(), Role::User.as_str());
-        let mut apart: Vec<WireMessage<'a>> = Vec::with_capacity(self.messages.len());
+        let mut apart: Vec<ChatMessage<'a>> = Vec::with_capacity(self.messages.len());
         for message in self.messages.drain(..) {
             if message.role == user && apart.last().is_some_and(|last| last.role == tool) {
-                let mut word = WireMessage::of(Role::Assistant);
+                let mut word = ChatMessage::of(Role::Assistant);
                 word.content.push(ContentPart::text(SEEN));
                 apart.push(word);
             }
@@ -260,13 +260,15 @@ fn wants_signatures(model: &str) -> bool {
     name.starts_with("gemini-") && !["gemini-1", "gemini-2"].iter().any(|older| name.starts_with(older))
 }
 
-fn attached(attached: Attached<'_>) -> ContentPart<'_> {
+fn attached(attached: EncodedAttachment<'_>) -> ContentPart<'_> {
     match attached {
-        Attached::Image(data) => ContentPart::ImageUrl { image_url: ImageUrl { url: DataUrl(data) } },
-        Attached::Document(filename, data) => {
+        EncodedAttachment::Image(data) => {
+            ContentPart::ImageUrl { image_url: ImageUrl { url: DataUrl(data) } }
+        }
+        EncodedAttachment::Document(filename, data) => {
             ContentPart::File { file: FileData { filename, file_data: DataUrl(data) } }
         }
-        Attached::Text(text) => ContentPart::Text { text: Cow::Owned(text) },
+        EncodedAttachment::Text(text) => ContentPart::Text { text: Cow::Owned(text) },
     }
 }
 

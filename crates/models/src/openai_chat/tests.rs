@@ -1,7 +1,7 @@
 //! What a response means, whatever pieces it arrives in: every case at every chunk size, without a
 //! network.
 
-use super::decode::Decoder;
+use super::decode::ChatDecoder;
 use crate::ProviderKind;
 use crate::exchange::replay;
 
@@ -21,7 +21,7 @@ fn deltas(deltas: &[&str], reason: &str) -> String {
 }
 
 fn check(case: &str, body: &str, expected: &[&str], code: Option<&str>) {
-    replay::check::<Decoder>(ProviderKind::OpenAiChat, case, body, expected, code);
+    replay::check::<ChatDecoder>(ProviderKind::OpenAiChat, case, body, expected, code);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_whole_completion_from_a_server_that_does_not_stream() {
 #[test]
 fn errors_name_the_provider_and_hide_the_key() {
     let body = "data: {\"error\":{\"message\":\"bad key sk-hidden\",\"code\":\"invalid_api_key\"}}\n\n";
-    let error = replay::receive::<Decoder>(ProviderKind::OpenAiChat, body, body.len()).1.unwrap();
+    let error = replay::receive::<ChatDecoder>(ProviderKind::OpenAiChat, body, body.len()).1.unwrap();
     assert_eq!(error.message, "provider `local`: the server reported an error: bad key [secret]");
     assert!(error.hint.unwrap().contains("[providers.local]"));
 }

@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 
 /// One chunk of the stream, or a whole completion.
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct ChatChunk<'a> {
     #[serde(borrow)]
-    pub(super) choices: Option<Choices<'a>>,
+    pub(super) choices: Option<ChatChoices<'a>>,
     /// Read only where there is one: most chunks have none.
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
@@ -26,29 +26,29 @@ pub(super) struct Chunk<'a> {
 
 /// The choices of a chunk. There is one in nearly all, for which no list is made.
 #[derive(Default)]
-pub(super) struct Choices<'a> {
-    first: Option<Choice<'a>>,
-    more: Vec<Choice<'a>>,
+pub(super) struct ChatChoices<'a> {
+    first: Option<ChatChoice<'a>>,
+    more: Vec<ChatChoice<'a>>,
 }
 
-impl<'a> Choices<'a> {
-    pub(super) fn into_iter(self) -> impl Iterator<Item = Choice<'a>> {
+impl<'a> ChatChoices<'a> {
+    pub(super) fn into_iter(self) -> impl Iterator<Item = ChatChoice<'a>> {
         self.first.into_iter().chain(self.more)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Choices<'a>, D::Error> {
+impl<'de: 'a, 'a> Deserialize<'de> for ChatChoices<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ChatChoices<'a>, D::Error> {
         struct List;
         impl<'de> Visitor<'de> for List {
-            type Value = Choices<'de>;
+            type Value = ChatChoices<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of choices")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Choices<'de>, A::Error> {
-                let mut choices = Choices { first: list.next_element()?, more: Vec::new() };
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ChatChoices<'de>, A::Error> {
+                let mut choices = ChatChoices { first: list.next_element()?, more: Vec::new() };
                 while let Some(choice) = list.next_element()? {
                     choices.more.push(choice);
                 }
@@ -60,64 +60,64 @@ impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct ChatChoice<'a> {
     pub(super) index: Option<u64>,
     #[serde(borrow)]
-    pub(super) delta: Option<Piece<'a>>,
+    pub(super) delta: Option<ChatDelta<'a>>,
     /// In place of `delta`, in a completion that is not streamed.
     #[serde(borrow)]
-    pub(super) message: Option<Piece<'a>>,
+    pub(super) message: Option<ChatDelta<'a>>,
     #[serde(borrow)]
-    pub(super) finish_reason: Option<Text<'a>>,
+    pub(super) finish_reason: Option<ChatText<'a>>,
 }
 
 /// A piece of an answer.
 #[derive(Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct ChatDelta<'a> {
     #[serde(borrow)]
-    pub(super) content: Option<Content<'a>>,
+    pub(super) content: Option<ChatContent<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_content: Option<Text<'a>>,
+    pub(super) reasoning_content: Option<ChatText<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning: Option<Text<'a>>,
+    pub(super) reasoning: Option<ChatText<'a>>,
     #[serde(borrow)]
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) refusal: Option<Text<'a>>,
+    pub(super) refusal: Option<ChatText<'a>>,
     #[serde(borrow)]
-    pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
+    pub(super) tool_calls: Option<Vec<ChatCallDelta<'a>>>,
 }
 
 /// Text, or a list of pieces of it, which some servers send for models that think.
-pub(super) enum Content<'a> {
+pub(super) enum ChatContent<'a> {
     Text(Cow<'a, str>),
-    Pieces(Vec<ContentPiece<'a>>),
+    Pieces(Vec<ChatContentPiece<'a>>),
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content<'a>, D::Error> {
+impl<'de: 'a, 'a> Deserialize<'de> for ChatContent<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ChatContent<'a>, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
-            type Value = Content<'de>;
+            type Value = ChatContent<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("text or a list of pieces")
             }
 
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-                Ok(Content::Text(Cow::Borrowed(text)))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<ChatContent<'de>, E> {
+                Ok(ChatContent::Text(Cow::Borrowed(text)))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-                Ok(Content::Text(Cow::Owned(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<ChatContent<'de>, E> {
+                Ok(ChatContent::Text(Cow::Owned(text.to_owned())))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ChatContent<'de>, A::Error> {
                 let mut pieces = Vec::new();
                 while let Some(piece) = list.next_element()? {
                     pieces.push(piece);
                 }
-                Ok(Content::Pieces(pieces))
+                Ok(ChatContent::Pieces(pieces))
             }
         }
         deserializer.deserialize_any(Either)
@@ -125,9 +125,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ContentPiece<'a> {
+pub(super) struct ChatContentPiece<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<ChatText<'a>>,
     #[serde(borrow)]
     pub(super) thinking: Option<Vec<Thought<'a>>>,
 }
@@ -135,36 +135,36 @@ pub(super) struct ContentPiece<'a> {
 #[derive(Deserialize)]
 pub(super) struct Thought<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<ChatText<'a>>,
 }
 
 /// A piece of a tool call.
 #[derive(Deserialize)]
-pub(super) struct CallPiece<'a> {
+pub(super) struct ChatCallDelta<'a> {
     pub(super) index: Option<u64>,
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<ChatText<'a>>,
     #[serde(borrow)]
-    pub(super) function: Option<Function<'a>>,
+    pub(super) function: Option<ChatFunctionDelta<'a>>,
     /// What Google wants back with the call.
     #[serde(borrow)]
     pub(super) extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Function<'a> {
+pub(super) struct ChatFunctionDelta<'a> {
     #[serde(borrow)]
-    pub(super) name: Option<Text<'a>>,
+    pub(super) name: Option<ChatText<'a>>,
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
 }
 
 /// A wrapper because an optional `Cow` would always be copied.
 #[derive(Deserialize)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(super) struct ChatText<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 #[derive(Deserialize)]
-pub(super) struct WireUsage {
+pub(super) struct ChatUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
@@ -185,8 +185,8 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl From<WireUsage> for Usage {
-    fn from(wire: WireUsage) -> Usage {
+impl From<ChatUsage> for Usage {
+    fn from(wire: ChatUsage) -> Usage {
         let (prompt, completion) = (wire.prompt_tokens_details, wire.completion_tokens_details);
         let cached = prompt.as_ref().and_then(|details| details.cached_tokens);
         let input = wire.prompt_tokens.unwrap_or(0);

@@ -11,7 +11,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::PROTOCOL;
-use super::wire::{ArgumentsDone, Delta, Head, Item, ItemEvent, Piece, Response, ResponseEvent, WireUsage};
+use super::wire::{
+    ArgumentsDone, ItemEvent, ResponseEvent, ResponsesDelta, ResponsesEventHead, ResponsesItem,
+    ResponsesResponse, ResponsesTextPiece, ResponsesUsage,
+};
 use crate::exchange::Decode;
 use crate::{ModelError, ModelEvent, failure};
 
@@ -20,12 +23,12 @@ const MAX_ITEMS: usize = 1024;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct ResponsesDecoder {
     items: Vec<OpenItem>,
     /// How many of the items are calls.
     calls: usize,
     /// Where the last reasoning text came from; none once that reasoning is over.
-    reasoned: Option<Place>,
+    reasoned: Option<ReasoningRun>,
     /// A reasoning item that is whole, held until it is known which item it led to.
     sealed: Option<Value>,
     refused: bool,
@@ -48,13 +51,13 @@ struct OpenItem {
 
 /// A run of reasoning text that belongs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct ReasoningRun {
     key: Option<u64>,
     summary: bool,
     piece: Option<u64>,
 }
 
-impl Decode for Decoder {
+impl Decode for ResponsesDecoder {
     fn event(&mut self, name: &str, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let data = data.trim();
         // Some servers end their streams with `[DONE]`, which says no more than the end does.
@@ -62,7 +65,8 @@ impl Decode for Decoder {
             return Ok(());
         }
         // The server names each event outside its data as well; its other fields are then read once.
-        let head: Head<'_> = if name.starts_with("response.") { Head::default() } else { parse(data)? };
+        let head: ResponsesEventHead<'_> =
+            if name.starts_with("response.") { ResponsesEventHead::default() } else { parse(data)? };
         match head.r#type.as_ref().map_or(name, |kind| &kind.0) {
             "response.output_text.delta" => self.text_delta(parse(data)?, events),
             "response.refusal.delta" => {
@@ -100,7 +104,7 @@ impl Decode for Decoder {
     }
 
     fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let response: Response<'_> = parse(body)?;
+        let response: ResponsesResponse<'_> = parse(body)?;
         if response.error.is_some() {
             return Err(failed(&response));
         }
@@ -133,21 +137,26 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
-    fn text_delta(&mut self, piece: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+impl ResponsesDecoder {
+    fn text_delta(&mut self, piece: ResponsesDelta<'_>, events: &mut VecDeque<ModelEvent>) {
         self.mark(piece.output_index);
         self.text(piece.delta.into_owned(), events);
     }
 
-    fn reasoning_delta(&mut self, summary: bool, piece: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+    fn reasoning_delta(
+        &mut self,
+        summary: bool,
+        piece: ResponsesDelta<'_>,
+        events: &mut VecDeque<ModelEvent>,
+    ) {
         self.mark(piece.output_index);
         let index = if summary { piece.summary_index } else { piece.content_index };
-        let place = Place { key: piece.output_index, summary, piece: index };
+        let place = ReasoningRun { key: piece.output_index, summary, piece: index };
         self.reasoning(place, piece.delta.into_owned(), events);
     }
 
     /// Input of a call that did not begin is left to the whole item, which names the call.
-    fn input_delta(&mut self, piece: Delta<'_>, events: &mut VecDeque<ModelEvent>) {
+    fn input_delta(&mut self, piece: ResponsesDelta<'_>, events: &mut VecDeque<ModelEvent>) {
         let Some(item) = self.find(piece.output_index).map(|at| &mut self.items[at]) else { return };
         let Some(index) = item.call.filter(|_| !piece.delta.is_empty()) else { return };
         item.streamed = true;
@@ -156,13 +165,15 @@ impl Decoder {
 
     fn added(&mut self, event: &ItemEvent<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let at = self.open(event.output_index)?;
-        match parse::<Item>(event.item.get())? {
-            Item::FunctionCall { call_id, name: Some(name), .. } if !name.is_empty() => {
+        match parse::<ResponsesItem>(event.item.get())? {
+            ResponsesItem::FunctionCall { call_id, name: Some(name), .. } if !name.is_empty() => {
                 self.start(at, call_id, name, events);
             }
             // Its name comes with the whole item.
-            Item::FunctionCall { .. } => {}
-            Item::Message { .. } | Item::Reasoning { .. } | Item::Other => self.unseal(None, events),
+            ResponsesItem::FunctionCall { .. } => {}
+            ResponsesItem::Message { .. } | ResponsesItem::Reasoning { .. } | ResponsesItem::Other => {
+                self.unseal(None, events)
+            }
         }
         Ok(())
     }
@@ -173,21 +184,21 @@ impl Decoder {
             Some(at) => at,
             None => self.open(key)?,
         };
-        match parse::<Item>(event.item.get())? {
-            Item::FunctionCall { call_id, name, arguments } => {
+        match parse::<ResponsesItem>(event.item.get())? {
+            ResponsesItem::FunctionCall { call_id, name, arguments } => {
                 if self.items[at].call.is_none() {
                     let name = name.filter(|name| !name.is_empty()).ok_or_else(nameless)?;
                     self.start(at, call_id, name, events);
                 }
                 self.whole_input(at, arguments, events);
             }
-            Item::Message { content } if !self.items[at].streamed => {
-                for Piece { text, refusal } in content.into_iter().flatten() {
+            ResponsesItem::Message { content } if !self.items[at].streamed => {
+                for ResponsesTextPiece { text, refusal } in content.into_iter().flatten() {
                     self.refused |= refusal.is_some();
                     self.text(text.or(refusal).unwrap_or_default(), events);
                 }
             }
-            Item::Reasoning { summary, content, encrypted_content } => {
+            ResponsesItem::Reasoning { summary, content, encrypted_content } => {
                 if !self.items[at].streamed {
                     self.whole_reasoning(key, true, summary, events);
                     self.whole_reasoning(key, false, content, events);
@@ -197,14 +208,14 @@ impl Decoder {
                     self.sealed = Some(parse(event.item.get())?);
                 }
             }
-            Item::Message { .. } | Item::Other => {}
+            ResponsesItem::Message { .. } | ResponsesItem::Other => {}
         }
         Ok(())
     }
 
     fn completed(
         &mut self,
-        response: &Response<'_>,
+        response: &ResponsesResponse<'_>,
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), ModelError> {
         let reason = match (self.calls, self.refused) {
@@ -220,7 +231,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn incomplete(&mut self, response: &Response<'_>, events: &mut VecDeque<ModelEvent>) {
+    fn incomplete(&mut self, response: &ResponsesResponse<'_>, events: &mut VecDeque<ModelEvent>) {
         let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_ref());
         let reason = match reason.map_or("incomplete", |reason| &reason.0) {
             "max_output_tokens" => "max_tokens",
@@ -246,7 +257,7 @@ impl Decoder {
     /// The last count comes right before the end, and after all reasoning.
     fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
         self.unseal(None, events);
-        let usage = usage.and_then(|usage| serde_json::from_str::<WireUsage>(usage.get()).ok());
+        let usage = usage.and_then(|usage| serde_json::from_str::<ResponsesUsage>(usage.get()).ok());
         events.extend(usage.map(|usage| ModelEvent::Usage(Usage::from(usage))));
     }
 
@@ -265,7 +276,7 @@ impl Decoder {
     }
 
     /// A blank line goes between two pieces of reasoning, which say nothing of each other.
-    fn reasoning(&mut self, place: Place, text: String, events: &mut VecDeque<ModelEvent>) {
+    fn reasoning(&mut self, place: ReasoningRun, text: String, events: &mut VecDeque<ModelEvent>) {
         if text.is_empty() {
             return;
         }
@@ -281,11 +292,11 @@ impl Decoder {
         &mut self,
         key: Option<u64>,
         summary: bool,
-        pieces: Option<Vec<Piece>>,
+        pieces: Option<Vec<ResponsesTextPiece>>,
         events: &mut VecDeque<ModelEvent>,
     ) {
         for (index, piece) in (0..).zip(pieces.into_iter().flatten()) {
-            let place = Place { key, summary, piece: Some(index) };
+            let place = ReasoningRun { key, summary, piece: Some(index) };
             self.reasoning(place, piece.text.unwrap_or_default(), events);
         }
     }
@@ -351,7 +362,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(text).map_err(|error| failure::unreadable(&error.to_string(), text))
 }
 
-fn failed(response: &Response<'_>) -> ModelError {
+fn failed(response: &ResponsesResponse<'_>) -> ModelError {
     failure::of_report(response.error.map_or(r#"{"message":""}"#, RawValue::get))
 }
 

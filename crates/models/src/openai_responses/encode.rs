@@ -9,30 +9,33 @@ use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
 use serde_json::Value;
 
 use super::PROTOCOL;
-use crate::outgoing::attachment::{Attached, Attachments, DataUrl, Limits};
+use crate::outgoing::attachment::{AttachmentLimits, DataUrl, EncodedAttachment, RequestAttachments};
 use crate::outgoing::names::{IdRule, cache_key, tool_name};
-use crate::outgoing::quirks::Quirks;
-use crate::outgoing::sealed::Recipient;
+use crate::outgoing::quirks::HostQuirks;
+use crate::outgoing::sealed::ReasoningRecipient;
 use crate::outgoing::{GO_ON, effort, is_blank, object_input};
-use crate::profile::{Profile, Thinking};
+use crate::profile::{ModelProfile, ThinkingControl};
 use crate::{ModelError, ModelRequest, failure};
-use body::{Body, Content, Output, Reasoning, WireItem, WireTool};
+use body::{
+    ResponsesBody, ResponsesCallOutput, ResponsesContent, ResponsesInputItem, ResponsesReasoning,
+    ResponsesTool,
+};
 
-const LIMITS: Limits = Limits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
+const LIMITS: AttachmentLimits = AttachmentLimits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
 /// The least that the provider takes as a limit of an answer.
 const MIN_OUTPUT: u64 = 16;
 
 /// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
 pub(super) fn body(
     provider: &str,
-    profile: &Profile,
-    quirks: Quirks,
+    profile: &ModelProfile,
+    quirks: HostQuirks,
     request: &ModelRequest,
 ) -> Result<Vec<u8>, ModelError> {
-    let mut encoder = Encoder {
+    let mut encoder = ResponsesEncoder {
         quirks,
-        recipient: Recipient { protocol: PROTOCOL, provider, profile },
-        attachments: Attachments::new(profile, request, LIMITS),
+        recipient: ReasoningRecipient { protocol: PROTOCOL, provider, profile },
+        attachments: RequestAttachments::new(profile, request, LIMITS),
         items: Vec::with_capacity(request.messages.len()),
     };
     for (place, message) in request.messages.iter().enumerate() {
@@ -40,16 +43,18 @@ pub(super) fn body(
     }
     let most = profile.info.max_output_tokens;
     let limit = request.max_output_tokens.map(|wished| wished.min(most.unwrap_or(wished)));
-    let body = Body {
+    let body = ResponsesBody {
         model: &profile.id,
         instructions: request.system.as_deref().filter(|text| !is_blank(text)),
         input: encoder.finish(),
-        tools: request.tools.iter().map(WireTool::of).collect(),
+        tools: request.tools.iter().map(ResponsesTool::of).collect(),
         parallel_tool_calls: (!request.tools.is_empty()).then_some(true),
         max_output_tokens: limit.map(|limit| limit.max(MIN_OUTPUT)),
-        reasoning: request.effort.filter(|_| profile.thinking != Thinking::Never).map(|wished| Reasoning {
-            effort: effort::openai_word(&profile.id, wished),
-            summary: (wished != Effort::None).then_some("auto"),
+        reasoning: request.effort.filter(|_| profile.thinking != ThinkingControl::Never).map(|wished| {
+            ResponsesReasoning {
+                effort: effort::openai_word(&profile.id, wished),
+                summary: (wished != Effort::None).then_some("auto"),
+            }
         }),
         prompt_cache_key: request.cache_key.as_deref().map(cache_key),
         include: if reasons(profile) { &["reasoning.encrypted_content"] } else { &[] },
@@ -61,11 +66,11 @@ pub(super) fn body(
 
 /// Whether a model may have reasoning to seal. The server refuses a request that asks for it one that
 /// has none.
-fn reasons(profile: &Profile) -> bool {
+fn reasons(profile: &ModelProfile) -> bool {
     match profile.thinking {
-        Thinking::Never => false,
-        Thinking::Effort | Thinking::Budget | Thinking::Adaptive => true,
-        Thinking::Unknown => {
+        ThinkingControl::Never => false,
+        ThinkingControl::Effort | ThinkingControl::Budget | ThinkingControl::Adaptive => true,
+        ThinkingControl::Unknown => {
             let name = profile.id.rsplit('/').next().unwrap_or(&profile.id);
             let older = ["gpt-3", "gpt-4", "chatgpt-"].iter().any(|start| name.starts_with(start));
             !older && !name.contains("-chat")
@@ -74,31 +79,33 @@ fn reasons(profile: &Profile) -> bool {
 }
 
 /// Reasoning that waits for the item that it led to: without it, the server refuses the request.
-struct Waiting<'a> {
+struct PendingReasoning<'a> {
     item: &'a Value,
     /// The call that it led to, if it was one of this message.
     call: Option<&'a str>,
 }
 
-struct Encoder<'a> {
-    quirks: Quirks,
-    recipient: Recipient<'a>,
-    attachments: Attachments<'a>,
-    items: Vec<WireItem<'a>>,
+struct ResponsesEncoder<'a> {
+    quirks: HostQuirks,
+    recipient: ReasoningRecipient<'a>,
+    attachments: RequestAttachments<'a>,
+    items: Vec<ResponsesInputItem<'a>>,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> ResponsesEncoder<'a> {
     /// Adds a message, as however many items it makes. What is blank is left out.
     fn add(&mut self, place: usize, message: &'a Message) -> Result<(), ModelError> {
         let (start, mut waiting) = (self.items.len(), Vec::new());
         for part in &message.parts {
             match (part, message.role) {
                 (Part::Text { text }, Role::System | Role::User | Role::Assistant) if is_blank(text) => {}
-                (Part::Text { text }, Role::System) => self.say(DEVELOPER, Content::text(text), start),
-                (Part::Text { text }, Role::User) => self.say(USER, Content::text(text), start),
+                (Part::Text { text }, Role::System) => {
+                    self.say(DEVELOPER, ResponsesContent::text(text), start)
+                }
+                (Part::Text { text }, Role::User) => self.say(USER, ResponsesContent::text(text), start),
                 (Part::Text { text }, Role::Assistant) => {
                     self.release(&mut waiting, None);
-                    self.say(ASSISTANT, Content::OutputText { text }, start);
+                    self.say(ASSISTANT, ResponsesContent::OutputText { text }, start);
                 }
                 (Part::ToolCall { call }, Role::Assistant) => {
                     self.release(&mut waiting, Some(&call.id.0));
@@ -138,58 +145,66 @@ impl<'a> Encoder<'a> {
     }
 
     /// Adds to the message that this role began last since `start`, or begins one.
-    fn say(&mut self, role: &'static str, more: Content<'a>, start: usize) {
+    fn say(&mut self, role: &'static str, more: ResponsesContent<'a>, start: usize) {
         match self.items[start..].last_mut() {
-            Some(WireItem::Message { role: speaker, content }) if *speaker == role => content.push(more),
-            Some(_) | None => self.items.push(WireItem::Message { role, content: vec![more] }),
+            Some(ResponsesInputItem::Message { role: speaker, content }) if *speaker == role => {
+                content.push(more)
+            }
+            Some(_) | None => self.items.push(ResponsesInputItem::Message { role, content: vec![more] }),
         }
     }
 
     /// Adds what a tool answered, with its images where the host takes them there, else behind it.
     fn add_result(&mut self, id: &'a str, name: &'a str, text: &'a str, images: &'a [Picture]) {
         let call_id = IdRule::Words.apply(id);
-        let mut shown: Vec<Content<'a>> = images
+        let mut shown: Vec<ResponsesContent<'a>> = images
             .iter()
             .map(|image| attached(self.attachments.picture(&image.reference, &image.mime_type)))
             .collect();
         if shown.is_empty() || !self.quirks.images_in_results {
-            self.items.push(WireItem::FunctionCallOutput { call_id, output: Output::Text(text) });
+            self.items.push(ResponsesInputItem::FunctionCallOutput {
+                call_id,
+                output: ResponsesCallOutput::Text(text),
+            });
         } else {
             if !is_blank(text) {
-                shown.insert(0, Content::text(text));
+                shown.insert(0, ResponsesContent::text(text));
             }
-            let output = Output::Parts(std::mem::take(&mut shown));
-            self.items.push(WireItem::FunctionCallOutput { call_id, output });
+            let output = ResponsesCallOutput::Parts(std::mem::take(&mut shown));
+            self.items.push(ResponsesInputItem::FunctionCallOutput { call_id, output });
         }
         if !shown.is_empty() {
-            shown.insert(0, Content::text(format!("What `{name}` shows:")));
-            self.items.push(WireItem::Message { role: USER, content: shown });
+            shown.insert(0, ResponsesContent::text(format!("What `{name}` shows:")));
+            self.items.push(ResponsesInputItem::Message { role: USER, content: shown });
         }
     }
 
     /// The item that this model left with a reasoning part. One that does not reason refuses any.
-    fn sealed(&self, message: &'a Message, opaque: Option<&'a Value>) -> Option<Waiting<'a>> {
+    fn sealed(&self, message: &'a Message, opaque: Option<&'a Value>) -> Option<PendingReasoning<'a>> {
         let recipient = self.recipient;
         let opaque = opaque.filter(|opaque| reasons(recipient.profile) && recipient.made_by_model(opaque))?;
         let item = opaque.get("item").filter(|item| item.is_object())?;
         let call = opaque["before"].as_str().filter(|id| message.tool_calls().any(|call| call.id.0 == **id));
-        Some(Waiting { item, call })
+        Some(PendingReasoning { item, call })
     }
 
     /// Puts down the reasoning that led to what comes next.
-    fn release(&mut self, waiting: &mut Vec<Waiting<'a>>, next: Option<&str>) {
+    fn release(&mut self, waiting: &mut Vec<PendingReasoning<'a>>, next: Option<&str>) {
         waiting.retain(|reasoning| {
             let due = reasoning.call.is_none() || reasoning.call == next;
             if due {
-                self.items.push(WireItem::Reasoning(reasoning.item));
+                self.items.push(ResponsesInputItem::Reasoning(reasoning.item));
             }
             !due
         });
     }
 
-    fn finish(mut self) -> Vec<WireItem<'a>> {
-        if let Some(WireItem::Message { role: ASSISTANT, .. }) = self.items.last() {
-            self.items.push(WireItem::Message { role: USER, content: vec![Content::text(GO_ON)] });
+    fn finish(mut self) -> Vec<ResponsesInputItem<'a>> {
+        if let Some(ResponsesInputItem::Message { role: ASSISTANT, .. }) = self.items.last() {
+            self.items.push(ResponsesInputItem::Message {
+                role: USER,
+                content: vec![ResponsesContent::text(GO_ON)],
+            });
         }
         self.items
     }
@@ -199,16 +214,18 @@ const USER: &str = "user";
 const ASSISTANT: &str = "assistant";
 const DEVELOPER: &str = "developer";
 
-fn function_call(call: &ToolCall) -> WireItem<'_> {
+fn function_call(call: &ToolCall) -> ResponsesInputItem<'_> {
     let (call_id, name) = (IdRule::Words.apply(&call.id.0), tool_name(&call.name));
-    WireItem::FunctionCall { call_id, name, arguments: object_input(&call.input).to_string() }
+    ResponsesInputItem::FunctionCall { call_id, name, arguments: object_input(&call.input).to_string() }
 }
 
-fn attached(attached: Attached<'_>) -> Content<'_> {
+fn attached(attached: EncodedAttachment<'_>) -> ResponsesContent<'_> {
     match attached {
-        Attached::Image(data) => Content::InputImage { image_url: DataUrl(data) },
-        Attached::Document(filename, data) => Content::InputFile { filename, file_data: DataUrl(data) },
-        Attached::Text(text) => Content::text(text),
+        EncodedAttachment::Image(data) => ResponsesContent::InputImage { image_url: DataUrl(data) },
+        EncodedAttachment::Document(filename, data) => {
+            ResponsesContent::InputFile { filename, file_data: DataUrl(data) }
+        }
+        EncodedAttachment::Text(text) => ResponsesContent::text(text),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a response means, whatever pieces it arrives in: every case at every chunk size, without a
 //! network.
 
-use super::decode::Decoder;
+use super::decode::ResponsesDecoder;
 use crate::ProviderKind;
 use crate::exchange::replay;
 
@@ -31,7 +31,7 @@ fn completed(events: &[(&str, &str)]) -> String {
 }
 
 fn check(case: &str, body: &str, expected: &[&str], code: Option<&str>) {
-    replay::check::<Decoder>(ProviderKind::OpenAiResponses, case, body, expected, code);
+    replay::check::<ResponsesDecoder>(ProviderKind::OpenAiResponses, case, body, expected, code);
 }
 
 const MESSAGE: (&str, &str) = (
@@ -341,7 +341,7 @@ fn what_breaks_off_is_no_answer() {
     }
     let many: Vec<(&str, &str)> = std::iter::repeat_n(MESSAGE, 1025).collect();
     let body = stream(&many);
-    let (_, error) = replay::receive::<Decoder>(ProviderKind::OpenAiResponses, &body, body.len());
+    let (_, error) = replay::receive::<ResponsesDecoder>(ProviderKind::OpenAiResponses, &body, body.len());
     let error = error.unwrap();
     assert_eq!(error.message, "provider `local`: the response cannot be read: it holds too many items");
     assert!(error.hint.unwrap().contains("OpenAI Responses"));

@@ -12,20 +12,20 @@ use serde_json::value::RawValue;
 /// What every event has. The rest is read once its type is known, as events that are not known may
 /// hold anything.
 #[derive(Deserialize, Default)]
-pub(super) struct Head<'a> {
+pub(super) struct ResponsesEventHead<'a> {
     #[serde(borrow)]
-    pub(super) r#type: Option<Word<'a>>,
+    pub(super) r#type: Option<ResponsesText<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
 
 /// A wrapper because an optional `Cow` would always be copied.
 #[derive(Deserialize)]
-pub(super) struct Word<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(super) struct ResponsesText<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// More of an item.
 #[derive(Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct ResponsesDelta<'a> {
     pub(super) output_index: Option<u64>,
     /// Which piece of the item, in a summary.
     pub(super) summary_index: Option<u64>,
@@ -53,9 +53,9 @@ pub(super) struct ItemEvent<'a> {
 /// A piece of output. Tools that run on the server make items of their own, which are not ours.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Item {
+pub(super) enum ResponsesItem {
     Message {
-        content: Option<Vec<Piece>>,
+        content: Option<Vec<ResponsesTextPiece>>,
     },
     FunctionCall {
         call_id: Option<String>,
@@ -64,8 +64,8 @@ pub(super) enum Item {
         arguments: Option<Value>,
     },
     Reasoning {
-        summary: Option<Vec<Piece>>,
-        content: Option<Vec<Piece>>,
+        summary: Option<Vec<ResponsesTextPiece>>,
+        content: Option<Vec<ResponsesTextPiece>>,
         encrypted_content: Option<String>,
     },
     #[serde(other)]
@@ -74,7 +74,7 @@ pub(super) enum Item {
 
 /// A piece of an item's text. It is a refusal where it has one.
 #[derive(Deserialize)]
-pub(super) struct Piece {
+pub(super) struct ResponsesTextPiece {
     pub(super) text: Option<String>,
     pub(super) refusal: Option<String>,
 }
@@ -83,14 +83,14 @@ pub(super) struct Piece {
 #[derive(Deserialize)]
 pub(super) struct ResponseEvent<'a> {
     #[serde(borrow)]
-    pub(super) response: Option<Response<'a>>,
+    pub(super) response: Option<ResponsesResponse<'a>>,
 }
 
 /// A response. Each field is read where it is needed: the last event repeats the whole answer.
 #[derive(Deserialize, Default)]
-pub(super) struct Response<'a> {
+pub(super) struct ResponsesResponse<'a> {
     #[serde(borrow)]
-    pub(super) status: Option<Word<'a>>,
+    pub(super) status: Option<ResponsesText<'a>>,
     #[serde(borrow)]
     pub(super) output: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -104,11 +104,11 @@ pub(super) struct Response<'a> {
 #[derive(Deserialize)]
 pub(super) struct IncompleteDetails<'a> {
     #[serde(borrow)]
-    pub(super) reason: Option<Word<'a>>,
+    pub(super) reason: Option<ResponsesText<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireUsage {
+pub(super) struct ResponsesUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     input_tokens_details: Option<InputDetails>,
@@ -126,8 +126,8 @@ struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl From<WireUsage> for Usage {
-    fn from(wire: WireUsage) -> Usage {
+impl From<ResponsesUsage> for Usage {
+    fn from(wire: ResponsesUsage) -> Usage {
         let (input, output) = (wire.input_tokens_details, wire.output_tokens_details);
         Usage {
             input_tokens: wire.input_tokens.unwrap_or(0),

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use ostler_types::{Ability, Role};
 use serde::{Serialize, Serializer};
 
-use crate::profile::Profile;
+use crate::profile::ModelProfile;
 use crate::{ModelError, ModelRequest};
 
 /// The longest text file that is put into a message, in bytes.
@@ -22,45 +22,49 @@ const MAX_TEXT: usize = 512 * 1024;
 
 /// What becomes of a picture or a file.
 #[derive(Debug)]
-pub(crate) enum Attached<'a> {
-    Image(Data<'a>),
+pub(crate) enum EncodedAttachment<'a> {
+    Image(AttachmentData<'a>),
     /// A document under its name.
-    Document(&'a str, Data<'a>),
+    Document(&'a str, AttachmentData<'a>),
     /// The text of a file, or a note.
     Text(String),
 }
 
 /// Bytes and their type.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Data<'a> {
+pub(crate) struct AttachmentData<'a> {
     pub(crate) mime_type: &'static str,
     pub(crate) bytes: &'a [u8],
 }
 
 /// The largest that a provider takes, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct AttachmentLimits {
     pub(crate) image: usize,
     pub(crate) document: usize,
 }
 
 /// The attachments of one request.
 #[derive(Debug)]
-pub(crate) struct Attachments<'a> {
-    profile: &'a Profile,
+pub(crate) struct RequestAttachments<'a> {
+    profile: &'a ModelProfile,
     files: &'a HashMap<String, Bytes>,
-    limits: Limits,
+    limits: AttachmentLimits,
     /// The place of the user's newest message, until it has been answered.
     newest: Option<usize>,
 }
 
-impl<'a> Attachments<'a> {
-    pub(crate) fn new(profile: &'a Profile, request: &'a ModelRequest, limits: Limits) -> Attachments<'a> {
+impl<'a> RequestAttachments<'a> {
+    pub(crate) fn new(
+        profile: &'a ModelProfile,
+        request: &'a ModelRequest,
+        limits: AttachmentLimits,
+    ) -> RequestAttachments<'a> {
         let messages = &request.messages;
         let newest = messages.iter().rposition(|message| message.role == Role::User);
         let newest =
             newest.filter(|&place| messages[place..].iter().all(|message| message.role != Role::Assistant));
-        Attachments { profile, files: &request.files, limits, newest }
+        RequestAttachments { profile, files: &request.files, limits, newest }
     }
 
     /// A picture in the message at this place of the conversation.
@@ -69,7 +73,7 @@ impl<'a> Attachments<'a> {
         place: usize,
         reference: &'a str,
         mime_type: &str,
-    ) -> Result<Attached<'a>, ModelError> {
+    ) -> Result<EncodedAttachment<'a>, ModelError> {
         self.checked(place, "image", reference, self.picture_data(reference, mime_type))
     }
 
@@ -79,19 +83,23 @@ impl<'a> Attachments<'a> {
         place: usize,
         reference: &'a str,
         mime_type: &str,
-    ) -> Result<Attached<'a>, ModelError> {
+    ) -> Result<EncodedAttachment<'a>, ModelError> {
         self.checked(place, "file", reference, self.file_data(reference, mime_type))
     }
 
     /// A sound, which no protocol here can send.
-    pub(crate) fn audio(&self, place: usize, reference: &'a str) -> Result<Attached<'a>, ModelError> {
-        self.checked(place, "audio", reference, Err(Problem::Audio))
+    pub(crate) fn audio(
+        &self,
+        place: usize,
+        reference: &'a str,
+    ) -> Result<EncodedAttachment<'a>, ModelError> {
+        self.checked(place, "audio", reference, Err(AttachmentProblem::Audio))
     }
 
     /// A picture in the result of a call. Nobody is there to take it back, so it is never refused.
-    pub(crate) fn picture(&self, reference: &'a str, mime_type: &str) -> Attached<'a> {
+    pub(crate) fn picture(&self, reference: &'a str, mime_type: &str) -> EncodedAttachment<'a> {
         self.picture_data(reference, mime_type)
-            .unwrap_or_else(|problem| Attached::Text(problem.note("image", reference)))
+            .unwrap_or_else(|problem| EncodedAttachment::Text(problem.note("image", reference)))
     }
 
     fn checked(
@@ -99,51 +107,60 @@ impl<'a> Attachments<'a> {
         place: usize,
         what: &str,
         reference: &str,
-        attached: Result<Attached<'a>, Problem>,
-    ) -> Result<Attached<'a>, ModelError> {
+        attached: Result<EncodedAttachment<'a>, AttachmentProblem>,
+    ) -> Result<EncodedAttachment<'a>, ModelError> {
         match attached {
             Ok(attached) => Ok(attached),
             Err(problem) if self.newest == Some(place) => {
                 Err(problem.refusal(what, reference, &self.profile.info.name))
             }
-            Err(problem) => Ok(Attached::Text(problem.note(what, reference))),
+            Err(problem) => Ok(EncodedAttachment::Text(problem.note(what, reference))),
         }
     }
 
-    fn picture_data(&self, reference: &'a str, mime_type: &str) -> Result<Attached<'a>, Problem> {
+    fn picture_data(
+        &self,
+        reference: &'a str,
+        mime_type: &str,
+    ) -> Result<EncodedAttachment<'a>, AttachmentProblem> {
         if self.profile.info.cannot(Ability::Vision) {
-            return Err(Problem::Blind);
+            return Err(AttachmentProblem::Blind);
         }
-        let mime_type = image_type(mime_type).ok_or_else(|| Problem::ImageType(mime_type.to_owned()))?;
+        let mime_type =
+            image_type(mime_type).ok_or_else(|| AttachmentProblem::ImageType(mime_type.to_owned()))?;
         let bytes = self.bytes(reference, self.limits.image)?;
-        Ok(Attached::Image(Data { mime_type, bytes }))
+        Ok(EncodedAttachment::Image(AttachmentData { mime_type, bytes }))
     }
 
-    fn file_data(&self, reference: &'a str, mime_type: &str) -> Result<Attached<'a>, Problem> {
+    fn file_data(
+        &self,
+        reference: &'a str,
+        mime_type: &str,
+    ) -> Result<EncodedAttachment<'a>, AttachmentProblem> {
         let name = reference.rsplit('/').next().unwrap_or(reference);
         if image_type(mime_type).is_some() {
             return self.picture_data(reference, mime_type);
         }
         if essence(mime_type) == PDF {
             if self.profile.info.cannot(Ability::Files) {
-                return Err(Problem::NoFiles);
+                return Err(AttachmentProblem::NoFiles);
             }
             let bytes = self.bytes(reference, self.limits.document)?;
-            return Ok(Attached::Document(name, Data { mime_type: PDF, bytes }));
+            return Ok(EncodedAttachment::Document(name, AttachmentData { mime_type: PDF, bytes }));
         }
         if !is_text(mime_type) {
-            return Err(Problem::FileType(mime_type.to_owned()));
+            return Err(AttachmentProblem::FileType(mime_type.to_owned()));
         }
         let text = std::str::from_utf8(self.bytes(reference, MAX_TEXT)?)
-            .map_err(|_| Problem::FileType(format!("{mime_type}, not in UTF-8")))?;
-        Ok(Attached::Text(format!("<file name=\"{name}\">\n{text}\n</file>")))
+            .map_err(|_| AttachmentProblem::FileType(format!("{mime_type}, not in UTF-8")))?;
+        Ok(EncodedAttachment::Text(format!("<file name=\"{name}\">\n{text}\n</file>")))
     }
 
-    fn bytes(&self, reference: &str, limit: usize) -> Result<&'a [u8], Problem> {
+    fn bytes(&self, reference: &str, limit: usize) -> Result<&'a [u8], AttachmentProblem> {
         match self.files.get(reference) {
-            None => Err(Problem::Missing),
-            Some(bytes) if bytes.is_empty() => Err(Problem::Empty),
-            Some(bytes) if bytes.len() > limit => Err(Problem::TooLarge(limit)),
+            None => Err(AttachmentProblem::Missing),
+            Some(bytes) if bytes.is_empty() => Err(AttachmentProblem::Empty),
+            Some(bytes) if bytes.len() > limit => Err(AttachmentProblem::TooLarge(limit)),
             Some(bytes) => Ok(bytes),
         }
     }
@@ -153,7 +170,7 @@ const PDF: &str = "application/pdf";
 
 /// Why something cannot be sent.
 #[derive(Debug)]
-enum Problem {
+enum AttachmentProblem {
     Blind,
     NoFiles,
     Audio,
@@ -164,35 +181,39 @@ enum Problem {
     TooLarge(usize),
 }
 
-impl Problem {
+impl AttachmentProblem {
     fn reason(&self) -> String {
         match self {
-            Problem::Blind => "this model cannot see images".to_owned(),
-            Problem::NoFiles => "this model cannot read documents".to_owned(),
-            Problem::Audio => "audio cannot be sent to this model".to_owned(),
-            Problem::ImageType(kind) => {
+            AttachmentProblem::Blind => "this model cannot see images".to_owned(),
+            AttachmentProblem::NoFiles => "this model cannot read documents".to_owned(),
+            AttachmentProblem::Audio => "audio cannot be sent to this model".to_owned(),
+            AttachmentProblem::ImageType(kind) => {
                 format!("its type is {kind}, and models see PNG, JPEG, GIF and WebP only")
             }
-            Problem::FileType(kind) => format!("its type is {kind}, and models read PDF and text only"),
-            Problem::Missing => "its content is not there any more".to_owned(),
-            Problem::Empty => "it is empty".to_owned(),
-            Problem::TooLarge(limit) => format!("it is larger than {}", size(*limit)),
+            AttachmentProblem::FileType(kind) => {
+                format!("its type is {kind}, and models read PDF and text only")
+            }
+            AttachmentProblem::Missing => "its content is not there any more".to_owned(),
+            AttachmentProblem::Empty => "it is empty".to_owned(),
+            AttachmentProblem::TooLarge(limit) => format!("it is larger than {}", size(*limit)),
         }
     }
 
     fn hint(&self) -> &'static str {
         match self {
-            Problem::Blind => "use a model that can see images, or send the message without it",
-            Problem::NoFiles => {
+            AttachmentProblem::Blind => "use a model that can see images, or send the message without it",
+            AttachmentProblem::NoFiles => {
                 "use a model that can read documents, or put the file in the workspace and name its path"
             }
-            Problem::Audio => "write down what it says, and send that",
-            Problem::ImageType(_) => "convert the image, then send the message again",
-            Problem::FileType(_) => {
+            AttachmentProblem::Audio => "write down what it says, and send that",
+            AttachmentProblem::ImageType(_) => "convert the image, then send the message again",
+            AttachmentProblem::FileType(_) => {
                 "put the file in the workspace and name its path, so that tools can read it"
             }
-            Problem::Missing | Problem::Empty => "attach it again",
-            Problem::TooLarge(_) => "make it smaller, or put the file in the workspace and name its path",
+            AttachmentProblem::Missing | AttachmentProblem::Empty => "attach it again",
+            AttachmentProblem::TooLarge(_) => {
+                "make it smaller, or put the file in the workspace and name its path"
+            }
         }
     }
 
@@ -248,7 +269,7 @@ fn is_text(mime_type: &str) -> bool {
         || kind.ends_with("+xml")
 }
 
-impl Data<'_> {
+impl AttachmentData<'_> {
     fn base64(&self) -> Base64Display<'_, '_, base64::engine::GeneralPurpose> {
         Base64Display::new(self.bytes, &STANDARD)
     }
@@ -256,7 +277,7 @@ impl Data<'_> {
 
 /// Bytes as base64, written into the request without a copy in between.
 #[derive(Debug)]
-pub(crate) struct Base64<'a>(pub(crate) Data<'a>);
+pub(crate) struct Base64<'a>(pub(crate) AttachmentData<'a>);
 
 impl Serialize for Base64<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -266,11 +287,11 @@ impl Serialize for Base64<'_> {
 
 /// Bytes as an address that holds them.
 #[derive(Debug)]
-pub(crate) struct DataUrl<'a>(pub(crate) Data<'a>);
+pub(crate) struct DataUrl<'a>(pub(crate) AttachmentData<'a>);
 
 impl Serialize for DataUrl<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Data { mime_type, .. } = self.0;
+        let AttachmentData { mime_type, .. } = self.0;
         serializer.collect_str(&format_args!("data:{mime_type};base64,{}", self.0.base64()))
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn anthropic_word(effort: Effort) -> &'static str {
 /// The word for a model of OpenAI's. The ends of the scale came one after the other, and a model refuses
 /// those that it has not.
 pub(crate) fn openai_word(model: &str, effort: Effort) -> &'static str {
-    let scale = Scale::of(model);
+    let scale = EffortScale::of(model);
     match effort {
         Effort::None => scale.least,
         Effort::Low => "low",
@@ -48,23 +48,23 @@ pub(crate) fn openai_word(model: &str, effort: Effort) -> &'static str {
 }
 
 /// The ends of a model's scale.
-struct Scale {
+struct EffortScale {
     least: &'static str,
     most: &'static str,
 }
 
-impl Scale {
-    fn of(model: &str) -> Scale {
+impl EffortScale {
+    fn of(model: &str) -> EffortScale {
         let name = model.rsplit('/').next().unwrap_or(model);
         let codex = name.contains("codex");
         let Some(version) = name.strip_prefix("gpt-") else {
             // The o series, and names that say nothing.
-            return Scale { least: "low", most: "high" };
+            return EffortScale { least: "low", most: "high" };
         };
         let digits = version.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
         let (major, minor) = digits.split_once('.').unwrap_or((digits, "0"));
         let Ok(major) = major.parse::<u32>() else {
-            return Scale { least: "low", most: "high" };
+            return EffortScale { least: "low", most: "high" };
         };
         let minor: u32 = minor.parse().unwrap_or(0);
         let most = match (major, minor) {
@@ -79,7 +79,7 @@ impl Scale {
             (5, 0) => "minimal",
             _ => "low",
         };
-        Scale { least, most }
+        EffortScale { least, most }
     }
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ostler_types::{Ability, Message, MessageId, Part, Picture, Role, ToolCall, ToolCallId, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::profile::{Profile, Thinking};
+use crate::profile::{ModelProfile, ThinkingControl};
 use crate::{ModelError, ModelRequest};
 
 pub(crate) fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
@@ -81,13 +81,13 @@ pub(crate) fn tools() -> Arc<[ToolSpec]> {
 }
 
 /// A model of provider `home`.
-pub(crate) fn model(id: &str, thinking: Thinking) -> Profile {
-    Profile { thinking, ..Profile::unknown("home", id) }
+pub(crate) fn model(id: &str, thinking: ThinkingControl) -> ModelProfile {
+    ModelProfile { thinking, ..ModelProfile::unknown("home", id) }
 }
 
 /// A model that can do these things and nothing else.
-pub(crate) fn able(abilities: &[Ability]) -> Profile {
-    let mut profile = Profile::unknown("home", "m");
+pub(crate) fn able(abilities: &[Ability]) -> ModelProfile {
+    let mut profile = ModelProfile::unknown("home", "m");
     profile.info.abilities = Some(abilities.to_vec());
     profile
 }

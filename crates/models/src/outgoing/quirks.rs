@@ -7,7 +7,7 @@ use super::names::IdRule;
 
 /// How one host wants to be spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Quirks {
+pub(crate) struct HostQuirks {
     /// The field that limits an answer in Chat Completions.
     pub(crate) limit: LimitField,
     /// The field that says how much to think in Chat Completions.
@@ -17,7 +17,7 @@ pub(crate) struct Quirks {
     /// Whether it takes `prompt_cache_key` in Chat Completions.
     pub(crate) cache_key: bool,
     /// What it wants back of a model's reasoning in Chat Completions.
-    pub(crate) reasoning: ReasoningBack,
+    pub(crate) reasoning: ReturnedReasoning,
     /// Whether a system message may stand inside a conversation.
     pub(crate) late_system: bool,
     /// Whether a result of a call may hold images in Responses.
@@ -47,7 +47,7 @@ pub(crate) enum EffortField {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReasoningBack {
+pub(crate) enum ReturnedReasoning {
     Nothing,
     /// The `reasoning_details` that it gave.
     Details,
@@ -56,12 +56,12 @@ pub(crate) enum ReasoningBack {
 }
 
 /// A server of which nothing is known.
-pub(crate) const PLAIN: Quirks = Quirks {
+pub(crate) const PLAIN: HostQuirks = HostQuirks {
     limit: LimitField::MaxTokens,
     effort: EffortField::Plain,
     none_is_a_word: false,
     cache_key: false,
-    reasoning: ReasoningBack::Nothing,
+    reasoning: ReturnedReasoning::Nothing,
     late_system: false,
     images_in_results: false,
     ids: IdRule::Short,
@@ -70,7 +70,7 @@ pub(crate) const PLAIN: Quirks = Quirks {
 };
 
 /// OpenAI's own.
-pub(crate) const OPENAI: Quirks = Quirks {
+pub(crate) const OPENAI: HostQuirks = HostQuirks {
     limit: LimitField::MaxCompletionTokens,
     effort: EffortField::OpenAi,
     none_is_a_word: true,
@@ -81,26 +81,26 @@ pub(crate) const OPENAI: Quirks = Quirks {
 };
 
 /// One that passes requests on to many others.
-pub(crate) const OPENROUTER: Quirks = Quirks {
+pub(crate) const OPENROUTER: HostQuirks = HostQuirks {
     effort: EffortField::Nested,
     none_is_a_word: true,
-    reasoning: ReasoningBack::Details,
+    reasoning: ReturnedReasoning::Details,
     late_system: true,
     ..PLAIN
 };
 
-const REASONING_CONTENT: Quirks = Quirks { reasoning: ReasoningBack::Content, ..PLAIN };
-const XAI: Quirks = Quirks { none_is_a_word: true, ..PLAIN };
+const REASONING_CONTENT: HostQuirks = HostQuirks { reasoning: ReturnedReasoning::Content, ..PLAIN };
+const XAI: HostQuirks = HostQuirks { none_is_a_word: true, ..PLAIN };
 
 /// Mistral's own.
-pub(crate) const MISTRAL: Quirks =
-    Quirks { ids: IdRule::NineLetters, user_after_result: false, none_is_a_word: true, ..PLAIN };
+pub(crate) const MISTRAL: HostQuirks =
+    HostQuirks { ids: IdRule::NineLetters, user_after_result: false, none_is_a_word: true, ..PLAIN };
 
 /// Google's own.
-pub(crate) const GOOGLE: Quirks = Quirks { signed_calls: true, ..PLAIN };
+pub(crate) const GOOGLE: HostQuirks = HostQuirks { signed_calls: true, ..PLAIN };
 
 /// Hosts by the end of their name.
-const HOSTS: [(&str, Quirks); 8] = [
+const HOSTS: [(&str, HostQuirks); 8] = [
     ("api.openai.com", OPENAI),
     ("openrouter.ai", OPENROUTER),
     ("deepseek.com", REASONING_CONTENT),
@@ -111,9 +111,9 @@ const HOSTS: [(&str, Quirks); 8] = [
     ("googleapis.com", GOOGLE),
 ];
 
-impl Quirks {
+impl HostQuirks {
     /// The quirks of the host of an address.
-    pub(crate) fn of(url: &Url) -> Quirks {
+    pub(crate) fn of(url: &Url) -> HostQuirks {
         let host = url.host_str().unwrap_or_default();
         let known = HOSTS.iter().find(|(name, _)| {
             host.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -124,7 +124,7 @@ impl Quirks {
 
 #[cfg(test)]
 mod tests {
-    use super::{GOOGLE, MISTRAL, OPENAI, OPENROUTER, PLAIN, Quirks, REASONING_CONTENT, XAI};
+    use super::{GOOGLE, HostQuirks, MISTRAL, OPENAI, OPENROUTER, PLAIN, REASONING_CONTENT, XAI};
 
     #[test]
     fn hosts_are_known_by_their_whole_name() {
@@ -140,7 +140,7 @@ mod tests {
             ("https://openrouter.ai.example.org/v1", PLAIN),
             ("http://127.0.0.1:8080/v1", PLAIN),
         ] {
-            assert_eq!(Quirks::of(&url.parse().unwrap()), expected, "{url}");
+            assert_eq!(HostQuirks::of(&url.parse().unwrap()), expected, "{url}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::{BoxStream, StreamExt};
 use serde_json::Value;
 
-use crate::profile::Profile;
+use crate::profile::ModelProfile;
 use crate::{ModelError, ModelEvent, ProviderConfig};
 
 /// Writes who made it on everything that the provider wants back.
@@ -27,15 +27,15 @@ pub(crate) fn signed(
 
 /// To whom something sealed may go back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recipient<'a> {
+pub(crate) struct ReasoningRecipient<'a> {
     /// The protocol's mark.
     pub(crate) protocol: &'static str,
     /// The provider's configured name.
     pub(crate) provider: &'a str,
-    pub(crate) profile: &'a Profile,
+    pub(crate) profile: &'a ModelProfile,
 }
 
-impl Recipient<'_> {
+impl ReasoningRecipient<'_> {
     /// Whether it came from this provider. What names no provider is of the time before they were
     /// named, and told apart by the protocol alone.
     pub(crate) fn made(self, opaque: &Value) -> bool {
@@ -53,13 +53,13 @@ impl Recipient<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::Recipient;
-    use crate::profile::Profile;
+    use super::ReasoningRecipient;
+    use crate::profile::ModelProfile;
 
     #[test]
     fn what_is_sealed_goes_back_to_its_maker_only() {
-        let profile = Profile::unknown("home", "large");
-        let recipient = Recipient { protocol: "anthropic", provider: "home", profile: &profile };
+        let profile = ModelProfile::unknown("home", "large");
+        let recipient = ReasoningRecipient { protocol: "anthropic", provider: "home", profile: &profile };
         let cases = [
             (json!({"provider": "anthropic"}), true, true),
             (json!({"provider": "anthropic", "name": "home", "model": "large"}), true, true),

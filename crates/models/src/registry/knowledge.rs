@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use ostler_types::{Ability, InfoSource, ModelInfo, Prices};
 
-use crate::catalogue::{self, Row};
-use crate::discovery::Found;
-use crate::profile::{Profile, Thinking};
+use crate::catalogue::{self, CatalogueRow};
+use crate::discovery::DiscoveredModel;
+use crate::profile::{ModelProfile, ThinkingControl};
 use crate::{ProviderConfig, ProviderKind};
 
 /// What the owner of this machine says of a model. What is absent stays as it is.
@@ -28,13 +28,13 @@ pub struct ModelOverride {
 pub(crate) fn profile(
     provider: &ProviderConfig,
     id: &str,
-    found: Option<&Found>,
+    found: Option<&DiscoveredModel>,
     overrides: &BTreeMap<String, ModelOverride>,
-) -> Profile {
+) -> ModelProfile {
     let name = format!("{}:{id}", provider.name);
     let row = catalogue::find(provider.shop().map(|preset| preset.name), id);
     let mut info = ModelInfo::unknown(name);
-    let mut thinking = row.map_or(Thinking::Unknown, |row| told(provider.kind, row));
+    let mut thinking = row.map_or(ThinkingControl::Unknown, |row| told(provider.kind, row));
     if let Some(row) = row {
         info.context_window = Some(row.context_window);
         info.max_output_tokens = Some(row.max_output_tokens).filter(|tokens| *tokens > 0);
@@ -65,19 +65,21 @@ pub(crate) fn profile(
         info.max_output_tokens = Some(output.min(window));
     }
     if info.cannot(Ability::Reasoning) {
-        thinking = Thinking::Never;
+        thinking = ThinkingControl::Never;
     }
-    Profile { id: id.to_owned(), info, thinking }
+    ModelProfile { id: id.to_owned(), info, thinking }
 }
 
 /// How a model is told to think depends on the protocol that it is reached by.
-fn told(kind: ProviderKind, row: Row) -> Thinking {
+fn told(kind: ProviderKind, row: CatalogueRow) -> ThinkingControl {
     match (row.thinking, kind) {
-        (Thinking::Never, _) => Thinking::Never,
-        (Thinking::Unknown, _) => Thinking::Unknown,
-        (Thinking::Budget | Thinking::Adaptive, ProviderKind::Anthropic) => row.thinking,
-        (Thinking::Effort, ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses) => row.thinking,
-        (Thinking::Budget | Thinking::Adaptive | Thinking::Effort, _) => Thinking::Unknown,
+        (ThinkingControl::Never, _) => ThinkingControl::Never,
+        (ThinkingControl::Unknown, _) => ThinkingControl::Unknown,
+        (ThinkingControl::Budget | ThinkingControl::Adaptive, ProviderKind::Anthropic) => row.thinking,
+        (ThinkingControl::Effort, ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses) => row.thinking,
+        (ThinkingControl::Budget | ThinkingControl::Adaptive | ThinkingControl::Effort, _) => {
+            ThinkingControl::Unknown
+        }
     }
 }
 
@@ -104,9 +106,9 @@ mod tests {
     use ostler_types::{Ability, InfoSource, Prices};
 
     use super::{ModelOverride, profile};
-    use crate::discovery::Found;
-    use crate::profile::Thinking;
-    use crate::{Key, ProviderConfig, ProviderKind, Secret};
+    use crate::discovery::DiscoveredModel;
+    use crate::profile::ThinkingControl;
+    use crate::{ProviderConfig, ProviderKey, ProviderKind, Secret};
 
     fn provider(kind: ProviderKind, base_url: &str) -> ProviderConfig {
         ProviderConfig::new("p", kind, base_url)
@@ -116,16 +118,16 @@ mod tests {
     fn how_a_model_thinks_depends_on_who_serves_it() {
         let (anthropic, chat) = (ProviderKind::Anthropic, ProviderKind::OpenAiChat);
         for (kind, base_url, id, thinking) in [
-            (anthropic, "https://api.anthropic.com/v1", "claude-sonnet-5", Thinking::Adaptive),
-            (anthropic, "https://api.anthropic.com", "claude-haiku-4-5", Thinking::Budget),
-            (anthropic, "https://proxy.example.org", "claude-haiku-4-5-20251001", Thinking::Budget),
-            (chat, "https://proxy.example.org/v1", "claude-haiku-4-5", Thinking::Unknown),
-            (chat, "https://openrouter.ai/api/v1", "anthropic/claude-sonnet-5", Thinking::Effort),
-            (ProviderKind::OpenAiResponses, "https://api.openai.com/v1", "gpt-5.5", Thinking::Effort),
-            (ProviderKind::OpenAiResponses, "https://api.openai.com/v1", "gpt-4.1", Thinking::Never),
-            (anthropic, "http://127.0.0.1:8080", "gpt-oss:20b", Thinking::Unknown),
-            (chat, "http://127.0.0.1:8080/v1", "gpt-oss:20b", Thinking::Effort),
-            (chat, "http://127.0.0.1:8080/v1", "nobody-knows", Thinking::Unknown),
+            (anthropic, "https://api.anthropic.com/v1", "claude-sonnet-5", ThinkingControl::Adaptive),
+            (anthropic, "https://api.anthropic.com", "claude-haiku-4-5", ThinkingControl::Budget),
+            (anthropic, "https://proxy.example.org", "claude-haiku-4-5-20251001", ThinkingControl::Budget),
+            (chat, "https://proxy.example.org/v1", "claude-haiku-4-5", ThinkingControl::Unknown),
+            (chat, "https://openrouter.ai/api/v1", "anthropic/claude-sonnet-5", ThinkingControl::Effort),
+            (ProviderKind::OpenAiResponses, "https://api.openai.com/v1", "gpt-5.5", ThinkingControl::Effort),
+            (ProviderKind::OpenAiResponses, "https://api.openai.com/v1", "gpt-4.1", ThinkingControl::Never),
+            (anthropic, "http://127.0.0.1:8080", "gpt-oss:20b", ThinkingControl::Unknown),
+            (chat, "http://127.0.0.1:8080/v1", "gpt-oss:20b", ThinkingControl::Effort),
+            (chat, "http://127.0.0.1:8080/v1", "nobody-knows", ThinkingControl::Unknown),
         ] {
             let profile = profile(&provider(kind, base_url), id, None, &BTreeMap::new());
             assert_eq!(profile.thinking, thinking, "{base_url} {id}");
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(input("http://localhost:4000/v1", Some("vllm")), Some(0.0));
         assert_eq!(input("http://[::1]:4000/v1", None), Some(0.0));
         let keyed = ProviderConfig {
-            api_key: Key::Fixed(Secret::new("sk-1")),
+            api_key: ProviderKey::Fixed(Secret::new("sk-1")),
             ..provider(chat, "http://localhost:4000/v1")
         };
         let prices =
@@ -158,11 +160,11 @@ mod tests {
     #[test]
     fn the_stronger_source_wins_field_by_field() {
         let provider = provider(ProviderKind::OpenAiChat, "https://api.openai.com/v1");
-        let found = Found {
+        let found = DiscoveredModel {
             id: "gpt-4.1".to_owned(),
             context_window: Some(100),
             abilities: vec![(Ability::Vision, false), (Ability::Reasoning, true)],
-            ..Found::default()
+            ..DiscoveredModel::default()
         };
         let prices = Prices { input: 9.0, output: 9.0, cached: None, cache_write: None };
         let own = ModelOverride { prices: Some(prices), ..ModelOverride::default() };
@@ -182,6 +184,6 @@ mod tests {
         let overrides = BTreeMap::from([("p:gpt-5.5".to_owned(), blind)]);
         let profile = profile(&provider, "gpt-5.5", None, &overrides);
         assert!(profile.info.cannot(Ability::Tools));
-        assert_eq!(profile.thinking, Thinking::Never);
+        assert_eq!(profile.thinking, ThinkingControl::Never);
     }
 }

@@ -8,61 +8,72 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ostler_types::Ability;
 
-use super::{DEMO, Models, demo};
-use crate::choice::{Offer, State};
+use super::{DEMO, ModelRegistry, demo};
+use crate::choice::{ProviderOffer, ProviderState};
 use crate::discovery::GOOD_FOR;
 use crate::{ProviderConfig, ProviderKind};
 
 /// How long the answer of a server that wants no key is believed when a default is looked for.
 const BELIEVED: Duration = Duration::from_secs(30);
 
-impl Models {
+impl ModelRegistry {
     /// What there is to choose from, as far as these providers may be asked. `picky` says that the choice
     /// depends on what is known of each model.
-    pub(super) async fn offers(&self, asked: &HashSet<String>, picky: bool) -> Vec<Offer> {
+    pub(super) async fn offers(&self, asked: &HashSet<String>, picky: bool) -> Vec<ProviderOffer> {
         let offers = self.providers.iter().map(|provider| self.offer(provider, asked, picky));
-        let demo = Offer { provider: DEMO.to_owned(), state: State::Last, models: vec![demo()] };
+        let demo =
+            ProviderOffer { provider: DEMO.to_owned(), state: ProviderState::Last, models: vec![demo()] };
         join_all(offers).await.into_iter().chain([demo]).collect()
     }
 
-    async fn offer(&self, provider: &Arc<ProviderConfig>, asked: &HashSet<String>, picky: bool) -> Offer {
+    async fn offer(
+        &self,
+        provider: &Arc<ProviderConfig>,
+        asked: &HashSet<String>,
+        picky: bool,
+    ) -> ProviderOffer {
         let state = self.state(provider, asked, picky).await;
         let mut models = self.candidates(provider);
         let sorted = match state {
-            State::There => true,
+            ProviderState::There => true,
             // Whoever wrote them down has put them in order.
-            State::Keyed { .. } => provider.models.is_empty(),
-            State::Unasked { .. } | State::Locked { .. } | State::Absent(_) => false,
-            State::ByName | State::Last => false,
+            ProviderState::Keyed { .. } => provider.models.is_empty(),
+            ProviderState::Unasked { .. } | ProviderState::Locked { .. } | ProviderState::Absent(_) => false,
+            ProviderState::ByName | ProviderState::Last => false,
         };
         if sorted {
             // Stable, so that what the configuration lists stays first among equals.
             models.sort_by_key(|model| (model.cannot(Ability::Tools), !model.can(Ability::Tools)));
         }
-        Offer { provider: provider.name.clone(), state, models }
+        ProviderOffer { provider: provider.name.clone(), state, models }
     }
 
-    async fn state(&self, provider: &Arc<ProviderConfig>, asked: &HashSet<String>, picky: bool) -> State {
+    async fn state(
+        &self,
+        provider: &Arc<ProviderConfig>,
+        asked: &HashSet<String>,
+        picky: bool,
+    ) -> ProviderState {
         if provider.kind == ProviderKind::Replay {
-            return State::ByName;
+            return ProviderState::ByName;
         }
         if let Some(missing) = provider.readiness.missing() {
-            return State::Locked { missing, configured: provider.configured };
+            return ProviderState::Locked { missing, configured: provider.configured };
         }
         let (keyed, listed) = (!provider.is_keyless(), !provider.models.is_empty());
         if keyed && listed && !picky {
-            return State::Keyed { silence: None };
+            return ProviderState::Keyed { silence: None };
         }
         if self.settings.discover && !asked.contains(&provider.name) {
-            return State::Unasked { keyed };
+            return ProviderState::Unasked { keyed };
         }
         match self.ask(provider, if keyed { GOOD_FOR } else { BELIEVED }).await {
             // Its models can be used all the same, as far as they are known by other ways.
-            answer if keyed => State::Keyed { silence: answer.err().map(|silence| silence.why) },
-            Ok(_) => State::There,
+            answer if keyed => ProviderState::Keyed { silence: answer.err().map(|silence| silence.why) },
+            Ok(_) => ProviderState::There,
             // It is there but does not list its models, or nobody may ask; whoever wrote them down knows.
-            Err(silence) if listed && (silence.usable || !self.settings.discover) => State::There,
-            Err(silence) => State::Absent(silence.why),
+            Err(silence) if listed && (silence.usable || !self.settings.discover) => ProviderState::There,
+            Err(silence) => ProviderState::Absent(silence.why),
         }
     }
 }

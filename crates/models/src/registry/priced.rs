@@ -8,18 +8,18 @@ use ostler_types::Prices;
 use crate::{Model, ModelError, ModelEvent, ModelRequest};
 
 /// A model at these prices.
-pub(crate) struct Priced {
+pub(crate) struct PricedModel {
     inner: Arc<dyn Model>,
     prices: Prices,
 }
 
-impl Priced {
-    pub(crate) fn new(inner: Arc<dyn Model>, prices: Prices) -> Priced {
-        Priced { inner, prices }
+impl PricedModel {
+    pub(crate) fn new(inner: Arc<dyn Model>, prices: Prices) -> PricedModel {
+        PricedModel { inner, prices }
     }
 }
 
-impl Model for Priced {
+impl Model for PricedModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let prices = self.prices;
         let priced = move |event| match event {
@@ -41,7 +41,7 @@ mod tests {
     use futures_util::stream::{self, BoxStream, StreamExt};
     use ostler_types::{Cost, Prices, Usage};
 
-    use super::Priced;
+    use super::PricedModel;
     use crate::{Model, ModelError, ModelEvent, ModelRequest};
 
     struct Spends(Usage);
@@ -54,7 +54,7 @@ mod tests {
 
     async fn cost(usage: Usage) -> Option<Cost> {
         let prices = Prices { input: 3.0, output: 15.0, cached: None, cache_write: None };
-        let model = Priced::new(Arc::new(Spends(usage)), prices);
+        let model = PricedModel::new(Arc::new(Spends(usage)), prices);
         let events: Vec<_> = model.stream(ModelRequest::new(Vec::new())).collect().await;
         assert_eq!(events[0], Ok(ModelEvent::Text("hi".into())));
         match events[1] {

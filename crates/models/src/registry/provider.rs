@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::{Key, Preset};
+use crate::{ProviderKey, ProviderPreset};
 
 /// A provider, as configured.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct ProviderConfig {
     /// from a workspace, since the key is sent there.
     pub base_url: String,
     /// The key, if it wants one.
-    pub api_key: Key,
+    pub api_key: ProviderKey,
     /// Where the key comes from, in words such as `the variable OPENAI_API_KEY`, for whoever has to put
     /// another one there.
     pub key_from: Option<String>,
@@ -29,7 +29,7 @@ pub struct ProviderConfig {
     /// Whether somebody wrote it down, rather than that it came with this program.
     pub configured: bool,
     /// Whether it can be used now.
-    pub readiness: Readiness,
+    pub readiness: ProviderReadiness,
     /// What a [`ProviderKind::Replay`] answers from.
     pub recording: Option<PathBuf>,
 }
@@ -41,12 +41,12 @@ impl ProviderConfig {
             name: name.into(),
             kind,
             base_url: base_url.into(),
-            api_key: Key::None,
+            api_key: ProviderKey::None,
             key_from: None,
             models: Vec::new(),
             preset: None,
             configured: true,
-            readiness: Readiness::default(),
+            readiness: ProviderReadiness::default(),
             recording: None,
         }
     }
@@ -54,7 +54,9 @@ impl ProviderConfig {
     /// Whether it has to be asked what it has before it is known to be there: it wants no key, so that
     /// nothing else says whether anybody uses it.
     pub(crate) fn is_keyless(&self) -> bool {
-        matches!(self.api_key, Key::None) && self.readiness.is_certain() && self.kind != ProviderKind::Replay
+        matches!(self.api_key, ProviderKey::None)
+            && self.readiness.is_certain()
+            && self.kind != ProviderKind::Replay
     }
 
     /// Where its key comes from, in words.
@@ -66,7 +68,7 @@ impl ProviderConfig {
     /// requests on to somebody who does.
     pub(crate) fn is_free(&self) -> bool {
         self.kind == ProviderKind::Replay
-            || (self.is_local() && matches!(self.api_key, Key::None) && self.shop().is_none())
+            || (self.is_local() && matches!(self.api_key, ProviderKey::None) && self.shop().is_none())
     }
 
     /// Whether it runs on this machine.
@@ -79,11 +81,11 @@ impl ProviderConfig {
     }
 
     /// The part of the catalogue that has its prices: that of its preset, or of whose host it is.
-    pub(crate) fn shop(&self) -> Option<&'static Preset> {
-        let hosted = |preset: &&Preset| !preset.key_variables.is_empty();
+    pub(crate) fn shop(&self) -> Option<&'static ProviderPreset> {
+        let hosted = |preset: &&ProviderPreset| !preset.key_variables.is_empty();
         match self.preset {
-            Some(name) => Preset::named(name).filter(hosted),
-            None => Preset::on_host(Url::parse(&self.base_url).ok()?.host_str()?),
+            Some(name) => ProviderPreset::named(name).filter(hosted),
+            None => ProviderPreset::on_host(Url::parse(&self.base_url).ok()?.host_str()?),
         }
     }
 }
@@ -124,12 +126,12 @@ impl ProviderKind {
 
 /// Says what a provider lacks before it can be used. Asked anew each time, since a file may come later.
 #[derive(Clone, Default)]
-pub struct Readiness(Option<Arc<dyn Fn() -> Option<String> + Send + Sync>>);
+pub struct ProviderReadiness(Option<Arc<dyn Fn() -> Option<String> + Send + Sync>>);
 
-impl Readiness {
+impl ProviderReadiness {
     /// A provider that may lack something: what this says is missing, with what to do about it.
-    pub fn checked(missing: impl Fn() -> Option<String> + Send + Sync + 'static) -> Readiness {
-        Readiness(Some(Arc::new(missing)))
+    pub fn checked(missing: impl Fn() -> Option<String> + Send + Sync + 'static) -> ProviderReadiness {
+        ProviderReadiness(Some(Arc::new(missing)))
     }
 
     /// What is missing, and what to do about it.
@@ -142,7 +144,7 @@ impl Readiness {
     }
 }
 
-impl std::fmt::Debug for Readiness {
+impl std::fmt::Debug for ProviderReadiness {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.is_certain() { "Readiness(certain)" } else { "Readiness(checked)" })
     }

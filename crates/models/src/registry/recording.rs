@@ -8,55 +8,55 @@ use std::time::SystemTime;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-use crate::{Model, ModelError, ModelEvent, ModelRequest, Replay};
+use crate::{Model, ModelError, ModelEvent, ModelRequest, ReplayModel};
 
 /// The recording in a file.
 #[derive(Clone)]
-pub(crate) struct Recording {
+pub(crate) struct RecordedModel {
     file: Arc<PathBuf>,
     /// Held while the file is read, so that it is read once however many ask; never across an await.
-    read: Arc<Mutex<Option<Read>>>,
+    read: Arc<Mutex<Option<LoadedRecording>>>,
 }
 
 /// What was read, and how the file looked then.
-struct Read {
-    stamp: Stamp,
-    replay: Arc<Replay>,
+struct LoadedRecording {
+    stamp: RecordingStamp,
+    replay: Arc<ReplayModel>,
 }
 
 /// Tells one state of a file from another.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct RecordingStamp {
     changed: Option<SystemTime>,
     length: u64,
 }
 
-impl Recording {
-    pub(crate) fn new(file: PathBuf) -> Recording {
-        Recording { file: Arc::new(file), read: Arc::default() }
+impl RecordedModel {
+    pub(crate) fn new(file: PathBuf) -> RecordedModel {
+        RecordedModel { file: Arc::new(file), read: Arc::default() }
     }
 
     /// What the file holds now. Blocks.
-    fn replay(&self) -> Result<Arc<Replay>, ModelError> {
+    fn replay(&self) -> Result<Arc<ReplayModel>, ModelError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = std::fs::metadata(&*self.file).ok().map(|found| Stamp::of(&found));
+        let stamp = std::fs::metadata(&*self.file).ok().map(|found| RecordingStamp::of(&found));
         if let Some(known) = read.as_ref().filter(|known| Some(known.stamp) == stamp) {
             return Ok(known.replay.clone());
         }
         *read = None;
-        let replay = Arc::new(Replay::load(&self.file)?);
-        *read = stamp.map(|stamp| Read { stamp, replay: replay.clone() });
+        let replay = Arc::new(ReplayModel::load(&self.file)?);
+        *read = stamp.map(|stamp| LoadedRecording { stamp, replay: replay.clone() });
         Ok(replay)
     }
 }
 
-impl Stamp {
-    fn of(found: &Metadata) -> Stamp {
-        Stamp { changed: found.modified().ok(), length: found.len() }
+impl RecordingStamp {
+    fn of(found: &Metadata) -> RecordingStamp {
+        RecordingStamp { changed: found.modified().ok(), length: found.len() }
     }
 }
 
-impl Model for Recording {
+impl Model for RecordedModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let recording = self.clone();
         let answering = async move {
@@ -74,7 +74,7 @@ impl Model for Recording {
     }
 }
 
-impl std::fmt::Debug for Recording {
+impl std::fmt::Debug for RecordedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Recording").field(&self.file).finish()
     }

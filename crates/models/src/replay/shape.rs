@@ -14,7 +14,7 @@ use crate::ModelRequest;
 /// A conversation, as far as it is compared. Texts are kept as hashes, since each request of a session holds
 /// all of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct ConversationShape {
     /// How many times the model has answered.
     pub(super) answers: usize,
     /// All that the user said.
@@ -25,10 +25,10 @@ pub(super) struct Shape {
     said_last: u64,
 }
 
-impl Shape {
+impl ConversationShape {
     /// Of a conversation that is to be answered.
-    pub(super) fn of_request(request: &ModelRequest) -> Shape {
-        let mut reader = Reader::default();
+    pub(super) fn of_request(request: &ModelRequest) -> ConversationShape {
+        let mut reader = ShapeReader::default();
         for message in &request.messages {
             match message.role {
                 Role::User => reader.user(&texts(message)),
@@ -45,8 +45,8 @@ impl Shape {
     }
 
     /// Of a body that was sent, in any of the protocols.
-    pub(super) fn of_payload(payload: &Value) -> Shape {
-        let mut reader = Reader::default();
+    pub(super) fn of_payload(payload: &Value) -> ConversationShape {
+        let mut reader = ShapeReader::default();
         match &payload["input"] {
             Value::String(text) => reader.user(text),
             input => {
@@ -58,20 +58,20 @@ impl Shape {
     }
 
     /// Whether they are the same conversation.
-    pub(super) fn is_same(&self, other: &Shape) -> bool {
+    pub(super) fn is_same(&self, other: &ConversationShape) -> bool {
         let said = self.said == other.said || self.said == other.said_with_system;
         self.answers == other.answers && said
     }
 
     /// Whether at least the last words are the same, after as many answers.
-    pub(super) fn ends_like(&self, other: &Shape) -> bool {
+    pub(super) fn ends_like(&self, other: &ConversationShape) -> bool {
         self.answers == other.answers && self.said_last == other.said_last
     }
 }
 
 /// Reads a conversation from its beginning to its end.
 #[derive(Default)]
-struct Reader {
+struct ShapeReader {
     answers: usize,
     /// Whether what was read last was the model's: one answer can be cut into many pieces.
     in_answer: bool,
@@ -80,7 +80,7 @@ struct Reader {
     said_last: DefaultHasher,
 }
 
-impl Reader {
+impl ShapeReader {
     fn message(&mut self, message: &Value) {
         match (message["type"].as_str(), message["role"].as_str()) {
             (Some("function_call"), _) => self.assistant(),
@@ -126,8 +126,8 @@ impl Reader {
         text.split_whitespace().for_each(|word| word.hash(&mut self.said_with_system));
     }
 
-    fn shape(&self) -> Shape {
-        Shape {
+    fn shape(&self) -> ConversationShape {
+        ConversationShape {
             answers: self.answers,
             said: self.said.finish(),
             said_with_system: self.said_with_system.finish(),

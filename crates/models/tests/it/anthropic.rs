@@ -7,8 +7,8 @@ use ostler_models::{Model, ModelEvent, ModelRequest, ProviderKind, Timeouts};
 use ostler_types::{Part, Role};
 use serde_json::{Value, json};
 
-use crate::conversation::{Answer, assistant, call, message, read, request, result, tool, user};
-use crate::server::{KEY, Server, chunk, chunked_head, model_of, response, stream_head};
+use crate::conversation::{CollectedAnswer, assistant, call, message, read, request, result, tool, user};
+use crate::server::{KEY, MisbehavingServer, chunk, chunked_head, model_of, response, stream_head};
 
 const WHOLE: &str = r#"{"type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
 
@@ -17,7 +17,7 @@ fn model(base_url: &str) -> Arc<dyn Model> {
 }
 
 async fn sent(request: ModelRequest) -> (String, String) {
-    let mut server = Server::start(vec![response("200 OK", "application/json", WHOLE)]).await;
+    let mut server = MisbehavingServer::start(vec![response("200 OK", "application/json", WHOLE)]).await;
     let answer = read(model(&server.base_url).stream(request)).await;
     assert_eq!((answer.text.as_str(), answer.stop()), ("hi", "end_turn"));
     server.request().await
@@ -154,7 +154,7 @@ async fn both_spellings_of_the_address_lead_to_the_same_place() {
         ("/v1/", "POST /v1/messages HTTP/1.1"),
         ("/proxy/anthropic", "POST /proxy/anthropic/v1/messages HTTP/1.1"),
     ] {
-        let mut server = Server::start(vec![response("200 OK", "application/json", WHOLE)]).await;
+        let mut server = MisbehavingServer::start(vec![response("200 OK", "application/json", WHOLE)]).await;
         let base_url = server.base_url.replace("/v1/", path);
         assert_eq!(read(model(&base_url).stream(request(vec![user("hi")], &[]))).await.text, "hi");
         let (head, _) = server.request().await;
@@ -227,18 +227,18 @@ data: {"type":"message_stop"}
 #[tokio::test]
 async fn a_stream_arrives_whole_in_transfer_chunks_of_any_size() {
     let block = json!({"type": "thinking", "thinking": "Grüße …", "signature": "EqQBCg/+=="});
-    let expected = Answer {
+    let expected = CollectedAnswer {
         reasoning: "Grüße …".to_owned(),
         opaque: vec![json!({"provider": "anthropic", "block": block, "name": "local", "model": "small"})],
         calls: vec![(Some("toolu_1".to_owned()), "shell".to_owned(), r#"{"command": "ls"}"#.to_owned())],
         stop: Some("tool_calls".to_owned()),
-        ..Answer::default()
+        ..CollectedAnswer::default()
     };
     let characters: Vec<char> = THINKING.chars().collect();
     for size in [3, 7, 64, 1024] {
         let pieces = characters.chunks(size).map(|piece| chunk(&piece.iter().collect::<String>()));
         let acts = std::iter::once(chunked_head()).chain(pieces).chain([chunk("")]).collect();
-        let server = Server::start(acts).await;
+        let server = MisbehavingServer::start(acts).await;
         let answer = read(model(&server.base_url).stream(request(vec![user("hi")], &[]))).await;
         assert_eq!(answer, expected, "chunks of {size}");
     }
@@ -246,8 +246,8 @@ async fn a_stream_arrives_whole_in_transfer_chunks_of_any_size() {
 
 #[tokio::test]
 async fn what_was_wanted_back_goes_back_as_it_came() {
-    let acts = vec![stream_head(), crate::server::Act::Send(THINKING.to_owned())];
-    let server = Server::start(acts).await;
+    let acts = vec![stream_head(), crate::server::ServerAction::Send(THINKING.to_owned())];
+    let server = MisbehavingServer::start(acts).await;
     let events: Vec<ModelEvent> =
         model(&server.base_url).stream(request(vec![user("hi")], &[])).map(Result::unwrap).collect().await;
     let opaque = events.iter().find_map(|event| match event {

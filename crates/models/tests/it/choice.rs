@@ -1,7 +1,8 @@
 //! How a session that names no model comes by one.
 
 use ostler_models::{
-    Key, ModelError, ModelSettings, Models, PRESETS, ProviderConfig, ProviderKind, Readiness, Secret,
+    ModelError, ModelRegistry, ModelSettings, PRESETS, ProviderConfig, ProviderKey, ProviderKind,
+    ProviderReadiness, Secret,
 };
 use ostler_types::{Ability, ModelPolicy, Resolution, ResolvedBy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,8 +14,8 @@ fn preset(name: &str, key: bool) -> ProviderConfig {
     let preset = PRESETS.iter().find(|preset| preset.name == name).unwrap();
     let variable = preset.key_variables.first().copied().unwrap_or_default();
     ProviderConfig {
-        api_key: if key { Key::Fixed(Secret::new("sk-1")) } else { Key::None },
-        readiness: Readiness::checked(move || (!key).then(|| format!("set {variable}"))),
+        api_key: if key { ProviderKey::Fixed(Secret::new("sk-1")) } else { ProviderKey::None },
+        readiness: ProviderReadiness::checked(move || (!key).then(|| format!("set {variable}"))),
         preset: Some(preset.name),
         configured: false,
         ..ProviderConfig::new(preset.name, preset.kind, "http://127.0.0.1:9/v1")
@@ -26,7 +27,7 @@ async fn choose(
     policy: &ModelPolicy,
     default: Option<&str>,
 ) -> Result<Resolution, ModelError> {
-    Models::new(providers).choose(policy, default).await
+    ModelRegistry::new(providers).choose(policy, default).await
 }
 
 fn shown(resolution: Result<Resolution, ModelError>) -> (String, ResolvedBy) {
@@ -137,7 +138,7 @@ async fn what_nobody_has_said_does_not_pass_a_policy() {
     assert_eq!(shown(chosen), ("demo:demo".to_owned(), ResolvedBy::Demo), "the demo has tools");
     let far = ProviderConfig {
         models: vec!["stranger".to_owned()],
-        api_key: Key::Fixed(Secret::new("sk-1")),
+        api_key: ProviderKey::Fixed(Secret::new("sk-1")),
         ..ProviderConfig::new("far", ProviderKind::OpenAiChat, "https://models.example.org/v1")
     };
     let ceiling = ModelPolicy { max_input_price: Some(1.0), ..ModelPolicy::default() };
@@ -175,14 +176,14 @@ async fn a_named_default_that_the_policy_excludes_is_passed_over() {
 /// A provider with a key, and a server of this machine that lists these models.
 async fn keyed(name: &str, models: &'static str) -> (ProviderConfig, JoinHandle<()>) {
     let (here, task) = server(models).await;
-    let key = Key::Fixed(Secret::new("sk-1"));
+    let key = ProviderKey::Fixed(Secret::new("sk-1"));
     (ProviderConfig { name: name.to_owned(), api_key: key, ..here }, task)
 }
 
 #[tokio::test]
 async fn a_provider_with_a_key_and_no_list_is_asked() {
     let (mine, task) = keyed("mine", TWO).await;
-    let models = Models::new(vec![mine]);
+    let models = ModelRegistry::new(vec![mine]);
     let chosen = shown(models.choose(&ModelPolicy::default(), None).await);
     assert_eq!(chosen, ("mine:handy".to_owned(), ResolvedBy::KeyFound));
     let named = shown(models.choose(&ModelPolicy::default(), Some("mine")).await);
@@ -206,7 +207,8 @@ async fn a_provider_with_a_key_and_no_list_is_asked() {
     );
     assert!(demo.detail.contains("`models` in [providers.mine]"), "{}", demo.detail);
     let off = ModelSettings { discover: false, ..ModelSettings::default() };
-    let demo = Models::with_settings(vec![gone], off).choose(&ModelPolicy::default(), None).await.unwrap();
+    let demo =
+        ModelRegistry::with_settings(vec![gone], off).choose(&ModelPolicy::default(), None).await.unwrap();
     assert!(demo.detail.contains("`models.discover` is off"), "{}", demo.detail);
     let (silent, task) = server(r#"{"data": []}"#).await;
     let demo = choose(vec![silent], &ModelPolicy::default(), None).await.unwrap();
@@ -224,7 +226,7 @@ async fn a_default_does_not_depend_on_who_asked_before() {
         let (server, task) = keyed("openai", list).await;
         let provider = ProviderConfig { preset: Some("openai"), ..server };
         for before in [false, true] {
-            let models = Models::new(vec![provider.clone()]);
+            let models = ModelRegistry::new(vec![provider.clone()]);
             if before {
                 models.list(false).await;
             }
@@ -241,7 +243,7 @@ async fn a_default_does_not_depend_on_who_asked_before() {
 async fn configured_providers_come_in_their_order_with_their_first_model() {
     let mine = ProviderConfig {
         models: vec!["best".to_owned(), "other".to_owned()],
-        api_key: Key::Fixed(Secret::new("sk-1")),
+        api_key: ProviderKey::Fixed(Secret::new("sk-1")),
         ..ProviderConfig::new("mine", ProviderKind::OpenAiChat, "https://models.example.org/v1")
     };
     let chosen = choose(vec![mine, preset("anthropic", true)], &ModelPolicy::default(), None).await;
@@ -257,9 +259,9 @@ async fn without_discovery_only_what_is_written_down_is_taken() {
     let unwritten = ProviderConfig { name: "other".to_owned(), models: Vec::new(), ..written.clone() };
     let off = || ModelSettings { discover: false, ..ModelSettings::default() };
     let policy = ModelPolicy::default();
-    let models = Models::with_settings(vec![unwritten.clone(), written], off());
+    let models = ModelRegistry::with_settings(vec![unwritten.clone(), written], off());
     assert_eq!(shown(models.choose(&policy, None).await), ("home:m".to_owned(), ResolvedBy::LocalServer));
-    let models = Models::with_settings(vec![unwritten], off());
+    let models = ModelRegistry::with_settings(vec![unwritten], off());
     assert_eq!(shown(models.choose(&policy, None).await).1, ResolvedBy::Demo);
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn request(messages: Vec<Arc<Message>>, tools: &[&str]) -> ModelReque
 
 /// A whole answer, put together.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct CollectedAnswer {
     pub(crate) text: String,
     pub(crate) reasoning: String,
     pub(crate) opaque: Vec<Value>,
@@ -59,7 +59,7 @@ pub(crate) struct Answer {
     pub(crate) error: Option<ModelError>,
 }
 
-impl Answer {
+impl CollectedAnswer {
     pub(crate) fn code(&self) -> Option<&'static str> {
         self.error.as_ref().map(|error| error.code)
     }
@@ -70,8 +70,8 @@ impl Answer {
 }
 
 /// Reads an answer to its end, and checks that nothing follows a stop or an error.
-pub(crate) async fn read(mut stream: BoxStream<'static, Result<ModelEvent, ModelError>>) -> Answer {
-    let mut answer = Answer::default();
+pub(crate) async fn read(mut stream: BoxStream<'static, Result<ModelEvent, ModelError>>) -> CollectedAnswer {
+    let mut answer = CollectedAnswer::default();
     while let Some(event) = stream.next().await {
         assert!(answer.stop.is_none() && answer.error.is_none(), "{event:?} after the end of {answer:?}");
         match event {

@@ -4,11 +4,11 @@ use futures_util::StreamExt;
 use ostler_models::{Demo, Model, ModelEvent};
 use serde_json::{Value, json};
 
-use crate::conversation::{Answer, assistant, read, request, user};
+use crate::conversation::{CollectedAnswer, assistant, read, request, user};
 
 const TOOLS: [&str; 5] = ["repo_tree", "read_file", "search", "shell", "write_file"];
 
-async fn ask(text: &str) -> Answer {
+async fn ask(text: &str) -> CollectedAnswer {
     read(Demo.stream(request(vec![user(text)], &TOOLS))).await
 }
 

@@ -6,16 +6,16 @@ use ostler_models::{Demo, Model};
 use ostler_types::{Message, Part, Role, results};
 use serde_json::json;
 
-use crate::conversation::{Answer, assistant, call, message, read, request, result, user};
+use crate::conversation::{CollectedAnswer, assistant, call, message, read, request, result, user};
 
 const TOOLS: [&str; 5] = ["repo_tree", "read_file", "search", "shell", "write_file"];
 
-async fn next(conversation: &[Arc<Message>]) -> Answer {
+async fn next(conversation: &[Arc<Message>]) -> CollectedAnswer {
     read(Demo.stream(request(conversation.to_vec(), &TOOLS))).await
 }
 
 /// Adds an answer to the conversation, as the caller would.
-fn keep(conversation: &mut Vec<Arc<Message>>, answer: &Answer) {
+fn keep(conversation: &mut Vec<Arc<Message>>, answer: &CollectedAnswer) {
     let calls = answer
         .calls
         .iter()
@@ -25,7 +25,7 @@ fn keep(conversation: &mut Vec<Arc<Message>>, answer: &Answer) {
 }
 
 /// Plays a prompt to its end, with the same word as every tool's answer; gives the calls of each step.
-async fn play(prompt: &str, ok: bool, text: &str) -> (Vec<Vec<String>>, Answer) {
+async fn play(prompt: &str, ok: bool, text: &str) -> (Vec<Vec<String>>, CollectedAnswer) {
     let (mut conversation, mut steps) = (vec![user(prompt)], Vec::new());
     loop {
         let answer = next(&conversation).await;

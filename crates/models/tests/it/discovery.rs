@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ostler_models::{
-    Key, ModelOverride, ModelSettings, Models, ProviderConfig, ProviderKind, Readiness, Secret,
+    ModelOverride, ModelRegistry, ModelSettings, ProviderConfig, ProviderKey, ProviderKind,
+    ProviderReadiness, Secret,
 };
 use ostler_types::{Ability, InfoSource, ModelInfo, Prices};
 use serde_json::{Value, json};
@@ -17,21 +18,21 @@ use tokio::task::JoinHandle;
 const KEY: &str = "sk-canary-4711";
 
 /// A server that answers by path, with 401 where a page is null, and counts what it was asked.
-struct Lists {
+struct ModelListServer {
     address: String,
     asked: Arc<AtomicUsize>,
     heads: Arc<std::sync::Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Lists {
+impl Drop for ModelListServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Lists {
-    async fn start(pages: &[(&'static str, Value)]) -> Lists {
+impl ModelListServer {
+    async fn start(pages: &[(&'static str, Value)]) -> ModelListServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(AtomicUsize::new(0));
@@ -64,7 +65,7 @@ impl Lists {
                 stream.write_all(answer.as_bytes()).await.ok();
             }
         });
-        Lists { address, asked, heads, task }
+        ModelListServer { address, asked, heads, task }
     }
 
     fn provider(&self, kind: ProviderKind) -> ProviderConfig {
@@ -72,7 +73,7 @@ impl Lists {
     }
 
     fn keyed(&self, kind: ProviderKind) -> ProviderConfig {
-        ProviderConfig { api_key: Key::Fixed(Secret::new(KEY)), ..self.provider(kind) }
+        ProviderConfig { api_key: ProviderKey::Fixed(Secret::new(KEY)), ..self.provider(kind) }
     }
 
     fn asked(&self) -> usize {
@@ -81,7 +82,7 @@ impl Lists {
 }
 
 async fn listed(provider: ProviderConfig) -> Vec<ModelInfo> {
-    let mut models = Models::new(vec![provider]).list(false).await;
+    let mut models = ModelRegistry::new(vec![provider]).list(false).await;
     assert_eq!(models.pop().map(|demo| demo.name).as_deref(), Some("demo:demo"));
     models
 }
@@ -100,7 +101,7 @@ async fn openrouter_tells_prices_windows_and_abilities() {
         {"id": "maker/text-embedding-9"},
         {"name": "without an id"},
     ]});
-    let server = Lists::start(&[("GET /v1/models ", list)]).await;
+    let server = ModelListServer::start(&[("GET /v1/models ", list)]).await;
     let models = listed(server.keyed(ProviderKind::OpenAiChat)).await;
     assert_eq!(names(&models), ["here:maker/large", "here:maker/varies"]);
     let large = &models[0];
@@ -124,7 +125,8 @@ async fn windows_are_found_wherever_a_server_puts_them() {
         (json!({"id": "m", "context_window": 131_072, "active": true}), 131_072),
         (json!({"id": "m", "max_context_length": 4096, "capabilities": {"function_calling": true}}), 4096),
     ] {
-        let server = Lists::start(&[("GET /v1/models ", json!({"object": "list", "data": [model]}))]).await;
+        let server =
+            ModelListServer::start(&[("GET /v1/models ", json!({"object": "list", "data": [model]}))]).await;
         let models = listed(server.provider(ProviderKind::OpenAiChat)).await;
         assert_eq!(models[0].context_window, Some(window), "{models:?}");
         assert_eq!(models[0].prices, Some(Prices::FREE), "a server on this machine costs nothing");
@@ -136,7 +138,7 @@ async fn anthropic_tells_limits_and_how_a_model_thinks() {
     let list = json!({"data": [{"type": "model", "id": "claude-next", "max_input_tokens": 500_000, "max_tokens": 99_000,
         "capabilities": {"image_input": {"supported": true}, "pdf_input": {"supported": false}, "thinking": {"supported": true}}}],
         "has_more": false});
-    let server = Lists::start(&[("GET /v1/models?limit=1000 ", list)]).await;
+    let server = ModelListServer::start(&[("GET /v1/models?limit=1000 ", list)]).await;
     let base_url = format!("http://{}", server.address);
     let models = listed(ProviderConfig { base_url, ..server.keyed(ProviderKind::Anthropic) }).await;
     assert_eq!((models[0].context_window, models[0].max_output_tokens), (Some(500_000), Some(99_000)));
@@ -149,13 +151,13 @@ async fn anthropic_tells_limits_and_how_a_model_thinks() {
 async fn ollama_is_asked_about_each_model() {
     let show = json!({"capabilities": ["completion", "tools", "thinking"], "parameters": "temperature 1\nnum_ctx 16384",
         "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}});
-    let server = Lists::start(&[
+    let server = ModelListServer::start(&[
         ("GET /v1/models ", json!({"data": [{"id": "loaded:8b", "owned_by": "library"}, {"id": "resting:latest", "owned_by": "library"}]})),
         ("GET /api/ps ", json!({"models": [{"name": "loaded:8b", "context_length": 4096}]})),
         ("POST /api/show ", show),
     ])
     .await;
-    let models = Models::new(vec![server.provider(ProviderKind::OpenAiChat)]);
+    let models = ModelRegistry::new(vec![server.provider(ProviderKind::OpenAiChat)]);
     let list = models.list(false).await;
     assert_eq!(names(&list), ["here:loaded:8b", "here:resting:latest", "demo:demo"]);
     assert_eq!((list[0].context_window, list[1].context_window), (Some(4096), Some(16_384)));
@@ -171,7 +173,7 @@ async fn lm_studio_is_asked_in_its_own_way() {
         {"id": "big", "type": "vlm", "max_context_length": 131_072, "loaded_context_length": 8192, "capabilities": ["tool_use"]},
         {"id": "words", "type": "embeddings", "max_context_length": 512},
     ]});
-    let server = Lists::start(&[
+    let server = ModelListServer::start(&[
         ("GET /v1/models ", json!({"data": [{"id": "big"}, {"id": "words"}]})),
         ("GET /api/v0/models ", own),
     ])
@@ -184,16 +186,19 @@ async fn lm_studio_is_asked_in_its_own_way() {
 
 #[tokio::test]
 async fn a_key_goes_to_no_endpoint_but_the_list() {
-    let server = Lists::start(&[("GET /v1/models ", json!({"data": [{"id": "m"}]}))]).await;
+    let server = ModelListServer::start(&[("GET /v1/models ", json!({"data": [{"id": "m"}]}))]).await;
     listed(server.keyed(ProviderKind::OpenAiChat)).await;
     assert_eq!(server.asked(), 1);
 }
 
 #[tokio::test]
 async fn what_is_known_is_asked_once_and_again_on_request() {
-    let server =
-        Lists::start(&[("GET /v1/models ", json!({"data": [{"id": "m", "context_length": 4096}]}))]).await;
-    let models = Models::new(vec![server.provider(ProviderKind::OpenAiChat)]);
+    let server = ModelListServer::start(&[(
+        "GET /v1/models ",
+        json!({"data": [{"id": "m", "context_length": 4096}]}),
+    )])
+    .await;
+    let models = ModelRegistry::new(vec![server.provider(ProviderKind::OpenAiChat)]);
     assert_eq!(models.info("here:m").context_window, None);
     let (one, other, ()) = tokio::join!(models.list(false), models.list(false), models.learn("here:m"));
     assert_eq!(one, other);
@@ -208,9 +213,9 @@ async fn what_is_known_is_asked_once_and_again_on_request() {
 
 #[tokio::test]
 async fn a_failure_is_remembered_and_told_without_the_key() {
-    let server = Lists::start(&[]).await;
+    let server = ModelListServer::start(&[]).await;
     let provider = ProviderConfig { models: vec!["m".to_owned()], ..server.keyed(ProviderKind::OpenAiChat) };
-    let models = Models::new(vec![provider]);
+    let models = ModelRegistry::new(vec![provider]);
     let list = models.list(false).await;
     assert_eq!(
         names(&list),
@@ -224,13 +229,13 @@ async fn a_failure_is_remembered_and_told_without_the_key() {
 
 #[tokio::test]
 async fn a_refused_key_is_told() {
-    let server = Lists::start(&[("GET /v1/models ", Value::Null)]).await;
+    let server = ModelListServer::start(&[("GET /v1/models ", Value::Null)]).await;
     let preset = ProviderConfig {
         configured: false,
         models: vec!["m".to_owned()],
         ..server.keyed(ProviderKind::OpenAiChat)
     };
-    let list = Models::new(vec![preset]).list(false).await;
+    let list = ModelRegistry::new(vec![preset]).list(false).await;
     assert_eq!(names(&list), ["demo:demo", "here:m"]);
     let why = list[1].unavailable.as_deref().unwrap();
     assert!(why.contains("answered 401") && why.contains("check its key"), "{why}");
@@ -247,7 +252,7 @@ async fn a_server_that_is_not_there_says_so_and_stands_last() {
     };
     let preset =
         ProviderConfig { name: "other".to_owned(), configured: false, models: Vec::new(), ..gone.clone() };
-    let list = Models::new(vec![preset, gone]).list(false).await;
+    let list = ModelRegistry::new(vec![preset, gone]).list(false).await;
     assert_eq!(names(&list), ["demo:demo", "gone:m"], "a preset that is not there is left out");
     assert!(list[1].unavailable.as_deref().unwrap().contains("does not run"), "{list:?}");
 }
@@ -255,11 +260,11 @@ async fn a_server_that_is_not_there_says_so_and_stands_last() {
 #[tokio::test]
 async fn odd_answers_are_no_list_and_long_lists_are_cut() {
     for odd in [json!("hello"), json!({"data": 5}), json!({"status": "ok"})] {
-        let server = Lists::start(&[("GET /v1/models ", odd)]).await;
+        let server = ModelListServer::start(&[("GET /v1/models ", odd)]).await;
         assert_eq!(listed(server.provider(ProviderKind::OpenAiChat)).await, []);
     }
     let many: Vec<Value> = (0..3000).map(|n| json!({"id": format!("m{n}"), "context_length": 1})).collect();
-    let server = Lists::start(&[("GET /v1/models ", json!({"data": many}))]).await;
+    let server = ModelListServer::start(&[("GET /v1/models ", json!({"data": many}))]).await;
     assert_eq!(listed(server.provider(ProviderKind::OpenAiChat)).await.len(), 2000);
 }
 
@@ -271,7 +276,7 @@ async fn a_server_that_never_answers_is_given_up() {
         models: vec!["m".to_owned()],
         ..ProviderConfig::new("mute", ProviderKind::OpenAiChat, format!("http://{address}/v1"))
     };
-    let list = Models::new(vec![provider]).list(false).await;
+    let list = ModelRegistry::new(vec![provider]).list(false).await;
     let why = list[1].unavailable.as_deref().unwrap();
     assert!(why.contains("did not list its models within 3s"), "{why}");
     drop(listener);
@@ -280,13 +285,13 @@ async fn a_server_that_never_answers_is_given_up() {
 #[tokio::test]
 async fn the_owner_is_believed_before_the_server_and_the_server_before_the_catalogue() {
     let list = json!({"data": [{"id": "qwen3:8b", "max_model_len": 10_000}]});
-    let server = Lists::start(&[("GET /v1/models ", list)]).await;
+    let server = ModelListServer::start(&[("GET /v1/models ", list)]).await;
     let overrides = BTreeMap::from([(
         "here:qwen3:8b".to_owned(),
         ModelOverride { max_output_tokens: Some(1234), ..ModelOverride::default() },
     )]);
     let settings = ModelSettings { overrides, ..ModelSettings::default() };
-    let models = Models::with_settings(vec![server.provider(ProviderKind::OpenAiChat)], settings);
+    let models = ModelRegistry::with_settings(vec![server.provider(ProviderKind::OpenAiChat)], settings);
     let builtin = models.info("here:qwen3:14b");
     assert_eq!((builtin.context_window, builtin.source), (Some(40_960), InfoSource::Builtin));
     let before = models.info("here:qwen3:8b");
@@ -299,16 +304,16 @@ async fn the_owner_is_believed_before_the_server_and_the_server_before_the_catal
 
 #[tokio::test]
 async fn nobody_is_asked_when_discovery_is_off_or_a_key_is_missing() {
-    let server = Lists::start(&[("GET /v1/models ", json!({"data": [{"id": "m"}]}))]).await;
+    let server = ModelListServer::start(&[("GET /v1/models ", json!({"data": [{"id": "m"}]}))]).await;
     let settings = ModelSettings { discover: false, ..ModelSettings::default() };
-    let models = Models::with_settings(vec![server.provider(ProviderKind::OpenAiChat)], settings);
+    let models = ModelRegistry::with_settings(vec![server.provider(ProviderKind::OpenAiChat)], settings);
     assert_eq!(names(&models.list(true).await), ["demo:demo"]);
     let locked = ProviderConfig {
-        readiness: Readiness::checked(|| Some("set HERE_KEY".to_owned())),
+        readiness: ProviderReadiness::checked(|| Some("set HERE_KEY".to_owned())),
         models: vec!["m".to_owned()],
         ..server.keyed(ProviderKind::OpenAiChat)
     };
-    let list = Models::new(vec![locked]).list(false).await;
+    let list = ModelRegistry::new(vec![locked]).list(false).await;
     assert_eq!(list[1].unavailable.as_deref(), Some("set HERE_KEY"));
     assert_eq!(server.asked(), 0);
 }
@@ -316,10 +321,11 @@ async fn nobody_is_asked_when_discovery_is_off_or_a_key_is_missing() {
 #[tokio::test(start_paused = true)]
 async fn a_list_is_good_for_minutes_and_a_failure_for_seconds() {
     let good =
-        Lists::start(&[("GET /v1/models ", json!({"data": [{"id": "m", "context_length": 1}]}))]).await;
-    let bad = Lists::start(&[]).await;
+        ModelListServer::start(&[("GET /v1/models ", json!({"data": [{"id": "m", "context_length": 1}]}))])
+            .await;
+    let bad = ModelListServer::start(&[]).await;
     let failing = ProviderConfig { name: "bad".to_owned(), ..bad.keyed(ProviderKind::OpenAiChat) };
-    let models = Models::new(vec![good.provider(ProviderKind::OpenAiChat), failing]);
+    let models = ModelRegistry::new(vec![good.provider(ProviderKind::OpenAiChat), failing]);
     for (seconds, asked_good, asked_bad) in [(0, 1, 1), (29, 1, 1), (2, 1, 2), (260, 1, 3), (10, 2, 3)] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
         models.list(false).await;

@@ -9,41 +9,44 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ostler_models::{Model, ModelError, ModelEvent, Timeouts};
 
-use crate::conversation::{Answer, read, request, user};
-use crate::server::{Act, KEY, Seen, Server, chunk, chunked_head, model_of, response, stream_head};
-use wires::{WIRES, Wire};
+use crate::conversation::{CollectedAnswer, read, request, user};
+use crate::server::{
+    KEY, MisbehavingServer, ServerAction, ServerObservation, chunk, chunked_head, model_of, response,
+    stream_head,
+};
+use wires::{ProtocolSamples, WIRES};
 
 /// Short enough that a test does not wait, and only where it has to run out.
 const SHORT: Duration = Duration::from_millis(30);
 
-async fn answer(wire: &Wire, acts: Vec<Act>, timeouts: Timeouts) -> Answer {
-    let server = Server::start(acts).await;
+async fn answer(wire: &ProtocolSamples, acts: Vec<ServerAction>, timeouts: Timeouts) -> CollectedAnswer {
+    let server = MisbehavingServer::start(acts).await;
     ask(&model_of(wire.kind, &server.base_url, timeouts)).await
 }
 
-async fn ask(model: &Arc<dyn Model>) -> Answer {
+async fn ask(model: &Arc<dyn Model>) -> CollectedAnswer {
     read(model.stream(request(vec![user("hi")], &[]))).await
 }
 
-fn send(text: &str) -> Act {
-    Act::Send(text.to_owned())
+fn send(text: &str) -> ServerAction {
+    ServerAction::Send(text.to_owned())
 }
 
 /// What a server does wrong in its stream, and the text and the error that come of it.
-struct Fault {
+struct StreamFault {
     name: &'static str,
-    acts: Vec<Act>,
+    acts: Vec<ServerAction>,
     timeouts: Timeouts,
     text: &'static str,
     code: &'static str,
     words: &'static str,
 }
 
-fn fault(name: &'static str, acts: Vec<Act>, text: &'static str, code: &'static str) -> Fault {
-    Fault { name, acts, timeouts: Timeouts::default(), text, code, words: "" }
+fn fault(name: &'static str, acts: Vec<ServerAction>, text: &'static str, code: &'static str) -> StreamFault {
+    StreamFault { name, acts, timeouts: Timeouts::default(), text, code, words: "" }
 }
 
-fn broken_streams(wire: &Wire) -> Vec<Fault> {
+fn broken_streams(wire: &ProtocolSamples) -> Vec<StreamFault> {
     let (text, giant) = (wire.text, format!("data: {}\n\n", "x".repeat(9 * 1024 * 1024)));
     vec![
         fault("closed", vec![stream_head(), send(text)], "a", "cut_stream"),
@@ -57,47 +60,60 @@ fn broken_streams(wire: &Wire) -> Vec<Fault> {
             "cut_stream",
         ),
         fault("ended too early", vec![chunked_head(), chunk(text), chunk("")], "a", "cut_stream"),
-        fault("reset", vec![chunked_head(), Act::Reset], "", "cut_stream"),
+        fault("reset", vec![chunked_head(), ServerAction::Reset], "", "cut_stream"),
         fault("closed at once", vec![], "", "cut_stream"),
         fault("no JSON", vec![stream_head(), send(text), send("data: oops\n\n")], "a", "bad_response"),
         fault("no event stream", vec![response("200 OK", "text/html", "<p>Hi</p>")], "", "bad_response"),
         fault("no answer", vec![response("200 OK", "application/json", "{\"a\":1}")], "", "bad_response"),
-        Fault {
+        StreamFault {
             words: "8 MiB",
             ..fault("a giant line", vec![stream_head(), send(text), send(&giant)], "a", "bad_response")
         },
         fault(
             "an error",
-            vec![stream_head(), send(text), send(wire.overloaded), Act::Stall],
+            vec![stream_head(), send(text), send(wire.overloaded), ServerAction::Stall],
             "a",
             "overloaded",
         ),
-        Fault {
+        StreamFault {
             words: "without saying anything",
             ..fault("no word", vec![stream_head(), send(wire.last), send(wire.end)], "", "empty_answer")
         },
     ]
 }
 
-fn silences(wire: &Wire) -> Vec<Fault> {
+fn silences(wire: &ProtocolSamples) -> Vec<StreamFault> {
     let first_byte = Timeouts { first_byte: SHORT, ..Timeouts::default() };
     let idle = Timeouts { idle: SHORT, ..Timeouts::default() };
     let whole = Timeouts { whole: SHORT, ..Timeouts::default() };
-    let timeout =
-        |name, acts, timeouts, text, words| Fault { name, acts, timeouts, text, code: "timeout", words };
-    let begun = || vec![chunked_head(), chunk(wire.text), Act::Stall];
-    let endless = vec![chunked_head(), chunk(wire.text), Act::Endless("6\r\n: ...\n\r\n".to_owned())];
+    let timeout = |name, acts, timeouts, text, words| StreamFault {
+        name,
+        acts,
+        timeouts,
+        text,
+        code: "timeout",
+        words,
+    };
+    let begun = || vec![chunked_head(), chunk(wire.text), ServerAction::Stall];
+    let endless =
+        vec![chunked_head(), chunk(wire.text), ServerAction::Endless("6\r\n: ...\n\r\n".to_owned())];
     vec![
-        timeout("no head", vec![Act::Stall], first_byte, "", "did not begin to answer within 30ms"),
+        timeout("no head", vec![ServerAction::Stall], first_byte, "", "did not begin to answer within 30ms"),
         timeout(
             "no body",
-            vec![chunked_head(), Act::Stall],
+            vec![chunked_head(), ServerAction::Stall],
             first_byte,
             "",
             "did not begin to answer within 30ms",
         ),
         timeout("no more", begun(), idle, "a", "did not go on with its answer within 30ms"),
-        timeout("only idle", vec![chunked_head(), chunk(wire.idle), Act::Stall], idle, "", "did not go on"),
+        timeout(
+            "only idle",
+            vec![chunked_head(), chunk(wire.idle), ServerAction::Stall],
+            idle,
+            "",
+            "did not go on",
+        ),
         timeout("no end", begun(), whole, "a", "did not finish its answer within 30ms"),
         timeout(
             "never an end",
@@ -112,7 +128,7 @@ fn silences(wire: &Wire) -> Vec<Fault> {
 #[tokio::test]
 async fn a_broken_stream_keeps_its_text_and_is_an_error() {
     for wire in &WIRES {
-        for Fault { name, acts, timeouts, text, code, words } in
+        for StreamFault { name, acts, timeouts, text, code, words } in
             broken_streams(wire).into_iter().chain(silences(wire))
         {
             let answer = answer(wire, acts, timeouts).await;
@@ -137,7 +153,7 @@ async fn a_break_after_the_last_word_does_no_harm() {
                     chunked_head(),
                     chunk(wire.text),
                     chunk(&format!("{}{}", wire.last, wire.end)),
-                    Act::Stall,
+                    ServerAction::Stall,
                 ],
             ),
         ];
@@ -151,7 +167,7 @@ async fn a_break_after_the_last_word_does_no_harm() {
             );
         }
         let timeouts = Timeouts { tail: SHORT, ..Timeouts::default() };
-        let open = vec![chunked_head(), chunk(wire.text), chunk(wire.last), Act::Stall];
+        let open = vec![chunked_head(), chunk(wire.text), chunk(wire.last), ServerAction::Stall];
         let open = answer(wire, open, timeouts).await;
         assert_eq!((open.text.as_str(), open.stop()), ("a", "end_turn"), "{:?}, left open", wire.kind);
     }
@@ -163,7 +179,12 @@ async fn input_that_is_no_json_is_handed_on_as_it_is() {
         let answer = answer(wire, vec![stream_head(), send(wire.broken_call)], Timeouts::default()).await;
         let call = (Some("c1".to_owned()), "shell".to_owned(), "{\"command\"".to_owned());
         let stop = Some("tool_calls".to_owned());
-        assert_eq!(answer, Answer { calls: vec![call], stop, ..Answer::default() }, "{:?}", wire.kind);
+        assert_eq!(
+            answer,
+            CollectedAnswer { calls: vec![call], stop, ..CollectedAnswer::default() },
+            "{:?}",
+            wire.kind
+        );
     }
 }
 
@@ -216,7 +237,7 @@ async fn a_server_is_quoted_wherever_it_puts_its_words() {
     }
     let empty = answer(&WIRES[0], vec![response("400 Bad", "text/plain", "")], Timeouts::default()).await;
     assert_eq!(empty.error.unwrap().message, "provider `local` answered 400");
-    let half = vec![send("HTTP/1.1 500 Oops\r\ncontent-length: 99\r\n\r\nhalf"), Act::Stall];
+    let half = vec![send("HTTP/1.1 500 Oops\r\ncontent-length: 99\r\n\r\nhalf"), ServerAction::Stall];
     let half = answer(&WIRES[0], half, Timeouts { idle: SHORT, ..Timeouts::default() }).await;
     assert_eq!(half.error.unwrap().message, "provider `local` answered 500: half");
 }
@@ -257,7 +278,7 @@ async fn a_servers_words_are_cut_and_hold_no_key() {
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     for wire in &WIRES {
-        let mut elsewhere = Server::start(vec![]).await;
+        let mut elsewhere = MisbehavingServer::start(vec![]).await;
         let head =
             format!("HTTP/1.1 307 Go\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", elsewhere.base_url);
         let answer = answer(wire, vec![send(&head)], Timeouts::default()).await;
@@ -283,7 +304,8 @@ async fn nobody_listening_is_told_with_the_address() {
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     for wire in &WIRES {
-        let mut server = Server::start(vec![chunked_head(), chunk(wire.text), Act::Stall]).await;
+        let mut server =
+            MisbehavingServer::start(vec![chunked_head(), chunk(wire.text), ServerAction::Stall]).await;
         let model = model_of(wire.kind, &server.base_url, Timeouts::default());
         let mut stream = model.stream(request(vec![user("hi")], &[]));
         let mut next = stream.next().await;
@@ -293,14 +315,14 @@ async fn dropping_the_stream_closes_the_connection() {
         assert_eq!(next, Some(Ok(ModelEvent::Text("a".to_owned()))));
         server.request().await;
         drop(stream);
-        assert!(matches!(server.seen.recv().await, Some(Seen::Closed)));
+        assert!(matches!(server.seen.recv().await, Some(ServerObservation::Closed)));
     }
 }
 
 #[tokio::test]
 async fn nothing_is_sent_before_the_stream_is_polled() {
     for wire in &WIRES {
-        let mut server = Server::start(vec![]).await;
+        let mut server = MisbehavingServer::start(vec![]).await;
         let model = model_of(wire.kind, &server.base_url, Timeouts::default());
         drop(model.stream(request(vec![user("hi")], &[])));
         assert!(server.seen.try_recv().is_err());
@@ -308,8 +330,11 @@ async fn nothing_is_sent_before_the_stream_is_polled() {
 }
 
 /// The usages that a stream of these acts tells, and what came last.
-async fn usages(wire: &Wire, acts: Vec<Act>) -> (Vec<(u64, u64)>, Result<ModelEvent, ModelError>) {
-    let server = Server::start(acts).await;
+async fn usages(
+    wire: &ProtocolSamples,
+    acts: Vec<ServerAction>,
+) -> (Vec<(u64, u64)>, Result<ModelEvent, ModelError>) {
+    let server = MisbehavingServer::start(acts).await;
     let model = model_of(wire.kind, &server.base_url, Timeouts::default());
     let mut events: Vec<_> = model.stream(request(vec![user("hi")], &[])).collect().await;
     let last = events.pop().unwrap();

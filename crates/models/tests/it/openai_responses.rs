@@ -6,8 +6,8 @@ use ostler_models::{Model, ModelRequest, ProviderKind, Timeouts};
 use ostler_types::{Message, Part, Role};
 use serde_json::{Value, json};
 
-use crate::conversation::{Answer, assistant, call, message, read, request, result, tool, user};
-use crate::server::{Act, KEY, Server, chunk, chunked_head, model_of, stream_head};
+use crate::conversation::{CollectedAnswer, assistant, call, message, read, request, result, tool, user};
+use crate::server::{KEY, MisbehavingServer, ServerAction, chunk, chunked_head, model_of, stream_head};
 
 const TEXT: &str = "event: response.output_text.delta\n\
     data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Grüße\"}\n\n";
@@ -18,17 +18,17 @@ fn model(base_url: &str, timeouts: Timeouts) -> Arc<dyn Model> {
     model_of(ProviderKind::OpenAiResponses, base_url, timeouts)
 }
 
-async fn answer(acts: Vec<Act>, timeouts: Timeouts) -> Answer {
-    let server = Server::start(acts).await;
+async fn answer(acts: Vec<ServerAction>, timeouts: Timeouts) -> CollectedAnswer {
+    let server = MisbehavingServer::start(acts).await;
     read(model(&server.base_url, timeouts).stream(request(vec![user("hi")], &[]))).await
 }
 
-fn send(text: &str) -> Act {
-    Act::Send(text.to_owned())
+fn send(text: &str) -> ServerAction {
+    ServerAction::Send(text.to_owned())
 }
 
 async fn sent(request: ModelRequest) -> (String, String) {
-    let mut server = Server::start(vec![stream_head(), send(TEXT), send(COMPLETED)]).await;
+    let mut server = MisbehavingServer::start(vec![stream_head(), send(TEXT), send(COMPLETED)]).await;
     let answer = read(model(&server.base_url, Timeouts::default()).stream(request)).await;
     assert_eq!((answer.text.as_str(), answer.stop()), ("Grüße", "end_turn"));
     server.request().await
@@ -196,7 +196,7 @@ async fn a_stream_arrives_whole_in_transfer_chunks_of_any_size() {
         let pieces = characters.chunks(size).map(|piece| chunk(&piece.iter().collect::<String>()));
         let acts = std::iter::once(chunked_head()).chain(pieces).chain([chunk("")]).collect();
         let (text, stop) = ("GrüßeGrüße".to_owned(), Some("end_turn".to_owned()));
-        let expected = Answer { text, stop, ..Answer::default() };
+        let expected = CollectedAnswer { text, stop, ..CollectedAnswer::default() };
         assert_eq!(answer(acts, Timeouts::default()).await, expected, "chunks of {size}");
     }
 }

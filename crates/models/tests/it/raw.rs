@@ -3,22 +3,26 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
-use ostler_models::{Fresh, Key, ModelRequest, RawSink, Secret, Timeouts};
+use ostler_models::{KeyFreshness, ModelRequest, ProviderKey, RawTrafficSink, Secret, Timeouts};
 use ostler_types::RawLine;
 use serde_json::Value;
 
-use crate::conversation::{Answer, read, request, user};
-use crate::server::{Act, KEY, Server, model_with, response, stream_head};
+use crate::conversation::{CollectedAnswer, read, request, user};
+use crate::server::{KEY, MisbehavingServer, ServerAction, model_with, response, stream_head};
 
 /// Collects lines.
-fn collector() -> (RawSink, Arc<Mutex<Vec<RawLine>>>) {
+fn collector() -> (RawTrafficSink, Arc<Mutex<Vec<RawLine>>>) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let taken = lines.clone();
     (Arc::new(move |line| taken.lock().unwrap().push(line)), lines)
 }
 
-async fn record(acts: Vec<Act>, key: Key, said: &str) -> (Answer, Vec<RawLine>, Server) {
-    let server = Server::start(acts).await;
+async fn record(
+    acts: Vec<ServerAction>,
+    key: ProviderKey,
+    said: &str,
+) -> (CollectedAnswer, Vec<RawLine>, MisbehavingServer) {
+    let server = MisbehavingServer::start(acts).await;
     let (sink, lines) = collector();
     let request = ModelRequest { raw: Some(sink), ..request(vec![user(said)], &[]) };
     let model = model_with(&server.base_url, key, Timeouts::default());
@@ -27,12 +31,12 @@ async fn record(acts: Vec<Act>, key: Key, said: &str) -> (Answer, Vec<RawLine>, 
     (answer, lines, server)
 }
 
-fn fixed() -> Key {
-    Key::Fixed(Secret::new(KEY))
+fn fixed() -> ProviderKey {
+    ProviderKey::Fixed(Secret::new(KEY))
 }
 
-fn send(text: &str) -> Act {
-    Act::Send(text.to_owned())
+fn send(text: &str) -> ServerAction {
+    ServerAction::Send(text.to_owned())
 }
 
 #[tokio::test]
@@ -83,7 +87,7 @@ async fn no_secret_is_shown_wherever_the_server_puts_it() {
     );
     let words = format!("{{\"error\":{{\"message\":\"bad key {KEY}, {escaped}\"}}}}");
     let long = format!("{}{KEY}", "x".repeat(1024 * 1024 - 5));
-    let found = Key::Found(Arc::new(|_| std::future::ready(Ok(Secret::new(KEY))).boxed()));
+    let found = ProviderKey::Found(Arc::new(|_| std::future::ready(Ok(Secret::new(KEY))).boxed()));
     for key in [fixed(), found] {
         let cases = [
             vec![send(&echo)],
@@ -108,8 +112,8 @@ async fn a_refused_key_is_looked_for_once_more() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let source = |keys: [&'static str; 2]| {
         let asked = asked.clone();
-        Key::Found(Arc::new(move |fresh: Fresh| {
-            let key = keys[usize::from(fresh != Fresh::Any)];
+        ProviderKey::Found(Arc::new(move |fresh: KeyFreshness| {
+            let key = keys[usize::from(fresh != KeyFreshness::Any)];
             asked.lock().unwrap().push(fresh);
             std::future::ready(Ok(Secret::new(key))).boxed()
         }))
@@ -121,7 +125,7 @@ async fn a_refused_key_is_looked_for_once_more() {
     assert!(server.request().await.0.contains("authorization: Bearer sk-old"));
     assert!(server.request().await.0.contains("authorization: Bearer sk-new"));
     assert!(server.seen.try_recv().is_err(), "once more, not more");
-    assert_eq!(*asked.lock().unwrap(), [Fresh::Any, Fresh::InsteadOf(Secret::new("sk-old"))]);
+    assert_eq!(*asked.lock().unwrap(), [KeyFreshness::Any, KeyFreshness::InsteadOf(Secret::new("sk-old"))]);
     assert_eq!(lines.len(), 4, "both attempts are shown");
 
     let (answer, _, mut server) = record(refusal(), source(["sk-old", "sk-old"]), "hi").await;
@@ -138,18 +142,19 @@ async fn a_refused_key_is_looked_for_once_more() {
 
 #[tokio::test]
 async fn a_key_that_cannot_be_had_is_told_before_anything_is_sent() {
-    let missing = Key::Found(Arc::new(|_| {
+    let missing = ProviderKey::Found(Arc::new(|_| {
         let error = ostler_models::ModelError::new("unauthorized", "set MY_KEY").hint("export it");
         std::future::ready(Err(error)).boxed()
     }));
     let (answer, lines, mut server) = record(vec![], missing, "hi").await;
     assert_eq!(answer.error.unwrap().message, "set MY_KEY");
     assert!(lines.is_empty() && server.seen.try_recv().is_err());
-    let odd = Key::Fixed(Secret::new("a\nb"));
+    let odd = ProviderKey::Fixed(Secret::new("a\nb"));
     let (answer, _, mut server) = record(vec![], odd, "hi").await;
     assert_eq!(answer.code(), Some("unauthorized"));
     assert!(server.seen.try_recv().is_err());
-    let (answer, _, mut server) = record(vec![response("401 No", "text/plain", "no")], Key::None, "hi").await;
+    let (answer, _, mut server) =
+        record(vec![response("401 No", "text/plain", "no")], ProviderKey::None, "hi").await;
     assert!(!server.request().await.0.contains("authorization"));
     assert!(answer.error.unwrap().hint.unwrap().contains("no key is set for provider `local`"));
 }

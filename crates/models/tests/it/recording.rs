@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use futures_util::StreamExt;
-use ostler_models::{ModelEvent, Models, ProviderConfig, ProviderKind};
+use ostler_models::{ModelEvent, ModelRegistry, ProviderConfig, ProviderKind};
 use ostler_types::{Cost, Prices};
 
 use crate::conversation::{read, request, user};
@@ -20,12 +20,12 @@ fn recording(text: &str) -> String {
     )
 }
 
-fn models(file: &Path) -> Models {
+fn models(file: &Path) -> ModelRegistry {
     let provider = ProviderConfig {
         recording: Some(file.to_owned()),
         ..ProviderConfig::new("again", ProviderKind::Replay, "")
     };
-    Models::new(vec![provider])
+    ModelRegistry::new(vec![provider])
 }
 
 #[tokio::test]

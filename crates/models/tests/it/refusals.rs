@@ -1,18 +1,22 @@
 //! What a refusal is told as: which code it has in whatever words it comes, and what to do about it.
 
-use ostler_models::{Key, ModelError, Models, ProviderConfig, ProviderKind, Secret, Timeouts};
+use ostler_models::{ModelError, ModelRegistry, ProviderConfig, ProviderKey, ProviderKind, Secret, Timeouts};
 
 use crate::conversation::{read, request, user};
-use crate::server::{Act, KEY, Server, response, stream_head};
+use crate::server::{KEY, MisbehavingServer, ServerAction, response, stream_head};
 
 /// Asks a provider that is described like this, and answers with these acts.
-async fn refused(acts: Vec<Act>, described: impl Fn(ProviderConfig) -> ProviderConfig) -> ModelError {
-    let server = Server::start(acts).await;
+async fn refused(
+    acts: Vec<ServerAction>,
+    described: impl Fn(ProviderConfig) -> ProviderConfig,
+) -> ModelError {
+    let server = MisbehavingServer::start(acts).await;
     let provider = described(ProviderConfig {
-        api_key: Key::Fixed(Secret::new(KEY)),
+        api_key: ProviderKey::Fixed(Secret::new(KEY)),
         ..ProviderConfig::new("local", ProviderKind::OpenAiChat, &server.base_url)
     });
-    let model = Models::with_timeouts(vec![provider], Timeouts::default()).resolve("local:small").unwrap();
+    let model =
+        ModelRegistry::with_timeouts(vec![provider], Timeouts::default()).resolve("local:small").unwrap();
     read(model.stream(request(vec![user("hi")], &[]))).await.error.unwrap()
 }
 
@@ -53,7 +57,7 @@ async fn a_prompt_that_is_too_long_is_told_whoever_says_it() {
         assert_eq!(error.code, "context_overflow", "{body}");
         assert!(error.hint.unwrap().contains("shorten"), "{body}");
         let event = format!("data: {}\n\n", body.trim_start_matches('[').trim_end_matches(']'));
-        let streamed = refused(vec![stream_head(), Act::Send(event)], |provider| provider).await;
+        let streamed = refused(vec![stream_head(), ServerAction::Send(event)], |provider| provider).await;
         assert_eq!(streamed.code, "context_overflow", "inside a stream: {body}");
     }
 }
@@ -84,7 +88,7 @@ async fn a_request_that_was_not_liked_can_be_looked_at() {
     assert!(answered("413 Large", "no").await.hint.unwrap().contains("attachments"));
     for kind in ["invalid_request_error", "server_error", "odd"] {
         let event = format!("data: {{\"error\":{{\"message\":\"x\",\"type\":\"{kind}\"}}}}\n\n");
-        let error = refused(vec![stream_head(), Act::Send(event)], |provider| provider).await;
+        let error = refused(vec![stream_head(), ServerAction::Send(event)], |provider| provider).await;
         assert!(error.hint.unwrap().contains("`raw_log`"), "{kind}");
     }
 }
@@ -99,10 +103,11 @@ async fn a_key_that_is_refused_is_told_with_its_place() {
     assert!(forbidden.contains("the file /home/me/key"), "{forbidden}");
     let unsaid = refused(no(), |provider| provider).await.hint.unwrap();
     assert!(unsaid.contains("`ostler config show`"), "{unsaid}");
-    let keyless = |provider| ProviderConfig { api_key: Key::None, ..provider };
+    let keyless = |provider| ProviderConfig { api_key: ProviderKey::None, ..provider };
     let hint = refused(no(), keyless).await.hint.unwrap();
     assert!(hint.contains("`api_key_env`") && hint.contains("[providers.local]"), "{hint}");
-    let preset = |provider| ProviderConfig { api_key: Key::None, preset: Some("mistral"), ..provider };
+    let preset =
+        |provider| ProviderConfig { api_key: ProviderKey::None, preset: Some("mistral"), ..provider };
     let hint = refused(no(), preset).await.hint.unwrap();
     assert!(hint.contains("set MISTRAL_API_KEY"), "{hint}");
 }
@@ -116,7 +121,7 @@ async fn a_redirect_names_the_host_and_nothing_else() {
         ("http://", "the address that the server points to"),
     ] {
         let head = format!("HTTP/1.1 308 Go\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
-        let error = refused(vec![Act::Send(head)], |provider| provider).await;
+        let error = refused(vec![ServerAction::Send(head)], |provider| provider).await;
         let hint = error.hint.unwrap();
         assert!(hint.ends_with(words), "{location}: {hint}");
         assert!(!error.message.contains("secret="), "{}", error.message);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use ostler_models::{Model, ModelError, ModelEvent, ModelRequest, ProviderKind, Replay, Timeouts};
+use ostler_models::{Model, ModelError, ModelEvent, ModelRequest, ProviderKind, ReplayModel, Timeouts};
 use ostler_recorder::RawWriter;
 use ostler_types::{Clock, Message, Part, Role};
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::conversation::{assistant, call, message, read, request, result, user};
-use crate::server::{Act, KEY, Server, model_of, response, stream_head};
+use crate::server::{KEY, MisbehavingServer, ServerAction, model_of, response, stream_head};
 
 type Piece = Result<ModelEvent, ModelError>;
 
-fn send(text: &str) -> Act {
-    Act::Send(text.to_owned())
+fn send(text: &str) -> ServerAction {
+    ServerAction::Send(text.to_owned())
 }
 
 struct FixedClock;
@@ -46,8 +46,13 @@ impl Session {
     }
 
     /// Asks a server, and adds what goes over the wire to the recording.
-    async fn record(&self, kind: ProviderKind, acts: Vec<Act>, messages: &[Arc<Message>]) -> Vec<Piece> {
-        let server = Server::start(acts).await;
+    async fn record(
+        &self,
+        kind: ProviderKind,
+        acts: Vec<ServerAction>,
+        messages: &[Arc<Message>],
+    ) -> Vec<Piece> {
+        let server = MisbehavingServer::start(acts).await;
         let writer = RawWriter::open(self.file(), Arc::new(FixedClock)).unwrap();
         let system = Some("Be brief.".to_owned());
         let request =
@@ -55,12 +60,12 @@ impl Session {
         model_of(kind, &server.base_url, Timeouts::default()).stream(request).collect().await
     }
 
-    fn replay(&self) -> Replay {
-        Replay::load(&self.file()).unwrap()
+    fn replay(&self) -> ReplayModel {
+        ReplayModel::load(&self.file()).unwrap()
     }
 }
 
-async fn ask(replay: &Replay, messages: &[Arc<Message>]) -> Vec<Piece> {
+async fn ask(replay: &ReplayModel, messages: &[Arc<Message>]) -> Vec<Piece> {
     replay.stream(request(messages.to_vec(), &[])).collect().await
 }
 
@@ -224,11 +229,11 @@ fn a_recording_that_cannot_be_used_says_why() {
         ),
     ];
     for (text, words) in cases {
-        let error = Replay::parse(text).err().unwrap();
+        let error = ReplayModel::parse(text).err().unwrap();
         assert_eq!(error.code, "bad_recording");
         assert!(error.message.contains(words), "{text}: {}", error.message);
     }
-    let error = Replay::load(Path::new("/nowhere/raw.jsonl")).err().unwrap();
+    let error = ReplayModel::load(Path::new("/nowhere/raw.jsonl")).err().unwrap();
     assert!(error.message.contains("/nowhere/raw.jsonl"));
 }
 
@@ -238,7 +243,7 @@ async fn an_answer_with_holes_is_no_answer() {
         let text = format!(
             "{{\"type\":\"request\",\"endpoint\":\"x\",\"payload\":{{}}}}\n{{\"type\":\"response\",\"status\":200,\"body\":\"\"}}\n{line}\n"
         );
-        let answer = read(Replay::parse(&text).unwrap().stream(request(vec![user("hi")], &[]))).await;
+        let answer = read(ReplayModel::parse(&text).unwrap().stream(request(vec![user("hi")], &[]))).await;
         assert_eq!(answer.code(), Some("bad_recording"));
     }
 }

@@ -4,13 +4,13 @@ use ostler_models::{ModelRequest, Timeouts};
 use ostler_types::{Part, Role};
 use serde_json::json;
 
-use crate::conversation::{Answer, assistant, call, message, read, request, result, tool, user};
-use crate::server::{KEY, Server, chunk, chunked_head, model, response};
+use crate::conversation::{CollectedAnswer, assistant, call, message, read, request, result, tool, user};
+use crate::server::{KEY, MisbehavingServer, chunk, chunked_head, model, response};
 
 const WHOLE: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
 
 async fn sent(request: ModelRequest) -> (String, String) {
-    let mut server = Server::start(vec![response("200 OK", "application/json", WHOLE)]).await;
+    let mut server = MisbehavingServer::start(vec![response("200 OK", "application/json", WHOLE)]).await;
     let answer = read(server.model(Timeouts::default()).stream(request)).await;
     assert_eq!((answer.text.as_str(), answer.stop()), ("hi", "end_turn"));
     server.request().await
@@ -129,9 +129,9 @@ async fn a_stream_arrives_whole_in_transfer_chunks_of_any_size() {
         let characters: Vec<char> = body.chars().collect();
         let pieces = characters.chunks(size).map(|piece| chunk(&piece.iter().collect::<String>()));
         let acts = std::iter::once(chunked_head()).chain(pieces).chain([chunk("")]).collect();
-        let server = Server::start(acts).await;
+        let server = MisbehavingServer::start(acts).await;
         let answer = read(server.model(Timeouts::default()).stream(request(vec![user("hi")], &[]))).await;
         let (text, stop) = ("Grüße, Welt".to_owned(), Some("end_turn".to_owned()));
-        assert_eq!(answer, Answer { text, stop, ..Answer::default() }, "chunks of {size}");
+        assert_eq!(answer, CollectedAnswer { text, stop, ..CollectedAnswer::default() }, "chunks of {size}");
     }
 }

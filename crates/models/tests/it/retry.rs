@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use ostler_models::{Model, ModelError, ModelEvent, ModelRequest, RetryPolicy, Retrying};
+use ostler_models::{Model, ModelError, ModelEvent, ModelRequest, RetryPolicy, RetryingModel};
 use ostler_types::Usage;
 use tokio::time::Instant;
 
 type Piece = Result<ModelEvent, ModelError>;
 
 /// Gives these answers, one after another, and counts how often it is asked.
-struct Scripted {
+struct ScriptedAnswers {
     answers: Mutex<VecDeque<Vec<Piece>>>,
     asked: AtomicUsize,
 }
 
-impl Model for Scripted {
+impl Model for ScriptedAnswers {
     fn stream(&self, _: ModelRequest) -> BoxStream<'static, Piece> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         match self.answers.lock().unwrap().pop_front() {
@@ -29,13 +29,13 @@ impl Model for Scripted {
     }
 }
 
-struct Outcome {
+struct RetryOutcome {
     pieces: Vec<Piece>,
     asked: usize,
     took: Duration,
 }
 
-impl Outcome {
+impl RetryOutcome {
     fn waits(&self) -> Vec<u128> {
         let waits = self.pieces.iter().filter_map(|piece| match piece {
             Ok(ModelEvent::Waiting { wait, .. }) => Some(wait.as_millis()),
@@ -54,15 +54,16 @@ impl Outcome {
 }
 
 /// Asks with jitter at its largest, so that waits are what they can be at most.
-async fn ask(answers: Vec<Vec<Piece>>, policy: RetryPolicy) -> Outcome {
+async fn ask(answers: Vec<Vec<Piece>>, policy: RetryPolicy) -> RetryOutcome {
     ask_for(ModelRequest::new(Vec::new()), answers, policy).await
 }
 
-async fn ask_for(request: ModelRequest, answers: Vec<Vec<Piece>>, policy: RetryPolicy) -> Outcome {
-    let scripted = Arc::new(Scripted { answers: Mutex::new(answers.into()), asked: AtomicUsize::new(0) });
-    let (model, start) = (Retrying::new(scripted.clone(), policy), Instant::now());
+async fn ask_for(request: ModelRequest, answers: Vec<Vec<Piece>>, policy: RetryPolicy) -> RetryOutcome {
+    let scripted =
+        Arc::new(ScriptedAnswers { answers: Mutex::new(answers.into()), asked: AtomicUsize::new(0) });
+    let (model, start) = (RetryingModel::new(scripted.clone(), policy), Instant::now());
     let pieces = model.stream(request).collect().await;
-    Outcome { pieces, asked: scripted.asked.load(Ordering::Relaxed), took: start.elapsed() }
+    RetryOutcome { pieces, asked: scripted.asked.load(Ordering::Relaxed), took: start.elapsed() }
 }
 
 fn policy() -> RetryPolicy {

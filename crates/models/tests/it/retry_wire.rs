@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ostler_models::{
-    Key, Model, ModelError, ModelEvent, ModelSettings, Models, ProviderConfig, ProviderKind, RetryPolicy,
-    Secret, Timeouts,
+    Model, ModelError, ModelEvent, ModelRegistry, ModelSettings, ProviderConfig, ProviderKey, ProviderKind,
+    RetryPolicy, Secret, Timeouts,
 };
 
 use crate::conversation::{request, user};
-use crate::server::{Act, KEY, Server, chunk, chunked_head, stream_head};
+use crate::server::{KEY, MisbehavingServer, ServerAction, chunk, chunked_head, stream_head};
 
 const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
 const REST: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// What each attempt came to: the waits' errors, then how it ended.
-struct Outcome {
+struct WireRetryOutcome {
     waits: Vec<(Duration, ModelError)>,
     text: String,
     error: Option<ModelError>,
@@ -26,7 +26,7 @@ struct Outcome {
 /// Hardly any wait of our own, so that only those of the server count.
 fn model(base_url: &str) -> Arc<dyn Model> {
     let provider = ProviderConfig {
-        api_key: Key::Fixed(Secret::new(KEY)),
+        api_key: ProviderKey::Fixed(Secret::new(KEY)),
         ..ProviderConfig::new("local", ProviderKind::OpenAiChat, base_url)
     };
     let retry = RetryPolicy {
@@ -36,13 +36,13 @@ fn model(base_url: &str) -> Arc<dyn Model> {
     };
     let timeouts = Timeouts { first_byte: Duration::from_secs(20), ..Timeouts::default() };
     let settings = ModelSettings { retry, timeouts, ..ModelSettings::default() };
-    Models::with_settings(vec![provider], settings).resolve("local:small").unwrap()
+    ModelRegistry::with_settings(vec![provider], settings).resolve("local:small").unwrap()
 }
 
-async fn ask(scripts: Vec<Vec<Act>>) -> Outcome {
-    let mut server = Server::start_each(scripts).await;
+async fn ask(scripts: Vec<Vec<ServerAction>>) -> WireRetryOutcome {
+    let mut server = MisbehavingServer::start_each(scripts).await;
     let mut stream = model(&server.base_url).stream(request(vec![user("hi")], &[]));
-    let mut outcome = Outcome { waits: Vec::new(), text: String::new(), error: None, requests: 0 };
+    let mut outcome = WireRetryOutcome { waits: Vec::new(), text: String::new(), error: None, requests: 0 };
     while let Some(event) = stream.next().await {
         match event {
             Ok(ModelEvent::Waiting { wait, error, .. }) => outcome.waits.push((wait, error)),
@@ -57,22 +57,22 @@ async fn ask(scripts: Vec<Vec<Act>>) -> Outcome {
     outcome
 }
 
-fn refusal(status: &str, headers: &str, body: &str) -> Vec<Act> {
+fn refusal(status: &str, headers: &str, body: &str) -> Vec<ServerAction> {
     let length = body.len();
-    vec![Act::Send(format!(
+    vec![ServerAction::Send(format!(
         "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     ))]
 }
 
-fn answer() -> Vec<Act> {
-    vec![stream_head(), Act::Send(TEXT.to_owned()), Act::Send(REST.to_owned())]
+fn answer() -> Vec<ServerAction> {
+    vec![stream_head(), ServerAction::Send(TEXT.to_owned()), ServerAction::Send(REST.to_owned())]
 }
 
 #[tokio::test]
 async fn what_passes_is_tried_again_until_there_is_an_answer() {
     let cases = [
         ("closed at once", vec![], "cut_stream"),
-        ("reset", vec![chunked_head(), Act::Reset], "cut_stream"),
+        ("reset", vec![chunked_head(), ServerAction::Reset], "cut_stream"),
         ("closed after the head", vec![stream_head()], "cut_stream"),
         ("ended without a word", vec![chunked_head(), chunk("")], "cut_stream"),
         ("429", refusal("429 Slow", "", "slow"), "rate_limited"),
@@ -83,7 +83,9 @@ async fn what_passes_is_tried_again_until_there_is_an_answer() {
             "overloaded inside the stream",
             vec![
                 stream_head(),
-                Act::Send("data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n".into()),
+                ServerAction::Send(
+                    "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n".into(),
+                ),
             ],
             "overloaded",
         ),
@@ -130,7 +132,7 @@ async fn what_stays_is_not_tried_again() {
         (refusal("404 None", "", "no"), "not_found"),
         (refusal("418 Teapot", "", "no"), "http_error"),
         (refusal("302 Found", "location: http://127.0.0.1:9/\r\n", ""), "http_error"),
-        (vec![stream_head(), Act::Send(TEXT.to_owned())], "cut_stream"),
+        (vec![stream_head(), ServerAction::Send(TEXT.to_owned())], "cut_stream"),
     ];
     for (acts, code) in cases {
         let outcome = ask(vec![acts, answer()]).await;

@@ -16,18 +16,18 @@ pub struct Instance<T: Supervised> {
     /// When it was made; its first start began then.
     pub(super) started: Instant,
     pub(super) stop: CancellationToken,
-    usage: Mutex<Usage>,
+    usage: Mutex<InstanceUsage>,
     /// Notified when the child may have become idle.
     released: Notify,
     /// Kept through restarts, so that the child cannot lose its slot to another between two starts.
     slot: Mutex<Option<Arc<OwnedSemaphorePermit>>>,
-    phase: watch::Sender<Phase<T::Handle, T::Failure>>,
+    phase: watch::Sender<InstancePhase<T::Handle, T::Failure>>,
     changes: watch::Sender<u64>,
 }
 
 /// How far a child is.
 #[derive(Debug, Clone)]
-pub enum Phase<H, F> {
+pub enum InstancePhase<H, F> {
     /// It is being started for the first time.
     Starting,
     /// It can be used.
@@ -40,14 +40,14 @@ pub enum Phase<H, F> {
     Stopped,
 }
 
-impl<H, F> Phase<H, F> {
+impl<H, F> InstancePhase<H, F> {
     /// Whether the child has neither been ended nor failed for good.
     pub fn is_running(&self) -> bool {
-        matches!(self, Phase::Starting | Phase::Ready(_) | Phase::Restarting(_))
+        matches!(self, InstancePhase::Starting | InstancePhase::Ready(_) | InstancePhase::Restarting(_))
     }
 }
 
-struct Usage {
+struct InstanceUsage {
     last_used: Instant,
     leases: usize,
     /// Set when the child is to end; it is not leased any more then.
@@ -55,10 +55,10 @@ struct Usage {
 }
 
 /// The right to use a child, which is not ended as idle meanwhile.
-pub struct Lease<T: Supervised> {
+pub struct InstanceLease<T: Supervised> {
     /// What speaks to the child.
     pub handle: T::Handle,
-    guard: UseGuard<T>,
+    guard: LeaseGuard<T>,
 }
 
 /// Why there is no lease.
@@ -72,9 +72,9 @@ pub enum NotReady<F> {
     TimedOut(Option<F>),
 }
 
-struct UseGuard<T: Supervised>(Arc<Instance<T>>);
+struct LeaseGuard<T: Supervised>(Arc<Instance<T>>);
 
-impl<T: Supervised> Lease<T> {
+impl<T: Supervised> InstanceLease<T> {
     /// Has the child end when its last lease is dropped. It is not leased any more.
     pub fn retire(&self) {
         self.guard.0.usage().is_closing = true;
@@ -82,7 +82,7 @@ impl<T: Supervised> Lease<T> {
     }
 }
 
-impl<T: Supervised> Drop for UseGuard<T> {
+impl<T: Supervised> Drop for LeaseGuard<T> {
     fn drop(&mut self) {
         let mut usage = self.0.usage();
         usage.leases -= 1;
@@ -95,8 +95,8 @@ impl<T: Supervised> Drop for UseGuard<T> {
 impl<T: Supervised> Instance<T> {
     pub(super) fn new(child: T, stop: CancellationToken, changes: watch::Sender<u64>) -> Instance<T> {
         let started = Instant::now();
-        let usage = Mutex::new(Usage { last_used: started, leases: 0, is_closing: false });
-        let phase = watch::Sender::new(Phase::Starting);
+        let usage = Mutex::new(InstanceUsage { last_used: started, leases: 0, is_closing: false });
+        let phase = watch::Sender::new(InstancePhase::Starting);
         Instance {
             child,
             started,
@@ -115,14 +115,14 @@ impl<T: Supervised> Instance<T> {
     }
 
     /// How far it is.
-    pub fn phase(&self) -> Phase<T::Handle, T::Failure> {
+    pub fn phase(&self) -> InstancePhase<T::Handle, T::Failure> {
         self.phase.borrow().clone()
     }
 
     /// Waits until its first start has succeeded or failed, up to this time after it began.
     pub async fn settled_within(&self, time: Duration) {
         let mut phase = self.phase.subscribe();
-        let settled = phase.wait_for(|phase| !matches!(phase, Phase::Starting));
+        let settled = phase.wait_for(|phase| !matches!(phase, InstancePhase::Starting));
         // One that takes longer goes on by itself.
         let _ = timeout_at(self.started + time, settled).await;
     }
@@ -131,7 +131,7 @@ impl<T: Supervised> Instance<T> {
     pub(super) async fn lease(
         self: &Arc<Instance<T>>,
         patience: Option<Duration>,
-    ) -> Result<Lease<T>, NotReady<T::Failure>> {
+    ) -> Result<InstanceLease<T>, NotReady<T::Failure>> {
         // Looked at before the lock is taken: no thread holds both.
         let is_running = self.phase.borrow().is_running();
         let guard = {
@@ -140,13 +140,13 @@ impl<T: Supervised> Instance<T> {
                 return Err(NotReady::Stopped);
             }
             usage.leases += 1;
-            UseGuard(Arc::clone(self))
+            LeaseGuard(Arc::clone(self))
         };
         let mut phase = self.phase.subscribe();
         let settled = phase.wait_for(|phase| match phase {
-            Phase::Starting | Phase::Restarting(_) => false,
-            Phase::Ready(handle) => self.child.is_open(handle),
-            Phase::Unavailable(..) | Phase::Stopped => true,
+            InstancePhase::Starting | InstancePhase::Restarting(_) => false,
+            InstancePhase::Ready(handle) => self.child.is_open(handle),
+            InstancePhase::Unavailable(..) | InstancePhase::Stopped => true,
         });
         let settled = async { settled.await.ok().map(|phase| phase.clone()) };
         let settled = match patience {
@@ -154,11 +154,11 @@ impl<T: Supervised> Instance<T> {
             None => settled.await,
         };
         match settled.unwrap_or_else(|| self.phase()) {
-            Phase::Ready(handle) => Ok(Lease { handle, guard }),
-            Phase::Stopped => Err(NotReady::Stopped),
-            Phase::Unavailable(failure, _) => Err(NotReady::Unavailable(failure)),
-            Phase::Starting => Err(NotReady::TimedOut(None)),
-            Phase::Restarting(failure) => Err(NotReady::TimedOut(Some(failure))),
+            InstancePhase::Ready(handle) => Ok(InstanceLease { handle, guard }),
+            InstancePhase::Stopped => Err(NotReady::Stopped),
+            InstancePhase::Unavailable(failure, _) => Err(NotReady::Unavailable(failure)),
+            InstancePhase::Starting => Err(NotReady::TimedOut(None)),
+            InstancePhase::Restarting(failure) => Err(NotReady::TimedOut(Some(failure))),
         }
     }
 
@@ -218,9 +218,9 @@ impl<T: Supervised> Instance<T> {
     pub(super) fn is_over(&self, retry_after: Duration) -> bool {
         let is_closing = self.is_closing();
         match *self.phase.borrow() {
-            Phase::Starting | Phase::Ready(_) | Phase::Restarting(_) => is_closing,
-            Phase::Unavailable(_, since) => since.elapsed() >= retry_after,
-            Phase::Stopped => true,
+            InstancePhase::Starting | InstancePhase::Ready(_) | InstancePhase::Restarting(_) => is_closing,
+            InstancePhase::Unavailable(_, since) => since.elapsed() >= retry_after,
+            InstancePhase::Stopped => true,
         }
     }
 
@@ -243,7 +243,7 @@ impl<T: Supervised> Instance<T> {
     }
 
     /// Changes the phase. Where it does not run any more, its process must be gone.
-    pub(super) fn set(&self, phase: Phase<T::Handle, T::Failure>) {
+    pub(super) fn set(&self, phase: InstancePhase<T::Handle, T::Failure>) {
         if !phase.is_running() {
             drop(self.slot().take());
         }
@@ -255,7 +255,7 @@ impl<T: Supervised> Instance<T> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn usage(&self) -> MutexGuard<'_, Usage> {
+    fn usage(&self) -> MutexGuard<'_, InstanceUsage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Instance, Phase, Shared, StartFailure, Started, Supervised};
+use super::{Instance, InstancePhase, StartFailure, StartResult, Supervised, SupervisorShared};
 
 /// Number of times the pause between two starts is doubled.
 const DOUBLINGS: u32 = 5;
@@ -13,16 +13,16 @@ const DOUBLINGS: u32 = 5;
 const LONGEST_PAUSE: u32 = 30;
 
 /// Why a child did not start, or ended by itself.
-struct Failed<F> {
+struct RunFailure<F> {
     failure: StartFailure<F>,
     /// Whether the child had proven itself, so that earlier failures do not count.
     was_proven: bool,
 }
 
 /// Runs a child until it is stopped, idle or unavailable.
-pub(super) async fn run<T: Supervised>(instance: Arc<Instance<T>>, shared: Arc<Shared<T>>) {
+pub(super) async fn run<T: Supervised>(instance: Arc<Instance<T>>, shared: Arc<SupervisorShared<T>>) {
     let mut failures: u32 = 0;
-    while let Err(Failed { failure, was_proven }) = run_once(&instance, &shared).await {
+    while let Err(RunFailure { failure, was_proven }) = run_once(&instance, &shared).await {
         failures = if was_proven { 1 } else { failures + 1 };
         let is_last = failures > shared.settings.restarts || instance.is_closing();
         let (failure, is_last) = match failure {
@@ -31,33 +31,33 @@ pub(super) async fn run<T: Supervised>(instance: Arc<Instance<T>>, shared: Arc<S
         };
         instance.child().log_failure(&failure, failures);
         if is_last && !instance.stop.is_cancelled() {
-            return instance.set(Phase::Unavailable(failure, Instant::now()));
+            return instance.set(InstancePhase::Unavailable(failure, Instant::now()));
         }
-        instance.set(Phase::Restarting(failure));
+        instance.set(InstancePhase::Restarting(failure));
         tokio::select! {
             biased;
             () = instance.stop.cancelled() => break,
             () = tokio::time::sleep(backoff(shared.settings.first_backoff, failures)) => {}
         }
     }
-    instance.set(Phase::Stopped);
+    instance.set(InstancePhase::Stopped);
 }
 
 /// One run of the child. `Ok` when it has ended because it is not needed any more.
 async fn run_once<T: Supervised>(
     instance: &Instance<T>,
-    shared: &Shared<T>,
-) -> Result<(), Failed<T::Failure>> {
+    shared: &SupervisorShared<T>,
+) -> Result<(), RunFailure<T::Failure>> {
     let started = tokio::select! {
         biased;
         () = instance.stop.cancelled() => return Ok(()),
         started = Box::pin(start(instance, shared)) => started,
     };
-    let (handle, mut running) = started.map_err(|failure| Failed { failure, was_proven: false })?;
+    let (handle, mut running) = started.map_err(|failure| RunFailure { failure, was_proven: false })?;
     let ready_at = Instant::now();
     // The time that the start took is not idle time.
     instance.touch();
-    instance.set(Phase::Ready(handle.clone()));
+    instance.set(InstancePhase::Ready(handle.clone()));
     let child = instance.child();
     let failure = tokio::select! {
         biased;
@@ -68,13 +68,13 @@ async fn run_once<T: Supervised>(
     let was_proven = child.is_proven(&handle, ready_at.elapsed());
     if let Some(failure) = &failure {
         // Before its lease holders learn of the end: whoever asks again must not find it ready.
-        instance.set(Phase::Restarting(failure.clone()));
+        instance.set(InstancePhase::Restarting(failure.clone()));
     }
     child.stop(running).await;
-    failure.map_or(Ok(()), |why| Err(Failed { failure: StartFailure::Transient(why), was_proven }))
+    failure.map_or(Ok(()), |why| Err(RunFailure { failure: StartFailure::Transient(why), was_proven }))
 }
 
-async fn start<T: Supervised>(instance: &Instance<T>, shared: &Shared<T>) -> Started<T> {
+async fn start<T: Supervised>(instance: &Instance<T>, shared: &SupervisorShared<T>) -> StartResult<T> {
     let child = instance.child();
     if child.takes_slot() && !instance.holds_slot() {
         let slot = shared.slot(instance).await.ok_or_else(|| child.no_slot(shared.settings.capacity))?;

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::run::backoff;
 use super::{
-    Instance, Launcher, Lease, NotReady, Phase, StartFailure, Supervised, Supervisor, SupervisorSettings,
+    Instance, InstanceLease, InstancePhase, Launcher, NotReady, StartFailure, Supervised, Supervisor,
+    SupervisorSettings,
 };
 
 /// What happens to the children of a test.
 #[derive(Default)]
-struct World {
+struct FakeWorld {
     /// How the next starts end; they succeed when nothing is said.
     starts: Mutex<VecDeque<StartFailure<&'static str>>>,
     /// Has each child that runs fail.
@@ -27,7 +28,7 @@ struct World {
     is_proven: Mutex<bool>,
 }
 
-impl World {
+impl FakeWorld {
     fn count(&self, what: &str) -> usize {
         self.log.lock().unwrap().iter().filter(|(happened, _)| *happened == what).count()
     }
@@ -37,42 +38,45 @@ impl World {
     }
 }
 
-struct Fake {
+struct FakeChild {
     name: &'static str,
-    world: Arc<World>,
+    world: Arc<FakeWorld>,
 }
 
 /// A child that runs until it is dropped.
-struct Running(Arc<World>);
+struct FakeRunning(Arc<FakeWorld>);
 
-impl Drop for Running {
+impl Drop for FakeRunning {
     fn drop(&mut self) {
         self.0.running.send_modify(|count| *count -= 1);
     }
 }
 
-impl Supervised for Fake {
+impl Supervised for FakeChild {
     type Key = &'static str;
     type Handle = &'static str;
-    type Running = Running;
+    type Running = FakeRunning;
     type Failure = &'static str;
 
-    async fn start(&self, launcher: Launcher) -> Result<(&'static str, Running), StartFailure<&'static str>> {
+    async fn start(
+        &self,
+        launcher: Launcher,
+    ) -> Result<(&'static str, FakeRunning), StartFailure<&'static str>> {
         assert_eq!(launcher.slot.is_some(), self.takes_slot());
         self.world.note("start", self.name);
         if let Some(failure) = self.world.starts.lock().unwrap().pop_front() {
             return Err(failure);
         }
         self.world.running.send_modify(|count| *count += 1);
-        Ok((self.name, Running(Arc::clone(&self.world))))
+        Ok((self.name, FakeRunning(Arc::clone(&self.world))))
     }
 
-    async fn watch(&self, _running: &mut Running) -> &'static str {
+    async fn watch(&self, _running: &mut FakeRunning) -> &'static str {
         self.world.crash.notified().await;
         "it crashed"
     }
 
-    async fn stop(&self, running: Running) {
+    async fn stop(&self, running: FakeRunning) {
         let time = *self.world.stop_time.lock().unwrap();
         tokio::time::sleep(time).await;
         drop(running);
@@ -91,7 +95,7 @@ impl Supervised for Fake {
         self.name != "remote"
     }
 
-    fn yields_to(&self, other: &Fake) -> bool {
+    fn yields_to(&self, other: &FakeChild) -> bool {
         self.name != "pinned" && self.name != other.name
     }
 
@@ -100,9 +104,9 @@ impl Supervised for Fake {
     }
 }
 
-struct Test {
-    world: Arc<World>,
-    supervisor: Supervisor<Fake>,
+struct SupervisorTest {
+    world: Arc<FakeWorld>,
+    supervisor: Supervisor<FakeChild>,
 }
 
 fn settings() -> SupervisorSettings {
@@ -117,16 +121,16 @@ fn settings() -> SupervisorSettings {
     }
 }
 
-fn test(settings: SupervisorSettings) -> Test {
-    Test { world: Arc::default(), supervisor: Supervisor::new(settings) }
+fn test(settings: SupervisorSettings) -> SupervisorTest {
+    SupervisorTest { world: Arc::default(), supervisor: Supervisor::new(settings) }
 }
 
-impl Test {
-    fn instance(&self, name: &'static str) -> Option<Arc<Instance<Fake>>> {
-        self.supervisor.instance(&name, || Fake { name, world: Arc::clone(&self.world) })
+impl SupervisorTest {
+    fn instance(&self, name: &'static str) -> Option<Arc<Instance<FakeChild>>> {
+        self.supervisor.instance(&name, || FakeChild { name, world: Arc::clone(&self.world) })
     }
 
-    async fn lease(&self, name: &'static str) -> Result<Lease<Fake>, NotReady<&'static str>> {
+    async fn lease(&self, name: &'static str) -> Result<InstanceLease<FakeChild>, NotReady<&'static str>> {
         Supervisor::lease(|| self.instance(name), None).await
     }
 
@@ -214,7 +218,7 @@ async fn whoever_is_patient_only_for_a_while_is_told_why_it_takes_long() {
     assert_eq!(leased.err(), Some(NotReady::TimedOut(Some("not yet"))));
     let instance = test.instance("a").unwrap();
     instance.settled_within(Duration::from_secs(60)).await;
-    assert!(matches!(instance.phase(), Phase::Restarting("not yet")));
+    assert!(matches!(instance.phase(), InstancePhase::Restarting("not yet")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -318,7 +322,7 @@ async fn a_removed_child_has_ended_also_when_it_is_leased() {
     let _lease = test.lease("a").await.unwrap();
     test.supervisor.remove(&["a", "unknown"]).await;
     assert_eq!((*test.world.running.borrow(), test.supervisor.instances().len()), (0, 0));
-    let gone = Supervisor::<Fake>::lease(|| None, None).await;
+    let gone = Supervisor::<FakeChild>::lease(|| None, None).await;
     assert_eq!(gone.err(), Some(NotReady::Stopped));
 }
 
@@ -335,8 +339,8 @@ async fn shutting_down_waits_for_every_child_and_starts_none_after() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_supervisor_ends_its_children() {
-    let Test { world, supervisor } = test(settings());
-    let find = || supervisor.instance(&"a", || Fake { name: "a", world: Arc::clone(&world) });
+    let SupervisorTest { world, supervisor } = test(settings());
+    let find = || supervisor.instance(&"a", || FakeChild { name: "a", world: Arc::clone(&world) });
     Supervisor::lease(find, None).await.unwrap();
     drop(supervisor);
     world.running.subscribe().wait_for(|count| *count == 0).await.unwrap();

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, DateTime, ZIP64_BYTES_THR, ZipWriter};
 
-use super::copy::Copy;
+use super::copy::DatabaseCopy;
 use super::session_files::{OpenSessionFile, SessionFiles};
 use super::write_ndjson;
 
@@ -26,7 +26,7 @@ const BESIDE: [&str; 2] = ["attachments/", "artifacts/"];
 
 /// Where the views of a session are.
 #[derive(Debug, Clone, Copy)]
-pub struct Folders<'a> {
+pub struct ArchiveFolders<'a> {
     /// The folder of the session, with `session.json` and the raw traffic.
     pub session: &'a Path,
     /// The folder of the other readable files, which may be the same.
@@ -37,15 +37,15 @@ pub struct Folders<'a> {
 
 /// Writes the archive. `lines` are the lines of the log, and `at` is what the entries say of their age.
 pub fn write_zip<L: AsRef<[u8]>>(
-    folders: Folders<'_>,
+    folders: ArchiveFolders<'_>,
     files: &dyn SessionFiles,
     lines: impl IntoIterator<Item = io::Result<L>>,
     at: Timestamp,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let stopped = Cell::new(false);
-    let zip = ZipWriter::new_stream(Output { out, stopped: &stopped });
-    let mut entries = Entries { zip, options: options(at) };
+    let zip = ZipWriter::new_stream(ArchiveOutput { out, stopped: &stopped });
+    let mut entries = ArchiveWriter { zip, options: options(at) };
     let added = add_all(&mut entries, folders, files, lines);
     stopped.set(added.is_err());
     added?;
@@ -55,12 +55,12 @@ pub fn write_zip<L: AsRef<[u8]>>(
 
 /// Where the archive goes, until something fails. A [`ZipWriter`] that is dropped writes the directory, which would make
 /// a whole archive of half an export.
-struct Output<'a> {
+struct ArchiveOutput<'a> {
     out: &'a mut dyn Write,
     stopped: &'a Cell<bool>,
 }
 
-impl Write for Output<'_> {
+impl Write for ArchiveOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.stopped.get() {
             return Ok(bytes.len());
@@ -77,8 +77,8 @@ impl Write for Output<'_> {
     }
 }
 
-struct Entries<'a> {
-    zip: ZipWriter<StreamWriter<Output<'a>>>,
+struct ArchiveWriter<'a> {
+    zip: ZipWriter<StreamWriter<ArchiveOutput<'a>>>,
     options: SimpleFileOptions,
 }
 
@@ -96,8 +96,8 @@ fn options(at: Timestamp) -> SimpleFileOptions {
 }
 
 fn add_all<L: AsRef<[u8]>>(
-    entries: &mut Entries<'_>,
-    folders: Folders<'_>,
+    entries: &mut ArchiveWriter<'_>,
+    folders: ArchiveFolders<'_>,
     files: &dyn SessionFiles,
     lines: impl IntoIterator<Item = io::Result<L>>,
 ) -> io::Result<()> {
@@ -125,11 +125,11 @@ fn add_all<L: AsRef<[u8]>>(
 }
 
 /// Adds the views, if there are any yet, as they were at one moment.
-fn add_views(entries: &mut Entries<'_>, folders: Folders<'_>) -> io::Result<()> {
+fn add_views(entries: &mut ArchiveWriter<'_>, folders: ArchiveFolders<'_>) -> io::Result<()> {
     if !folders.views.join("session.db").is_file() {
         return Ok(());
     }
-    let copy = Copy::make(folders.views, folders.scratch)?;
+    let copy = DatabaseCopy::make(folders.views, folders.scratch)?;
     add_file(entries, &copy.path, "session.db", u64::MAX)?;
     for name in TEXTS {
         // Text is only ever added, so what belonged to the database then is still there.
@@ -140,7 +140,7 @@ fn add_views(entries: &mut Entries<'_>, folders: Folders<'_>) -> io::Result<()> 
 }
 
 /// Adds a regular file, up to a length; anything else, and what is not there, is passed over.
-fn add_file(entries: &mut Entries<'_>, path: &Path, name: &str, length: u64) -> io::Result<()> {
+fn add_file(entries: &mut ArchiveWriter<'_>, path: &Path, name: &str, length: u64) -> io::Result<()> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) if there.is_file() && length > 0 => there,
         Ok(_) => return Ok(()),
@@ -150,7 +150,7 @@ fn add_file(entries: &mut Entries<'_>, path: &Path, name: &str, length: u64) -> 
     add(entries, name, there.len().min(length), File::open(path)?)
 }
 
-fn add(entries: &mut Entries<'_>, name: &str, size: u64, content: impl Read) -> io::Result<()> {
+fn add(entries: &mut ArchiveWriter<'_>, name: &str, size: u64, content: impl Read) -> io::Result<()> {
     if size >= ZIP64_BYTES_THR {
         return Err(too_large());
     }

@@ -13,18 +13,18 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Writes the database of a folder of views. `scratch` is a path that is free to be used meanwhile.
 pub fn write_sqlite(views: &Path, scratch: &Path, out: &mut dyn Write) -> io::Result<()> {
-    let copy = Copy::make(views, scratch)?;
+    let copy = DatabaseCopy::make(views, scratch)?;
     io::copy(&mut File::open(&copy.path)?, out)?;
     Ok(())
 }
 
 /// A copy of a database, removed when it is dropped.
-pub(super) struct Copy {
+pub(super) struct DatabaseCopy {
     pub(super) path: PathBuf,
 }
 
-impl Copy {
-    pub(super) fn make(views: &Path, scratch: &Path) -> io::Result<Copy> {
+impl DatabaseCopy {
+    pub(super) fn make(views: &Path, scratch: &Path) -> io::Result<DatabaseCopy> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(views.join("session.db"), flags).map_err(other)?;
         connection.busy_timeout(LOCK_WAIT).map_err(other)?;
@@ -32,7 +32,7 @@ impl Copy {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let copy = Copy { path: scratch.to_owned() };
+        let copy = DatabaseCopy { path: scratch.to_owned() };
         // An empty file is filled, and keeps the permissions that it has.
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(scratch)?;
         let name = scratch.to_str().ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
@@ -49,7 +49,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for DatabaseCopy {
     fn drop(&mut self) {
         // A scratch file that stays is replaced by the next copy.
         let _ = fs::remove_file(&self.path);

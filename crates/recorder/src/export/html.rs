@@ -8,14 +8,14 @@ use std::fmt;
 
 use ostler_types::printable;
 
-pub(super) use diff::Diff;
-pub(super) use picture::Pictures;
-pub(super) use prose::Prose;
+pub(super) use diff::DiffBlock;
+pub(super) use picture::PictureEmbedder;
+pub(super) use prose::MarkdownBlock;
 
 /// Text that shows as itself, in an element or in a quoted attribute, without what nobody would see.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+pub(super) struct EscapedHtml<'a>(pub(super) &'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedHtml<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.0.replace('\0', "\u{fffd}");
         let shown = printable(&shown);
@@ -37,12 +37,12 @@ impl fmt::Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Escaped;
+    use super::EscapedHtml;
 
     #[test]
     fn nothing_that_is_escaped_is_markup() {
         let text = "<script>alert(\"1\" & '2')</script>\0 ü";
         let shown = "&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;\u{fffd} ü";
-        assert_eq!(Escaped(text).to_string(), shown);
+        assert_eq!(EscapedHtml(text).to_string(), shown);
     }
 }

@@ -15,7 +15,7 @@ use ostler_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::html::{Diff, Escaped, Pictures, Prose};
+use super::html::{DiffBlock, EscapedHtml, MarkdownBlock, PictureEmbedder};
 use super::session_files::SessionFiles;
 
 const STYLE: &str = include_str!("page.css");
@@ -27,7 +27,7 @@ pub fn write_html(
     records: impl IntoIterator<Item = io::Result<Record>>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { out, pictures: Pictures::new(files), calls: Vec::new() };
+    let mut page = HtmlPage { out, pictures: PictureEmbedder::new(files), calls: Vec::new() };
     page.write_head(session)?;
     for record in records {
         page.write_record(&record?)?;
@@ -36,18 +36,18 @@ pub fn write_html(
     page.write_foot(&session.usage)
 }
 
-struct Page<'a> {
+struct HtmlPage<'a> {
     out: &'a mut dyn Write,
-    pictures: Pictures<'a>,
+    pictures: PictureEmbedder<'a>,
     /// The calls of the last message that have no result yet. A message has a bounded number of them.
     calls: Vec<ToolCall>,
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     fn write_head(&mut self, session: &Session) -> io::Result<()> {
         let title = session.title.as_deref().unwrap_or("Session");
         let sum = STANDARD.encode(Sha256::digest(STYLE));
-        let (title, day) = (Escaped(title), session.created_at.strftime("%Y-%m-%d %H:%M UTC"));
+        let (title, day) = (EscapedHtml(title), session.created_at.strftime("%Y-%m-%d %H:%M UTC"));
         write!(
             self.out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -63,7 +63,7 @@ impl Page<'_> {
             ("Workspace", &session.workspace_path),
             ("Session", &session.id.to_string()),
         ] {
-            writeln!(self.out, "<dt>{name}</dt><dd>{}</dd>", Escaped(value))?;
+            writeln!(self.out, "<dt>{name}</dt><dd>{}</dd>", EscapedHtml(value))?;
         }
         writeln!(self.out, "</dl>\n</header>")
     }
@@ -159,7 +159,7 @@ impl Page<'_> {
             | Event::Agent(_)
             | Event::Child(ChildEvent::Completed { .. }) => return Ok(()),
         };
-        writeln!(self.out, "<p class=\"{class}\">{}</p>", Escaped(&text))
+        writeln!(self.out, "<p class=\"{class}\">{}</p>", EscapedHtml(&text))
     }
 
     fn write_message(&mut self, message: &Message) -> io::Result<()> {
@@ -183,15 +183,15 @@ impl Page<'_> {
     fn write_part(&mut self, role: Role, part: &Part) -> io::Result<()> {
         match part {
             Part::Text { text } if role == Role::User => {
-                writeln!(self.out, "<p class=\"plain\">{}</p>", Escaped(text.trim_end()))
+                writeln!(self.out, "<p class=\"plain\">{}</p>", EscapedHtml(text.trim_end()))
             }
-            Part::Text { text } => write!(self.out, "{}", Prose(text)),
-            Part::ToolResult { text, .. } => writeln!(self.out, "<pre>{}</pre>", Escaped(text)),
+            Part::Text { text } => write!(self.out, "{}", MarkdownBlock(text)),
+            Part::ToolResult { text, .. } => writeln!(self.out, "<pre>{}</pre>", EscapedHtml(text)),
             Part::Reasoning { text, .. } if text.is_empty() => Ok(()),
             Part::Reasoning { text, .. } => self.write_folded("thinking", "Thinking", text),
             Part::Image { reference, mime_type } => self.pictures.write(reference, mime_type, self.out),
             Part::Audio { reference, .. } | Part::File { reference, .. } => {
-                writeln!(self.out, "<p class=\"file-name\">{}</p>", Escaped(reference))
+                writeln!(self.out, "<p class=\"file-name\">{}</p>", EscapedHtml(reference))
             }
             Part::ToolCall { call } => {
                 self.calls.push(call.clone());
@@ -222,13 +222,13 @@ impl Page<'_> {
 
     fn write_changes(&mut self, files: &[FileChange]) -> io::Result<()> {
         for file in files {
-            let (path, added, removed) = (Escaped(&file.path), file.added, file.removed);
+            let (path, added, removed) = (EscapedHtml(&file.path), file.added, file.removed);
             writeln!(
                 self.out,
                 "<details>\n<summary><span class=\"tool\">Changed</span><span class=\"subject\">{path}</span>\
                  <span class=\"took\">+{added} −{removed}</span></summary>\n<div class=\"inside\">"
             )?;
-            write!(self.out, "{}", Diff(file.diff.as_deref().unwrap_or_default()))?;
+            write!(self.out, "{}", DiffBlock(file.diff.as_deref().unwrap_or_default()))?;
             writeln!(self.out, "</div>\n</details>")?;
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Page<'_> {
         writeln!(
             self.out,
             "<details class=\"{class}\">\n<summary>{label}</summary>\n<div class=\"inside\">\n{}</div>\n</details>",
-            Prose(text)
+            MarkdownBlock(text)
         )
     }
 

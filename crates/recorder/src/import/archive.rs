@@ -12,7 +12,7 @@ use zip::ZipReadOptions;
 use zip::read::{ArchiveOffset, Config};
 use zip::unstable::read::ZipIterable;
 
-use super::{ImportError, Imported, read_ndjson};
+use super::{ImportError, ImportedSession, read_ndjson};
 
 /// The log's name in an archive.
 const LOG: &str = "events.ndjson";
@@ -27,35 +27,35 @@ const MAX_ALL: u64 = 1 << 30;
 const MAX_NAME: usize = 200;
 
 /// An archive that was found to be whole and safe.
-pub struct Archive<R> {
+pub struct ImportedArchive<R> {
     // Unlike `ZipArchive` it holds no entries, so that their number can be refused before there are any, and it shows
     // two of one name as two.
     zip: ZipIterable<R>,
-    attachments: Attachments,
+    attachments: ArchivedAttachments,
 }
 
 /// The attachments in an archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Attachments {
+pub struct ArchivedAttachments {
     /// How many there are.
     pub count: usize,
     /// How many bytes they have together.
     pub bytes: u64,
 }
 
-impl<R: Read + Seek> Archive<R> {
+impl<R: Read + Seek> ImportedArchive<R> {
     /// Reads the whole archive once: every name must stay inside a session's folder, every entry must match its
     /// checksum, and nothing may be larger than it may be.
-    pub fn open(input: R) -> Result<Archive<R>, ImportError> {
+    pub fn open(input: R) -> Result<ImportedArchive<R>, ImportError> {
         // An archive begins where its file does: nothing is searched for.
         let config = Config { archive_offset: ArchiveOffset::Known(0) };
         let zip = ZipIterable::try_new(input, config).map_err(damaged)?;
         if zip.len() > MAX_ENTRIES {
             return Err(too_many_entries());
         }
-        let mut archive = Archive { zip, attachments: Attachments::default() };
+        let mut archive = ImportedArchive { zip, attachments: ArchivedAttachments::default() };
         let (mut seen, mut room, mut has_log) = (HashSet::new(), MAX_ALL, false);
-        let mut attachments = Attachments::default();
+        let mut attachments = ArchivedAttachments::default();
         archive.each(|name, content| {
             let place = place(name).ok_or_else(|| {
                 ImportError::Refused(format!("the archive has an entry with the unsafe name {name:?}"))
@@ -63,11 +63,11 @@ impl<R: Read + Seek> Archive<R> {
             if !seen.insert(name.to_lowercase()) {
                 return Err(ImportError::Refused(format!("the archive has two entries {name:?}")));
             }
-            let limit = room.min(if place == Place::Log { MAX_ALL } else { MAX_FILE });
+            let limit = room.min(if place == ArchiveEntryKind::Log { MAX_ALL } else { MAX_FILE });
             let length = check(name, content, limit)?;
             room -= length;
-            has_log |= place == Place::Log;
-            if place == Place::Attachment {
+            has_log |= place == ArchiveEntryKind::Log;
+            if place == ArchiveEntryKind::Attachment {
                 attachments.count += 1;
                 attachments.bytes += length;
             }
@@ -78,15 +78,15 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     /// The attachments that [`Archive::files`] hands over, for a caller that has limits on them.
-    pub fn attachments(&self) -> Attachments {
+    pub fn attachments(&self) -> ArchivedAttachments {
         self.attachments
     }
 
     /// The session in it; see [`read_ndjson`].
-    pub fn session(&mut self, id: Option<SessionId>) -> Result<Imported, ImportError> {
+    pub fn session(&mut self, id: Option<SessionId>) -> Result<ImportedSession, ImportError> {
         let mut imported = None;
         self.each(|name, content| {
-            if place(name) == Some(Place::Log) {
+            if place(name) == Some(ArchiveEntryKind::Log) {
                 imported = Some(read_ndjson(BufReader::new(content), id)?);
             }
             Ok(())
@@ -100,7 +100,7 @@ impl<R: Read + Seek> Archive<R> {
         keep: &mut dyn FnMut(&str, Vec<u8>) -> io::Result<()>,
     ) -> Result<(), ImportError> {
         self.each(|name, content| {
-            if matches!(place(name), Some(Place::Attachment | Place::Artifact)) {
+            if matches!(place(name), Some(ArchiveEntryKind::Attachment | ArchiveEntryKind::Artifact)) {
                 let mut bytes = Vec::new();
                 content.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
                 keep(name, bytes)?;
@@ -133,7 +133,7 @@ impl<R: Read + Seek> Archive<R> {
 
 /// Where an entry belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ArchiveEntryKind {
     Log,
     Attachment,
     Artifact,
@@ -142,7 +142,7 @@ enum Place {
 }
 
 /// Where an entry of that name belongs; `None` when it could mean a place outside the session's folder.
-fn place(name: &str) -> Option<Place> {
+fn place(name: &str) -> Option<ArchiveEntryKind> {
     let path = name.strip_suffix('/').unwrap_or(name);
     let parts: Vec<&str> = path.split('/').collect();
     if !parts.iter().all(|part| is_plain(part)) {
@@ -150,14 +150,14 @@ fn place(name: &str) -> Option<Place> {
     }
     let is_folder = path.len() < name.len();
     Some(match parts[..] {
-        [LOG] if !is_folder => Place::Log,
-        ["attachments", file] if !is_folder && !file.starts_with('.') => Place::Attachment,
+        [LOG] if !is_folder => ArchiveEntryKind::Log,
+        ["attachments", file] if !is_folder && !file.starts_with('.') => ArchiveEntryKind::Attachment,
         ["artifacts", turn, file]
             if !is_folder && !file.starts_with('.') && turn.parse::<TurnId>().is_ok() =>
         {
-            Place::Artifact
+            ArchiveEntryKind::Artifact
         }
-        _ => Place::Elsewhere,
+        _ => ArchiveEntryKind::Elsewhere,
     })
 }
 
@@ -190,14 +190,14 @@ fn no_log() -> ImportError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, place};
+    use super::{ArchiveEntryKind, place};
 
     #[test]
     fn only_names_inside_the_folder_are_taken() {
         let turn = "turn_0190f3c4a5b67c8d9e0f112233445566";
-        assert_eq!(place("events.ndjson"), Some(Place::Log));
-        assert_eq!(place("attachments/a b.png"), Some(Place::Attachment));
-        assert_eq!(place(&format!("artifacts/{turn}/out.txt")), Some(Place::Artifact));
+        assert_eq!(place("events.ndjson"), Some(ArchiveEntryKind::Log));
+        assert_eq!(place("attachments/a b.png"), Some(ArchiveEntryKind::Attachment));
+        assert_eq!(place(&format!("artifacts/{turn}/out.txt")), Some(ArchiveEntryKind::Artifact));
         for name in [
             "context.md",
             "attachments/",
@@ -206,7 +206,7 @@ mod tests {
             "artifacts/x/y",
             "a/events.ndjson",
         ] {
-            assert_eq!(place(name), Some(Place::Elsewhere), "{name}");
+            assert_eq!(place(name), Some(ArchiveEntryKind::Elsewhere), "{name}");
         }
         for name in [
             "",

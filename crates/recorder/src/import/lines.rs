@@ -13,16 +13,16 @@ const MAX_LINE: usize = 4 << 20;
 const MAX_BYTES: usize = 256 << 20;
 
 /// Reads lines, and knows where it is.
-pub(super) struct Lines<R> {
+pub(super) struct ImportedLines<R> {
     lines: BlockingLineReader<R>,
     /// The number of the line read last, from 1.
     pub(super) number: u64,
     bytes: usize,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Lines<R> {
-        Lines { lines: BlockingLineReader::new(input, MAX_LINE), number: 0, bytes: 0 }
+impl<R: BufRead> ImportedLines<R> {
+    pub(super) fn new(input: R) -> ImportedLines<R> {
+        ImportedLines { lines: BlockingLineReader::new(input, MAX_LINE), number: 0, bytes: 0 }
     }
 
     /// The next line, without its end. `None` at the end of the file.

@@ -6,8 +6,8 @@ use std::io::BufRead;
 use ostler_types::{Event, Record, Session, SessionEvent, SessionId};
 use sha2::{Digest, Sha256};
 
-use super::lines::Lines;
-use super::{ImportError, Imported};
+use super::lines::ImportedLines;
+use super::{ImportError, ImportedSession};
 
 /// How a line with a chain ends: `,"chain":"`, sixteen digits, `"}`.
 const CHAIN: &str = ",\"chain\":\"";
@@ -15,9 +15,9 @@ const DIGITS: usize = 16;
 
 /// Reads a session from an `ndjson` export or from a log. With `id` the session becomes another one: it gets that
 /// id, and gives up what would tie it to the first one's place here (its parent, its name, its keys).
-pub fn read_ndjson(input: impl BufRead, id: Option<SessionId>) -> Result<Imported, ImportError> {
-    let mut lines = Lines::new(input);
-    let mut chain = Chain::Unknown;
+pub fn read_ndjson(input: impl BufRead, id: Option<SessionId>) -> Result<ImportedSession, ImportError> {
+    let mut lines = ImportedLines::new(input);
+    let mut chain = ImportedChain::Unknown;
     let mut records: Vec<Record> = Vec::new();
     while let Some(line) = lines.next()? {
         // A space says that the append goes on in the next line.
@@ -35,34 +35,36 @@ pub fn read_ndjson(input: impl BufRead, id: Option<SessionId>) -> Result<Importe
         records.iter_mut().for_each(|record| adopt(record, id));
         become_another(&mut session, id);
     }
-    Ok(Imported { records, session, origin })
+    Ok(ImportedSession { records, session, origin })
 }
 
 /// What the lines so far say of chains: all have one, or none has.
-enum Chain {
+enum ImportedChain {
     Unknown,
     None,
     Last([u8; DIGITS]),
 }
 
-impl Chain {
-    fn next(self, line: &str) -> Result<Chain, &'static str> {
+impl ImportedChain {
+    fn next(self, line: &str) -> Result<ImportedChain, &'static str> {
         let claimed = line.strip_suffix("\"}").and_then(|line| {
             let (body, digits) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
             Some((body.strip_suffix(CHAIN)?, <[u8; DIGITS]>::try_from(digits.as_bytes()).ok()?))
         });
         let previous = match (&self, claimed) {
-            (Chain::Unknown | Chain::None, None) => return Ok(Chain::None),
-            (Chain::None, Some(_)) => return Err("it has a chain, and the lines before it have none"),
-            (Chain::Last(_), None) => return Err("its chain is missing"),
-            (Chain::Unknown, Some(_)) => [b'0'; DIGITS],
-            (Chain::Last(last), Some(_)) => *last,
+            (ImportedChain::Unknown | ImportedChain::None, None) => return Ok(ImportedChain::None),
+            (ImportedChain::None, Some(_)) => {
+                return Err("it has a chain, and the lines before it have none");
+            }
+            (ImportedChain::Last(_), None) => return Err("its chain is missing"),
+            (ImportedChain::Unknown, Some(_)) => [b'0'; DIGITS],
+            (ImportedChain::Last(last), Some(_)) => *last,
         };
         let (body, claimed) = claimed.ok_or("its chain is missing")?;
         if digits(previous, body) != claimed {
             return Err("the record does not match its chain");
         }
-        Ok(Chain::Last(claimed))
+        Ok(ImportedChain::Last(claimed))
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::ImportError;
-use super::lines::Lines;
-use crate::text::transcript::{Line, Speaker};
+use super::lines::ImportedLines;
+use crate::text::transcript::{TranscriptLine, TranscriptSpeaker};
 
 /// Reads the records that follow the creation of a session. `model` is who is said to have answered, and `next_id`
 /// makes the ids.
@@ -24,13 +24,13 @@ pub fn read_transcript(
     model: &str,
     next_id: &mut dyn FnMut() -> Uuid,
 ) -> Result<Vec<NewRecord>, ImportError> {
-    let mut lines = Lines::new(input);
-    let mut telling = Telling { model, next_id, records: Vec::new(), turn: None, said: None };
+    let mut lines = ImportedLines::new(input);
+    let mut telling = TranscriptImport { model, next_id, records: Vec::new(), turn: None, said: None };
     while let Some(line) = lines.next()? {
         if line.trim().is_empty() {
             continue;
         }
-        let line: Line = serde_json::from_str(&line)
+        let line: TranscriptLine = serde_json::from_str(&line)
             .map_err(|error| lines.damaged(format!("it is not a line of a transcript ({error})")))?;
         let at = Timestamp::from_millisecond(line.timestamp)
             .map_err(|_| lines.damaged("its timestamp is no time in milliseconds"))?;
@@ -41,40 +41,43 @@ pub fn read_transcript(
 }
 
 /// A transcript on its way to records.
-struct Telling<'a> {
+struct TranscriptImport<'a> {
     model: &'a str,
     next_id: &'a mut dyn FnMut() -> Uuid,
     records: Vec<NewRecord>,
-    turn: Option<Turn>,
+    turn: Option<ImportedTurn>,
     /// The answer read last, until it is known which results follow it.
-    said: Option<Said>,
+    said: Option<PendingAnswer>,
 }
 
-struct Turn {
+struct ImportedTurn {
     id: TurnId,
     answered: bool,
     last: Timestamp,
 }
 
-struct Said {
+struct PendingAnswer {
     text: String,
     at: Timestamp,
     results: Vec<(String, String, Timestamp)>,
 }
 
-impl Telling<'_> {
-    fn hear(&mut self, line: Line, at: Timestamp) {
+impl TranscriptImport<'_> {
+    fn hear(&mut self, line: TranscriptLine, at: Timestamp) {
         match line.role {
-            Speaker::User if line.content.is_empty() => {}
-            Speaker::User => self.ask(line.content, at),
-            Speaker::Assistant => {
+            TranscriptSpeaker::User if line.content.is_empty() => {}
+            TranscriptSpeaker::User => self.ask(line.content, at),
+            TranscriptSpeaker::Assistant => {
                 self.tell_answer();
-                self.said = Some(Said { text: line.content, at, results: Vec::new() });
+                self.said = Some(PendingAnswer { text: line.content, at, results: Vec::new() });
             }
-            Speaker::ToolResult => {
+            TranscriptSpeaker::ToolResult => {
                 let name = line.tool_name.unwrap_or_else(|| "tool".to_owned());
-                let said =
-                    self.said.get_or_insert_with(|| Said { text: String::new(), at, results: Vec::new() });
+                let said = self.said.get_or_insert_with(|| PendingAnswer {
+                    text: String::new(),
+                    at,
+                    results: Vec::new(),
+                });
                 said.results.push((name, line.content, at));
             }
         }
@@ -89,7 +92,7 @@ impl Telling<'_> {
         let id = message.id;
         let begins = self.turn.is_none();
         if begins {
-            self.turn = Some(Turn { id: TurnId::new((self.next_id)()), answered: false, last: at });
+            self.turn = Some(ImportedTurn { id: TurnId::new((self.next_id)()), answered: false, last: at });
         }
         self.record(at, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
         if begins {
@@ -99,12 +102,12 @@ impl Telling<'_> {
 
     /// Records the answer that was read last, with its calls and their results.
     fn tell_answer(&mut self) {
-        let Some(Said { text, at, results }) = self.said.take() else { return };
+        let Some(PendingAnswer { text, at, results }) = self.said.take() else { return };
         if text.is_empty() && results.is_empty() {
             return;
         }
         if self.turn.is_none() {
-            self.turn = Some(Turn { id: TurnId::new((self.next_id)()), answered: false, last: at });
+            self.turn = Some(ImportedTurn { id: TurnId::new((self.next_id)()), answered: false, last: at });
             self.start_turn(Vec::new(), at);
         }
         let calls: Vec<ToolCall> = results

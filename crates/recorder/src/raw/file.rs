@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::queue::Waiting;
+use super::queue::QueuedRawLine;
 
 /// How large a file may become.
 const MAX_FILE: u64 = 256 << 20;
@@ -33,12 +33,12 @@ pub(super) fn check(path: &Path) -> io::Result<()> {
 
 pub(super) struct RawFile {
     path: PathBuf,
-    open: Option<OpenFile>,
+    open: Option<OpenRawFile>,
     /// Lines that the disk did not take since the last one that it took.
     pub(super) lost: u64,
 }
 
-struct OpenFile {
+struct OpenRawFile {
     file: File,
     /// Where the last whole line ends.
     end: u64,
@@ -47,10 +47,10 @@ struct OpenFile {
 /// A line as it is written.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Written<'a> {
+enum WrittenRawLine<'a> {
     Request { timestamp: Timestamp, endpoint: &'a str, payload: &'a Value },
     Response { timestamp: Timestamp, status: u16, body: &'a str },
-    StreamChunk { timestamp: Timestamp, event: &'a str, chunk: Chunk<'a> },
+    StreamChunk { timestamp: Timestamp, event: &'a str, chunk: RawChunk<'a> },
     Dropped { timestamp: Timestamp, count: u64 },
     Stopped { timestamp: Timestamp, reason: &'a str },
 }
@@ -59,7 +59,7 @@ enum Written<'a> {
 /// a reader can tell what had come.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Chunk<'a> {
+enum RawChunk<'a> {
     Raw(&'a RawValue),
     Parsed(Value),
     Text(&'a str),
@@ -73,25 +73,25 @@ impl RawFile {
 
     /// Writes a line. What the disk does not take is counted, and said as soon as it takes something again.
     /// False when the file is full.
-    pub(super) fn write(&mut self, waiting: &Waiting) -> bool {
+    pub(super) fn write(&mut self, waiting: &QueuedRawLine) -> bool {
         let at = match waiting {
-            Waiting::Line(at, _) | Waiting::Dropped(at, _) => *at,
+            QueuedRawLine::Line(at, _) | QueuedRawLine::Dropped(at, _) => *at,
         };
         if self.lost > 0 {
-            let lost = Written::Dropped { timestamp: at, count: self.lost };
-            if matches!(self.append(&line(&lost)), Ok(Room::Enough)) {
+            let lost = WrittenRawLine::Dropped { timestamp: at, count: self.lost };
+            if matches!(self.append(&line(&lost)), Ok(RawFileRoom::Enough)) {
                 self.lost = 0;
             }
         }
         let (bytes, count) = match waiting {
-            Waiting::Line(at, raw) => (line(&written(*at, raw)), 1),
-            Waiting::Dropped(at, count) => {
-                (line(&Written::Dropped { timestamp: *at, count: *count }), *count)
+            QueuedRawLine::Line(at, raw) => (line(&written(*at, raw)), 1),
+            QueuedRawLine::Dropped(at, count) => {
+                (line(&WrittenRawLine::Dropped { timestamp: *at, count: *count }), *count)
             }
         };
         match self.append(&bytes) {
-            Ok(Room::Enough) => true,
-            Ok(Room::Full) => {
+            Ok(RawFileRoom::Enough) => true,
+            Ok(RawFileRoom::Full) => {
                 self.stop(at);
                 false
             }
@@ -102,22 +102,22 @@ impl RawFile {
         }
     }
 
-    fn append(&mut self, bytes: &[u8]) -> io::Result<Room> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<RawFileRoom> {
         let open = match &mut self.open {
             Some(open) => open,
-            None => self.open.insert(OpenFile::at(&self.path)?),
+            None => self.open.insert(OpenRawFile::at(&self.path)?),
         };
         if open.end + bytes.len() as u64 > MAX_FILE {
-            return Ok(Room::Full);
+            return Ok(RawFileRoom::Full);
         }
         open.append(bytes)?;
-        Ok(Room::Enough)
+        Ok(RawFileRoom::Enough)
     }
 
     /// Says once that nothing more follows, also when a later writer finds the file full.
     fn stop(&mut self, timestamp: Timestamp) {
         let Some(open) = &mut self.open else { return };
-        let last = Written::Stopped { timestamp, reason: "the file has reached 256 MiB" };
+        let last = WrittenRawLine::Stopped { timestamp, reason: "the file has reached 256 MiB" };
         if !open.is_stopped() {
             // The file is as good without it.
             let _ = open.append(&line(&last));
@@ -125,16 +125,16 @@ impl RawFile {
     }
 }
 
-enum Room {
+enum RawFileRoom {
     Enough,
     Full,
 }
 
-impl OpenFile {
-    fn at(path: &Path) -> io::Result<OpenFile> {
+impl OpenRawFile {
+    fn at(path: &Path) -> io::Result<OpenRawFile> {
         check(path)?;
         let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-        let mut open = OpenFile { end: file.metadata()?.len(), file };
+        let mut open = OpenRawFile { end: file.metadata()?.len(), file };
         // A crash can leave half a line behind.
         let whole = open.end_of_last_line()?;
         if whole < open.end {
@@ -181,28 +181,28 @@ impl OpenFile {
     }
 }
 
-fn written(timestamp: Timestamp, line: &RawLine) -> Written<'_> {
+fn written(timestamp: Timestamp, line: &RawLine) -> WrittenRawLine<'_> {
     match line {
-        RawLine::Request { endpoint, payload } => Written::Request { timestamp, endpoint, payload },
-        RawLine::Response { status, body } => Written::Response { timestamp, status: *status, body },
+        RawLine::Request { endpoint, payload } => WrittenRawLine::Request { timestamp, endpoint, payload },
+        RawLine::Response { status, body } => WrittenRawLine::Response { timestamp, status: *status, body },
         RawLine::StreamChunk { event, chunk } => {
-            Written::StreamChunk { timestamp, event, chunk: chunk_of(chunk) }
+            WrittenRawLine::StreamChunk { timestamp, event, chunk: chunk_of(chunk) }
         }
     }
 }
 
-fn chunk_of(text: &str) -> Chunk<'_> {
+fn chunk_of(text: &str) -> RawChunk<'_> {
     if !text.starts_with(['{', '[']) {
-        return Chunk::Text(text);
+        return RawChunk::Text(text);
     }
     // White space between the members may hold a line break, which would end our line.
     if text.contains(['\n', '\r']) {
-        return serde_json::from_str(text).map_or(Chunk::Text(text), Chunk::Parsed);
+        return serde_json::from_str(text).map_or(RawChunk::Text(text), RawChunk::Parsed);
     }
-    serde_json::from_str(text).map_or(Chunk::Text(text), Chunk::Raw)
+    serde_json::from_str(text).map_or(RawChunk::Text(text), RawChunk::Raw)
 }
 
-fn line(written: &Written<'_>) -> Vec<u8> {
+fn line(written: &WrittenRawLine<'_>) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(written).expect("a line holds nothing that JSON cannot");
     bytes.push(b'\n');
     bytes

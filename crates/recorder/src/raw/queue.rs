@@ -21,23 +21,23 @@ const OVERHEAD: usize = 128;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Something to write, and when it came.
-pub(super) enum Waiting {
+pub(super) enum QueuedRawLine {
     Line(Timestamp, RawLine),
     /// So many lines were left out here.
     Dropped(Timestamp, u64),
 }
 
-pub(super) struct Queue {
+pub(super) struct RawQueue {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<RawQueueState>,
     /// Wakes the thread for a line, and those who wait for the thread to have written.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Waiting>,
+struct RawQueueState {
+    waiting: VecDeque<QueuedRawLine>,
     bytes: usize,
     /// Whether there is a thread.
     is_draining: bool,
@@ -50,13 +50,13 @@ struct State {
     lost: u64,
 }
 
-impl Queue {
-    pub(super) fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Queue {
-        Queue { path, clock, state: Mutex::default(), changed: Condvar::new() }
+impl RawQueue {
+    pub(super) fn new(path: PathBuf, clock: Arc<dyn Clock>) -> RawQueue {
+        RawQueue { path, clock, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Takes a line, or counts it as left out.
-    pub(super) fn push(self: &Arc<Queue>, line: RawLine) {
+    pub(super) fn push(self: &Arc<RawQueue>, line: RawLine) {
         let (at, size) = (self.clock.now(), size(&line));
         let mut state = self.lock();
         if state.is_closed || state.is_full {
@@ -64,12 +64,14 @@ impl Queue {
         }
         if state.bytes + size > MAX_BYTES {
             match state.waiting.back_mut() {
-                Some(Waiting::Dropped(_, count)) => *count += 1,
-                Some(Waiting::Line(..)) | None => state.waiting.push_back(Waiting::Dropped(at, 1)),
+                Some(QueuedRawLine::Dropped(_, count)) => *count += 1,
+                Some(QueuedRawLine::Line(..)) | None => {
+                    state.waiting.push_back(QueuedRawLine::Dropped(at, 1))
+                }
             }
         } else {
             state.bytes += size;
-            state.waiting.push_back(Waiting::Line(at, line));
+            state.waiting.push_back(QueuedRawLine::Line(at, line));
         }
         if state.is_draining {
             self.changed.notify_all();
@@ -85,12 +87,12 @@ impl Queue {
     }
 
     pub(super) fn wait_until_written(&self, limit: Duration) {
-        let is_busy = |state: &mut State| !state.waiting.is_empty() || state.is_writing;
+        let is_busy = |state: &mut RawQueueState| !state.waiting.is_empty() || state.is_writing;
         let waited = self.changed.wait_timeout_while(self.lock(), limit, is_busy);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn start(self: &Arc<Queue>, mut state: MutexGuard<'_, State>) {
+    fn start(self: &Arc<RawQueue>, mut state: MutexGuard<'_, RawQueueState>) {
         let queue = self.clone();
         let started = thread::Builder::new().name("raw-writer".into()).spawn(move || queue.drain());
         // Without a thread the lines wait for the next one that can be started.
@@ -116,7 +118,7 @@ impl Queue {
     }
 
     /// All that waits; none when the thread is no longer needed.
-    fn next_lines(&self) -> Option<VecDeque<Waiting>> {
+    fn next_lines(&self) -> Option<VecDeque<QueuedRawLine>> {
         let (mut state, until) = (self.lock(), Instant::now() + LINGER);
         while state.waiting.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
@@ -131,7 +133,7 @@ impl Queue {
         Some(std::mem::take(&mut state.waiting))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RawQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -164,11 +166,11 @@ mod tests {
     use serde_json::Value;
     use uuid::Uuid;
 
-    use super::{MAX_BYTES, Queue};
+    use super::{MAX_BYTES, RawQueue};
 
-    struct Epoch;
+    struct EpochClock;
 
-    impl Clock for Epoch {
+    impl Clock for EpochClock {
         fn now(&self) -> Timestamp {
             Timestamp::UNIX_EPOCH
         }
@@ -186,7 +188,7 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_the_file_says_where() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("raw.jsonl");
-        let queue = Arc::new(Queue::new(path.clone(), Arc::new(Epoch)));
+        let queue = Arc::new(RawQueue::new(path.clone(), Arc::new(EpochClock)));
         // A thread that does not get to write.
         queue.lock().is_draining = true;
         let large = "x".repeat(MAX_BYTES / 2);

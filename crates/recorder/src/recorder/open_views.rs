@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use ostler_types::SessionId;
 
-use super::Folder;
-use crate::{RecorderError, Views};
+use super::ViewFolder;
+use crate::{RecorderError, SessionViews};
 
 /// Views that are open at the same time. Each costs a file and some memory.
 const MAX_OPEN: usize = 64;
@@ -20,29 +20,33 @@ const MAX_IDLE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct OpenViews {
     /// The one used last is at the end.
-    open: VecDeque<Open>,
+    open: VecDeque<OpenView>,
 }
 
-struct Open {
+struct OpenView {
     session: SessionId,
-    views: Views,
+    views: SessionViews,
     used: Instant,
 }
 
 impl OpenViews {
     /// Takes the views of a session out, opening them first if need be.
-    pub(super) fn take(&mut self, session: SessionId, folder: &Folder) -> Result<Views, RecorderError> {
+    pub(super) fn take(
+        &mut self,
+        session: SessionId,
+        folder: &ViewFolder,
+    ) -> Result<SessionViews, RecorderError> {
         if let Some(views) = self.remove(session) {
             return Ok(views);
         }
-        Views::open(&folder_of(folder)?, session)
+        SessionViews::open(&folder_of(folder)?, session)
     }
 
     /// Puts them back when they are as they should be. The views that make room for them are let go without a sync: with
     /// so many sessions at work, closing each would cost more than writing it. They are synced when they are next
     /// opened and closed, and made again if the machine goes down before that.
-    pub(super) fn keep(&mut self, session: SessionId, views: Views, now: Instant) {
-        self.open.push_back(Open { session, views, used: now });
+    pub(super) fn keep(&mut self, session: SessionId, views: SessionViews, now: Instant) {
+        self.open.push_back(OpenView { session, views, used: now });
         if self.open.len() > MAX_OPEN {
             drop(self.open.pop_front());
         }
@@ -50,7 +54,7 @@ impl OpenViews {
 
     /// Closes the views of one session.
     pub(super) fn close(&mut self, session: SessionId) -> Result<(), RecorderError> {
-        self.remove(session).map_or(Ok(()), Views::close)
+        self.remove(session).map_or(Ok(()), SessionViews::close)
     }
 
     /// Lets go of the views of one session without a sync.
@@ -61,7 +65,7 @@ impl OpenViews {
     /// Closes those that nobody has used for a while.
     pub(super) fn close_idle(&mut self, now: Instant) {
         while self.open.front().is_some_and(|open| now.duration_since(open.used) >= MAX_IDLE) {
-            self.open.pop_front().into_iter().for_each(Open::close);
+            self.open.pop_front().into_iter().for_each(OpenView::close);
         }
     }
 
@@ -79,13 +83,13 @@ impl OpenViews {
         }
     }
 
-    fn remove(&mut self, session: SessionId) -> Option<Views> {
+    fn remove(&mut self, session: SessionId) -> Option<SessionViews> {
         let at = self.open.iter().position(|open| open.session == session)?;
         self.open.remove(at).map(|open| open.views)
     }
 }
 
-impl Open {
+impl OpenView {
     fn close(self) {
         if let Err(error) = self.views.close() {
             tracing::debug!(session = %self.session, %error, "views were let go without a sync");
@@ -94,10 +98,10 @@ impl Open {
 }
 
 /// The path, with a folder there if one may be made.
-pub(super) fn folder_of(folder: &Folder) -> Result<PathBuf, RecorderError> {
+pub(super) fn folder_of(folder: &ViewFolder) -> Result<PathBuf, RecorderError> {
     match folder {
-        Folder::Existing(path) => Ok(path.clone()),
-        Folder::Made(path) => {
+        ViewFolder::Existing(path) => Ok(path.clone()),
+        ViewFolder::Made(path) => {
             make(path).map_err(|source| RecorderError { path: path.clone(), source })?;
             Ok(path.clone())
         }

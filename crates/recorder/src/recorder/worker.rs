@@ -11,7 +11,7 @@ use ostler_types::{Record, SessionId};
 use rustix::process::setpriority_process;
 
 use super::open_views::{OpenViews, folder_of};
-use super::{Ask, Done, Shared, Source, SourceError};
+use super::{RecordSource, RecordSourceError, RecorderReply, RecorderRequest, RecorderShared};
 use crate::{RecorderError, rebuild};
 
 /// How many sessions are written before those who ask are heard again.
@@ -24,30 +24,30 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 /// How long the last writes may take.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
-pub(super) struct Worker {
-    source: Arc<dyn Source>,
-    shared: Arc<Shared>,
+pub(super) struct RecorderWorker {
+    source: Arc<dyn RecordSource>,
+    shared: Arc<RecorderShared>,
     open: OpenViews,
-    sessions: HashMap<SessionId, Pending>,
+    sessions: HashMap<SessionId, PendingWrite>,
 }
 
 /// What is known of a session that is to be written, or failed.
 #[derive(Default)]
-struct Pending {
+struct PendingWrite {
     /// When to write; none when there is nothing to write.
     due: Option<Instant>,
     /// How long to wait after the next failure; none when the last write went well.
     retry: Option<Duration>,
 }
 
-impl Worker {
-    pub(super) fn new(source: Arc<dyn Source>, shared: Arc<Shared>) -> Worker {
-        Worker { source, shared, open: OpenViews::default(), sessions: HashMap::new() }
+impl RecorderWorker {
+    pub(super) fn new(source: Arc<dyn RecordSource>, shared: Arc<RecorderShared>) -> RecorderWorker {
+        RecorderWorker { source, shared, open: OpenViews::default(), sessions: HashMap::new() }
     }
 
     pub(super) fn run(mut self) {
         // What a panic leaves must not keep the daemon from ending.
-        let _ended = Ended(Arc::clone(&self.shared));
+        let _ended = WorkerEndGuard(Arc::clone(&self.shared));
         // Turns go first. The priority is this thread's alone; without it, the views only cost turns more.
         let _ = setpriority_process(None, NICE);
         loop {
@@ -66,7 +66,7 @@ impl Worker {
     }
 
     /// Waits until there is something to do. Returns who asked for what, and whether this is the end.
-    fn wait(&mut self) -> (Vec<Ask>, bool) {
+    fn wait(&mut self) -> (Vec<RecorderRequest>, bool) {
         let shared = Arc::clone(&self.shared);
         let mut inbox = shared.inbox();
         loop {
@@ -99,7 +99,7 @@ impl Worker {
     /// Writes the sessions whose time has come, so many at most, those first that have waited longest.
     fn write_due(&mut self, most: usize, is_due: impl Fn(Instant, Instant) -> bool) {
         let now = Instant::now();
-        let due = |(id, pending): (&SessionId, &Pending)| Some((pending.due?, *id));
+        let due = |(id, pending): (&SessionId, &PendingWrite)| Some((pending.due?, *id));
         let mut due: Vec<(Instant, SessionId)> =
             self.sessions.iter().filter_map(due).filter(|(due, _)| is_due(*due, now)).collect();
         due.sort_unstable();
@@ -113,25 +113,25 @@ impl Worker {
         }
     }
 
-    fn answer(&mut self, ask: Ask) {
-        let answer = |done: Done, result| {
+    fn answer(&mut self, ask: RecorderRequest) {
+        let answer = |done: RecorderReply, result| {
             // Who no longer waits need not be told.
             let _ = done.send(result);
         };
         match ask {
-            Ask::Flush(Some(session), done) => answer(done, self.write(session)),
-            Ask::Flush(None, done) => {
+            RecorderRequest::Flush(Some(session), done) => answer(done, self.write(session)),
+            RecorderRequest::Flush(None, done) => {
                 let waiting = self.sessions.iter().filter(|(_, pending)| pending.due.is_some());
                 let sessions: Vec<SessionId> = waiting.map(|(id, _)| *id).collect();
                 let written: Vec<_> = sessions.into_iter().map(|session| self.write(session)).collect();
                 answer(done, written.into_iter().collect());
             }
-            Ask::Rebuild(session, done) => answer(done, self.rebuild(session)),
-            Ask::Forget(session, done) => {
+            RecorderRequest::Rebuild(session, done) => answer(done, self.rebuild(session)),
+            RecorderRequest::Forget(session, done) => {
                 self.sessions.remove(&session);
                 answer(done, self.open.close(session));
             }
-            Ask::Release(session, done) => {
+            RecorderRequest::Release(session, done) => {
                 self.sessions.remove(&session);
                 self.open.release(session);
                 answer(done, Ok(()));
@@ -207,7 +207,7 @@ impl Worker {
         let _ = self.open.close(session);
         let folder = self.source.folder(session).map_err(from_source)?;
         let dir: PathBuf = folder_of(&folder)?;
-        rebuild(&dir, session, Pages::new(&*self.source, session))
+        rebuild(&dir, session, RecordPages::new(&*self.source, session))
     }
 
     /// Forgets sessions of which nothing is to be remembered.
@@ -217,20 +217,20 @@ impl Worker {
 }
 
 /// All records of a session, read a page at a time.
-struct Pages<'a> {
-    source: &'a dyn Source,
+struct RecordPages<'a> {
+    source: &'a dyn RecordSource,
     session: SessionId,
     next: u64,
     page: std::vec::IntoIter<Record>,
 }
 
-impl<'a> Pages<'a> {
-    fn new(source: &'a dyn Source, session: SessionId) -> Pages<'a> {
-        Pages { source, session, next: 1, page: Vec::new().into_iter() }
+impl<'a> RecordPages<'a> {
+    fn new(source: &'a dyn RecordSource, session: SessionId) -> RecordPages<'a> {
+        RecordPages { source, session, next: 1, page: Vec::new().into_iter() }
     }
 }
 
-impl Iterator for Pages<'_> {
+impl Iterator for RecordPages<'_> {
     type Item = io::Result<Record>;
 
     fn next(&mut self) -> Option<io::Result<Record>> {
@@ -247,9 +247,9 @@ impl Iterator for Pages<'_> {
 }
 
 /// Says that the thread is at its end, however it came to it.
-struct Ended(Arc<Shared>);
+struct WorkerEndGuard(Arc<RecorderShared>);
 
-impl Drop for Ended {
+impl Drop for WorkerEndGuard {
     fn drop(&mut self) {
         let mut inbox = self.0.inbox();
         inbox.stopped = true;
@@ -260,6 +260,6 @@ impl Drop for Ended {
     }
 }
 
-fn from_source(error: SourceError) -> RecorderError {
+fn from_source(error: RecordSourceError) -> RecorderError {
     RecorderError { path: Path::new("session.db").to_owned(), source: io::Error::other(error) }
 }

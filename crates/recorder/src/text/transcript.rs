@@ -13,7 +13,7 @@ pub(crate) fn write(record: &Record, lines: &mut String) {
     let line = match &record.event {
         Event::Message(MessageEvent::Added { message, .. })
         | Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
-            spoken(message).map(|role| Line {
+            spoken(message).map(|role| TranscriptLine {
                 role,
                 content: message_text(message),
                 timestamp: message.created_at.as_millisecond(),
@@ -21,8 +21,8 @@ pub(crate) fn write(record: &Record, lines: &mut String) {
                 tool_name: None,
             })
         }
-        Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => Some(Line {
-            role: Speaker::ToolResult,
+        Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => Some(TranscriptLine {
+            role: TranscriptSpeaker::ToolResult,
             content: result_text(tool_result),
             timestamp: record.ts.as_millisecond(),
             run_id: None,
@@ -49,8 +49,8 @@ pub(crate) fn write(record: &Record, lines: &mut String) {
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Line {
-    pub(crate) role: Speaker,
+pub(crate) struct TranscriptLine {
+    pub(crate) role: TranscriptSpeaker,
     pub(crate) content: String,
     /// Milliseconds since 1970.
     pub(crate) timestamp: i64,
@@ -63,17 +63,17 @@ pub(crate) struct Line {
 /// Who speaks, in the words of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Speaker {
+pub(crate) enum TranscriptSpeaker {
     User,
     Assistant,
     ToolResult,
 }
 
-fn spoken(message: &Message) -> Option<Speaker> {
+fn spoken(message: &Message) -> Option<TranscriptSpeaker> {
     match message.role {
-        Role::User => Some(Speaker::User),
-        Role::Assistant => Some(Speaker::Assistant),
-        Role::Tool => Some(Speaker::ToolResult),
+        Role::User => Some(TranscriptSpeaker::User),
+        Role::Assistant => Some(TranscriptSpeaker::Assistant),
+        Role::Tool => Some(TranscriptSpeaker::ToolResult),
         Role::System => None,
     }
 }

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use ostler_types::{Compaction, MessageId, ToolCallId, results};
 use rusqlite::params;
 
-use super::rows::{NewRow, Rows};
+use super::rows::{NewMessageRow, RowWriter};
 use crate::content::message_text;
 
 /// Where a row stands in the context.
 const PLACE: &str = "CASE WHEN summary_of IS NULL THEN id \
                      WHEN role = 'tool' THEN CAST(summary_of AS INTEGER) ELSE -id END";
 
-impl Rows<'_> {
+impl RowWriter<'_> {
     /// Marks what is no longer shown, and adds what is shown instead.
     pub(super) fn compact(
         &self,
@@ -28,10 +28,10 @@ impl Rows<'_> {
             self.take_out(&covered)?;
             let names: Vec<String> = covered.iter().map(i64::to_string).collect();
             let text = message_text(summary);
-            let row = self.insert(&NewRow {
+            let row = self.insert(&NewMessageRow {
                 timestamp: summary.created_at,
                 summary_of: Some(&names.join(",")),
-                ..NewRow::said(summary.role.as_str(), &text)
+                ..NewMessageRow::said(summary.role.as_str(), &text)
             })?;
             self.forget_what_is_out()?;
             self.remember(summary.id, row)?;
@@ -76,12 +76,12 @@ impl Rows<'_> {
             .collect::<Result<_, _>>()?;
         for (row, name) in rows {
             self.take_out(&[row])?;
-            let notice = self.insert(&NewRow {
+            let notice = self.insert(&NewMessageRow {
                 name: name.as_deref(),
                 tool_call_id: Some(&call.0),
                 timestamp: at,
                 summary_of: Some(&row.to_string()),
-                ..NewRow::said("tool", results::PRUNED)
+                ..NewMessageRow::said("tool", results::PRUNED)
             })?;
             // Whoever names the message from now on means the notice.
             let mut renamed = self.connection.prepare_cached(

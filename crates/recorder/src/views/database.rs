@@ -71,7 +71,7 @@ CREATE INDEX idx_events_message ON events(message_id);
 ";
 
 /// What there is at a path.
-pub(super) enum Found {
+pub(super) enum DatabaseAtPath {
     /// A database.
     Usable(Connection),
     /// None, or something else.
@@ -79,20 +79,20 @@ pub(super) enum Found {
 }
 
 /// Opens the file if it is a database. Fails where that cannot be told, as with a folder that cannot be read.
-pub(super) fn open(path: &Path) -> Result<Found, RecorderError> {
+pub(super) fn open(path: &Path) -> Result<DatabaseAtPath, RecorderError> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_file() && there.len() > 0 => {}
         Ok(there) if there.is_dir() => {
             let text = "a folder is in the way; move it away";
             return Err(failed(path, io::Error::other(text)));
         }
-        Ok(_) => return Ok(Found::Nothing),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Ok(_) => return Ok(DatabaseAtPath::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DatabaseAtPath::Nothing),
         Err(error) => return Err(failed(path, error)),
     }
     match connect(path) {
-        Ok(connection) => Ok(Found::Usable(connection)),
-        Err(error) if is_damage(&error) => Ok(Found::Nothing),
+        Ok(connection) => Ok(DatabaseAtPath::Usable(connection)),
+        Err(error) if is_damage(&error) => Ok(DatabaseAtPath::Nothing),
         Err(error) => Err(failed(path, plain(error))),
     }
 }

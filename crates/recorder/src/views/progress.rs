@@ -32,13 +32,13 @@ impl TextFile {
 
 /// Text that is about to be appended.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct PendingTexts {
     pub(super) context: String,
     pub(super) transcript: String,
     pub(super) verbose: String,
 }
 
-impl Texts {
+impl PendingTexts {
     pub(super) fn of(&self, file: TextFile) -> &str {
         match file {
             TextFile::Context => &self.context,
@@ -50,7 +50,7 @@ impl Texts {
 
 /// What the fold of the records so far has come to, beside the rows and the text.
 #[derive(Debug, Clone)]
-pub(super) struct Progress {
+pub(super) struct ViewProgress {
     session: SessionId,
     /// The newest record that is in the views.
     pub(super) position: u64,
@@ -63,10 +63,10 @@ pub(super) struct Progress {
     pub(super) system_row: Option<i64>,
 }
 
-impl Progress {
+impl ViewProgress {
     /// Nothing yet.
-    pub(super) fn new(session: SessionId) -> Progress {
-        Progress {
+    pub(super) fn new(session: SessionId) -> ViewProgress {
+        ViewProgress {
             session,
             position: 0,
             lengths: [0; 3],
@@ -80,7 +80,7 @@ impl Progress {
     pub(super) fn load(
         connection: &Connection,
         session: SessionId,
-    ) -> Result<Option<Progress>, rusqlite::Error> {
+    ) -> Result<Option<ViewProgress>, rusqlite::Error> {
         let version: Option<i64> =
             connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0)).optional()?;
         let whose = get(connection, "session_id")?;
@@ -95,7 +95,7 @@ impl Progress {
         }
         let number = |key: &str| get(connection, key).map(|value| value.and_then(|value| value.parse().ok()));
         let Some(position) = number("position")? else { return Ok(None) };
-        let mut progress = Progress { position, ..Progress::new(session) };
+        let mut progress = ViewProgress { position, ..ViewProgress::new(session) };
         for file in TextFile::ALL {
             let Some(length) = number(&length_key(file))? else { return Ok(None) };
             progress.lengths[file as usize] = length;

@@ -8,7 +8,7 @@ use ostler_types::{Record, SessionId};
 
 use super::database::DATABASE;
 use super::progress::TextFile;
-use super::{Views, remove};
+use super::{SessionViews, remove};
 use crate::RecorderError;
 
 /// Where the new ones are made.
@@ -36,7 +36,7 @@ fn make(
     session: SessionId,
     records: impl IntoIterator<Item = io::Result<Record>>,
 ) -> Result<(), RecorderError> {
-    let mut views = Views::open(dir, session)?;
+    let mut views = SessionViews::open(dir, session)?;
     let mut some = Vec::new();
     for record in records {
         some.push(record.map_err(|source| RecorderError { path: dir.to_owned(), source })?);

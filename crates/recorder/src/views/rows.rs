@@ -13,15 +13,15 @@ use serde_json::Value;
 use super::database::{get, put};
 use crate::content::{message_text, result_text};
 use crate::log_id;
-use crate::text::verbose::Fact;
+use crate::text::verbose::VerboseFact;
 
 /// Writes rows, inside the transaction that this connection is in.
-pub(super) struct Rows<'a> {
+pub(super) struct RowWriter<'a> {
     pub(super) connection: &'a Connection,
 }
 
 /// A row of `messages` before it has its id.
-pub(super) struct NewRow<'a> {
+pub(super) struct NewMessageRow<'a> {
     pub(super) role: &'a str,
     pub(super) content: &'a str,
     pub(super) name: Option<&'a str>,
@@ -32,9 +32,9 @@ pub(super) struct NewRow<'a> {
     pub(super) summary_of: Option<&'a str>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(connection: &'a Connection) -> Rows<'a> {
-        Rows { connection }
+impl<'a> RowWriter<'a> {
+    pub(super) fn new(connection: &'a Connection) -> RowWriter<'a> {
+        RowWriter { connection }
     }
 
     /// Says what session it is.
@@ -56,7 +56,7 @@ impl<'a> Rows<'a> {
     /// Adds the session's own instructions, which stand before every message.
     pub(super) fn add_system_prompt(&self, session: &Session) -> Result<Option<i64>, rusqlite::Error> {
         let Some(prompt) = &session.system_prompt else { return Ok(None) };
-        let row = NewRow { timestamp: session.created_at, ..NewRow::said("system", prompt) };
+        let row = NewMessageRow { timestamp: session.created_at, ..NewMessageRow::said("system", prompt) };
         self.insert(&row).map(Some)
     }
 
@@ -69,11 +69,11 @@ impl<'a> Rows<'a> {
             }
             Event::Call(CallEvent::Completed { tool_call, tool_result, message_id, .. }) => {
                 let text = result_text(tool_result);
-                let row = self.insert(&NewRow {
+                let row = self.insert(&NewMessageRow {
                     name: Some(&tool_call.name),
                     tool_call_id: Some(&tool_call.id.0),
                     timestamp: record.ts,
-                    ..NewRow::said("tool", &text)
+                    ..NewMessageRow::said("tool", &text)
                 })?;
                 self.remember(*message_id, row)
             }
@@ -91,7 +91,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds what the verbose stream tells.
-    pub(super) fn add_fact(&self, fact: &Fact, at: Timestamp) -> Result<(), rusqlite::Error> {
+    pub(super) fn add_fact(&self, fact: &VerboseFact, at: Timestamp) -> Result<(), rusqlite::Error> {
         let row = fact.message_id.map(|id| self.row_of(id)).transpose()?.flatten();
         let sql = "INSERT INTO events (message_id, event_type, data, timestamp) VALUES (?1, ?2, ?3, ?4)";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
         put(self.connection, &message_key(id), Some(&row.to_string()))
     }
 
-    pub(super) fn insert(&self, row: &NewRow<'_>) -> Result<i64, rusqlite::Error> {
+    pub(super) fn insert(&self, row: &NewMessageRow<'_>) -> Result<i64, rusqlite::Error> {
         let mut statement = self.connection.prepare_cached(
             "INSERT INTO messages (role, content, name, tool_call_id, tool_calls, tokens, timestamp, summary_of) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -129,20 +129,20 @@ impl<'a> Rows<'a> {
 
     fn add(&self, message: &Message, tokens: Option<u64>) -> Result<(), rusqlite::Error> {
         let text = message_text(message);
-        let row = self.insert(&NewRow {
+        let row = self.insert(&NewMessageRow {
             tool_calls: tool_calls(message),
             tokens,
             timestamp: message.created_at,
-            ..NewRow::said(message.role.as_str(), &text)
+            ..NewMessageRow::said(message.role.as_str(), &text)
         })?;
         self.remember(message.id, row)
     }
 }
 
-impl<'a> NewRow<'a> {
+impl<'a> NewMessageRow<'a> {
     /// A row with nothing but who said what.
-    pub(super) fn said(role: &'a str, content: &'a str) -> NewRow<'a> {
-        NewRow {
+    pub(super) fn said(role: &'a str, content: &'a str) -> NewMessageRow<'a> {
+        NewMessageRow {
             role,
             content,
             name: None,
@@ -157,7 +157,7 @@ impl<'a> NewRow<'a> {
 
 /// A call in the words of the column.
 #[derive(Serialize)]
-struct Call<'a> {
+struct ToolCallCell<'a> {
     id: &'a str,
     name: &'a str,
     arguments: &'a Value,
@@ -165,7 +165,7 @@ struct Call<'a> {
 
 fn tool_calls(message: &Message) -> Option<String> {
     let call = |call: &'_ ToolCall| {
-        let call = Call { id: &call.id.0, name: &call.name, arguments: &call.input };
+        let call = ToolCallCell { id: &call.id.0, name: &call.name, arguments: &call.input };
         serde_json::to_string(&call).expect("a call is JSON")
     };
     let calls: Vec<String> = message.tool_calls().map(call).collect();

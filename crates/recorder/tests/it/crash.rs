@@ -6,26 +6,26 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ostler_recorder::Views;
+use ostler_recorder::SessionViews;
 use ostler_types::SessionId;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use crate::story::{Held, Story, held, session_id};
+use crate::story::{SessionBuilder, ViewContents, held, session_id};
 
 const TEXTS: [&str; 3] = ["context.md", "transcript.jsonl", "verbose.md"];
 
-fn fresh(story: &Story) -> Held {
+fn fresh(story: &SessionBuilder) -> ViewContents {
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     drop(views);
     held(dir.path())
 }
 
 /// Opens the views, brings them up to the story and compares them with fresh ones.
-fn recovers(dir: &Path, story: &Story, position: u64) {
-    let mut views = Views::open(dir, session_id()).unwrap();
+fn recovers(dir: &Path, story: &SessionBuilder, position: u64) {
+    let mut views = SessionViews::open(dir, session_id()).unwrap();
     assert_eq!(views.position(), position);
     views.apply(&story.records[position as usize..]).unwrap();
     drop(views);
@@ -34,14 +34,14 @@ fn recovers(dir: &Path, story: &Story, position: u64) {
 
 #[test]
 fn text_that_was_never_committed_is_cut_off() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records[..6]).unwrap();
     drop(views);
     let before: Vec<Vec<u8>> = TEXTS.map(|name| fs::read(dir.path().join(name)).unwrap()).to_vec();
     let database = fs::read(dir.path().join("session.db")).unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     drop(views);
     let after: Vec<Vec<u8>> = TEXTS.map(|name| fs::read(dir.path().join(name)).unwrap()).to_vec();
@@ -64,7 +64,7 @@ type Spoil = fn(&Path);
 
 #[test]
 fn files_that_cannot_be_trusted_are_made_again() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let ways: [(&str, Spoil); 9] = [
         ("a text is shorter", |dir| {
             let file = OpenOptions::new().write(true).open(dir.join("transcript.jsonl")).unwrap();
@@ -94,11 +94,11 @@ fn files_that_cannot_be_trusted_are_made_again() {
     ];
     for (what, spoil) in ways {
         let dir = tempfile::tempdir().unwrap();
-        let mut views = Views::open(dir.path(), session_id()).unwrap();
+        let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
         views.apply(&story.records[..9]).unwrap();
         views.close().unwrap();
         spoil(dir.path());
-        let views = Views::open(dir.path(), session_id()).unwrap();
+        let views = SessionViews::open(dir.path(), session_id()).unwrap();
         assert_eq!(views.position(), 0, "{what}");
         drop(views);
         recovers(dir.path(), &story, 0);
@@ -107,20 +107,20 @@ fn files_that_cannot_be_trusted_are_made_again() {
 
 #[test]
 fn the_views_of_another_session_are_not_gone_on_with() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     views.close().unwrap();
     let other = SessionId::new(Uuid::from_u128(5));
-    assert_eq!(Views::open(dir.path(), other).unwrap().position(), 0);
+    assert_eq!(SessionViews::open(dir.path(), other).unwrap().position(), 0);
 }
 
 #[test]
 fn records_that_are_there_are_passed_over_and_holes_are_refused() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records[..5]).unwrap();
     views.apply(&story.records[..5]).unwrap();
     views.apply(&story.records[2..8]).unwrap();
@@ -134,9 +134,9 @@ fn records_that_are_there_are_passed_over_and_holes_are_refused() {
 
 #[test]
 fn a_write_that_fails_changes_nothing() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records[..5]).unwrap();
     // A folder where the last text file should be: the first one has been written by then.
     let path = dir.path().join("transcript.jsonl");
@@ -157,18 +157,18 @@ fn a_write_that_fails_changes_nothing() {
 #[test]
 fn a_folder_that_is_not_there_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(Views::open(&dir.path().join("gone"), session_id()).is_err());
+    assert!(SessionViews::open(&dir.path().join("gone"), session_id()).is_err());
     assert!(!dir.path().join("gone").exists());
     fs::create_dir(dir.path().join("session.db")).unwrap();
-    assert!(Views::open(dir.path(), session_id()).is_err(), "a folder in the way is not removed");
+    assert!(SessionViews::open(dir.path(), session_id()).is_err(), "a folder in the way is not removed");
     assert_eq!(fs::metadata(dir.path()).unwrap().permissions().mode() & 0o700, 0o700);
 }
 
 /// Where the child below writes.
 const CHILD_DIR: &str = "OSTLER_TEST_VIEWS";
 
-fn long_story() -> Story {
-    let mut story = Story::verbose();
+fn long_story() -> SessionBuilder {
+    let mut story = SessionBuilder::verbose();
     for n in 0..400 {
         story.user(&format!("question {n}")).answer("hm", &format!("answer {n}"), &[]);
         story.end_turn();
@@ -181,7 +181,7 @@ fn long_story() -> Story {
 fn child_that_writes_until_it_is_killed() {
     let Ok(dir) = std::env::var(CHILD_DIR) else { return };
     let story = long_story();
-    let mut views = Views::open(Path::new(&dir), session_id()).unwrap();
+    let mut views = SessionViews::open(Path::new(&dir), session_id()).unwrap();
     for records in story.records.chunks(5) {
         views.apply(records).unwrap();
         println!("written");
@@ -218,10 +218,10 @@ fn views_that_a_killed_process_had_open_start_over() {
 /// Every page of a commit is written in its turn, and the process is killed after each.
 #[test]
 fn a_commit_that_was_cut_short_is_noticed() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("session.db");
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records[..6]).unwrap();
     let before = fs::read(&database).unwrap();
     views.apply(&story.records).unwrap();
@@ -242,9 +242,9 @@ fn a_commit_that_was_cut_short_is_noticed() {
 
 #[test]
 fn nothing_but_the_database_is_left_beside_it_while_it_is_written() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     for records in story.records.chunks(3) {
         views.apply(records).unwrap();
         assert_eq!(crate::names(dir.path()), ["context.md", "session.db", "transcript.jsonl"]);

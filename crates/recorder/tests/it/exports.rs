@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use ostler_recorder::Views;
+use ostler_recorder::SessionViews;
 use ostler_recorder::export::{
-    Folders, Format, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
+    ArchiveFolders, SessionExportFormat, write_html, write_markdown, write_ndjson, write_sqlite, write_zip,
 };
-use ostler_recorder::import::{Archive, read_ndjson};
+use ostler_recorder::import::{ImportedArchive, read_ndjson};
 use ostler_types::{
     CommandResult, Event, Message, MessageEvent, MessageId, Part, Record, Role, WorkspaceEvent,
 };
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::folder_files::FolderFiles;
 use crate::names;
-use crate::story::{Story, at, session_id};
+use crate::story::{SessionBuilder, at, session_id};
 
 /// A small picture (1 × 1, PNG).
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nnot really";
@@ -31,9 +31,9 @@ fn of(records: &[Record]) -> impl Iterator<Item = io::Result<Record>> {
 }
 
 /// A folder with all that a session can have.
-pub(crate) fn folder(story: &Story) -> tempfile::TempDir {
+pub(crate) fn folder(story: &SessionBuilder) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     drop(views);
     for (name, content) in [
@@ -52,7 +52,7 @@ pub(crate) fn folder(story: &Story) -> tempfile::TempDir {
     dir
 }
 
-fn html(story: &Story, dir: &Path) -> String {
+fn html(story: &SessionBuilder, dir: &Path) -> String {
     let mut page = Vec::new();
     write_html(&story.session, &FolderFiles(dir), of(&story.records), &mut page).unwrap();
     String::from_utf8(page).unwrap()
@@ -60,7 +60,7 @@ fn html(story: &Story, dir: &Path) -> String {
 
 #[test]
 fn markdown_is_what_context_md_holds() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = folder(&story);
     let mut page = Vec::new();
     write_markdown(of(&story.records), &mut page).unwrap();
@@ -69,7 +69,7 @@ fn markdown_is_what_context_md_holds() {
 
 #[test]
 fn sqlite_is_a_whole_copy() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = folder(&story);
     let scratch = dir.path().join("scratch");
     let mut copy = Vec::new();
@@ -83,13 +83,13 @@ fn sqlite_is_a_whole_copy() {
 
 #[test]
 fn a_zip_holds_the_whole_session_and_comes_back() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let dir = folder(&story);
     let scratch = dir.path().join("scratch");
-    let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
+    let folders = ArchiveFolders { session: dir.path(), views: dir.path(), scratch: &scratch };
     let mut zip = Vec::new();
     write_zip(folders, &FolderFiles(dir.path()), lines(&story.records), at(0), &mut zip).unwrap();
-    let mut archive = Archive::open(io::Cursor::new(&zip)).unwrap();
+    let mut archive = ImportedArchive::open(io::Cursor::new(&zip)).unwrap();
     assert_eq!(archive.session(None).unwrap().records, story.records);
     let mut files = Vec::new();
     let mut keep = |name: &str, content: Vec<u8>| {
@@ -126,19 +126,19 @@ fn an_export_that_cannot_be_written_or_read_fails() {
             Ok(())
         }
     }
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = folder(&story);
     assert!(write_html(&story.session, &FolderFiles(dir.path()), of(&story.records), &mut Full).is_err());
     assert!(write_markdown(of(&story.records), &mut Full).is_err());
     assert!(write_ndjson(lines(&story.records), &mut Full).is_err());
     let scratch = dir.path().join("scratch");
-    let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
+    let folders = ArchiveFolders { session: dir.path(), views: dir.path(), scratch: &scratch };
     assert!(write_zip(folders, &FolderFiles(dir.path()), lines(&story.records), at(0), &mut Full).is_err());
     // What was written before the failure must not look like a whole archive.
     let broken = lines(&story.records).into_iter().chain([Err(io::Error::other("damaged"))]);
     let mut zip = Vec::new();
     assert!(write_zip(folders, &FolderFiles(dir.path()), broken, at(0), &mut zip).is_err());
-    assert!(Archive::open(io::Cursor::new(&zip)).is_err());
+    assert!(ImportedArchive::open(io::Cursor::new(&zip)).is_err());
     let broken = || of(&story.records[..3]).chain([Err(io::Error::other("damaged"))]);
     assert!(write_html(&story.session, &FolderFiles(dir.path()), broken(), &mut Vec::new()).is_err());
     assert!(write_markdown(broken(), &mut Vec::new()).is_err());
@@ -146,7 +146,7 @@ fn an_export_that_cannot_be_written_or_read_fails() {
 
 #[test]
 fn a_page_needs_nothing_beside_it_and_can_do_nothing() {
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     let evil = "</pre></details><script>alert(1)</script><img src=x onerror=alert(1)>";
     story.session.title = Some(evil.to_owned());
     story.user(evil);
@@ -184,7 +184,7 @@ fn a_page_needs_nothing_beside_it_and_can_do_nothing() {
 
 #[test]
 fn a_page_shows_calls_with_their_results() {
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     story.user("change it");
     let calls = story.answer("", "", &[("edit_file", json!({"path": "a.rs", "old": "OLD", "new": "NEW"}))]);
     story.answer("", "and a call that never came back", &[("shell", json!({"command": "sleep 9"}))]);
@@ -199,7 +199,7 @@ fn a_page_shows_calls_with_their_results() {
 
 #[test]
 fn ndjson_comes_back_as_it_went() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let mut first = Vec::new();
     write_ndjson(lines(&story.records), &mut first).unwrap();
     let imported = read_ndjson(&first[..], None).unwrap();
@@ -210,9 +210,9 @@ fn ndjson_comes_back_as_it_went() {
 
 #[test]
 fn formats_have_names() {
-    for format in Format::ALL {
-        assert_eq!(Format::from_name(format.name()), Some(format));
+    for format in SessionExportFormat::ALL {
+        assert_eq!(SessionExportFormat::from_name(format.name()), Some(format));
         assert!(!format.media_type().is_empty() && !format.extension().is_empty());
     }
-    assert_eq!(Format::from_name("exe"), None);
+    assert_eq!(SessionExportFormat::from_name("exe"), None);
 }

@@ -3,9 +3,9 @@
 use std::io::{Cursor, Read, Seek, Write};
 use std::path::Path;
 
-use ostler_recorder::Views;
-use ostler_recorder::export::{Folders, write_ndjson, write_zip};
-use ostler_recorder::import::{Archive, ImportError, read_ndjson, read_transcript};
+use ostler_recorder::SessionViews;
+use ostler_recorder::export::{ArchiveFolders, write_ndjson, write_zip};
+use ostler_recorder::import::{ImportError, ImportedArchive, read_ndjson, read_transcript};
 use ostler_types::{
     AgentEvent, Event, MessageEvent, NewRecord, NewSession, Policy, Record, Role, SessionId, State,
     StepEvent, TurnEvent, Usage,
@@ -17,9 +17,9 @@ use zip::{CompressionMethod, ZipWriter};
 
 use crate::exports::{folder, lines};
 use crate::folder_files::FolderFiles;
-use crate::story::{Story, at, session_id};
+use crate::story::{SessionBuilder, at, session_id};
 
-fn exported(story: &Story) -> String {
+fn exported(story: &SessionBuilder) -> String {
     let mut bytes = Vec::new();
     write_ndjson(lines(&story.records), &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
@@ -51,7 +51,7 @@ fn a_log_is_read_with_its_chain() {
 
 #[test]
 fn damage_is_refused_with_its_line() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let good = exported(&story);
     let all: Vec<&str> = good.lines().collect();
     let with = |at: usize, line: &str| {
@@ -87,7 +87,7 @@ fn damage_is_refused_with_its_line() {
 
 #[test]
 fn a_second_copy_is_another_session() {
-    let mut story = Story::of(NewSession {
+    let mut story = SessionBuilder::of(NewSession {
         parent_session_id: Some(SessionId::new(Uuid::from_u128(1))),
         idempotency_key: Some("key".into()),
         log_root: Some("/somewhere".into()),
@@ -116,7 +116,7 @@ fn a_file_does_not_decide_what_a_session_may_do() {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     let root = Some("/etc".to_owned());
-    let story = Story::of(NewSession {
+    let story = SessionBuilder::of(NewSession {
         policy,
         log_root: root,
         raw_log: true,
@@ -129,7 +129,7 @@ fn a_file_does_not_decide_what_a_session_may_do() {
 
 #[test]
 fn what_the_records_made_of_a_session_stays() {
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     story.user("the title").answer("", "hi", &[]);
     story.end_turn();
     let imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
@@ -141,7 +141,7 @@ fn what_the_records_made_of_a_session_stays() {
 
 #[test]
 fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
-    let mut story = Story::eventful(true);
+    let mut story = SessionBuilder::eventful(true);
     let last = *story.messages.last().unwrap();
     story.compact(Some(last), "in short", Vec::new());
     let mut records = Vec::new();
@@ -199,7 +199,7 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
     assert_eq!(kept(&before), kept(&imported.records));
 }
 
-fn files(archive: &mut Archive<impl Read + Seek>) -> Vec<(String, Vec<u8>)> {
+fn files(archive: &mut ImportedArchive<impl Read + Seek>) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut keep = |name: &str, content: Vec<u8>| {
         files.push((name.to_owned(), content));
@@ -220,21 +220,21 @@ fn archive(entries: &[(&str, &[u8])], options: SimpleFileOptions) -> Vec<u8> {
 }
 
 fn refusal(zip: &[u8]) -> String {
-    Archive::open(Cursor::new(zip)).err().expect("it is refused").to_string()
+    ImportedArchive::open(Cursor::new(zip)).err().expect("it is refused").to_string()
 }
 
 #[test]
 fn an_archive_of_an_earlier_version_is_read() {
     let zip = include_bytes!("../../../../testdata/exports/v1.zip");
-    let mut archive = Archive::open(Cursor::new(zip)).unwrap();
-    assert_eq!(archive.session(None).unwrap().records, Story::eventful(false).records);
+    let mut archive = ImportedArchive::open(Cursor::new(zip)).unwrap();
+    assert_eq!(archive.session(None).unwrap().records, SessionBuilder::eventful(false).records);
     let names: Vec<String> = files(&mut archive).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["attachments/a b.png", "artifacts/turn_0190f3c4a5b67c8d9e0f112233445566/out.txt"]);
 }
 
 #[test]
 fn an_archive_that_another_program_wrote_is_read() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let log = exported(&story);
     for options in [
         SimpleFileOptions::default(),
@@ -242,7 +242,7 @@ fn an_archive_that_another_program_wrote_is_read() {
         SimpleFileOptions::default().large_file(true),
     ] {
         let zip = archive(&[("events.ndjson", log.as_bytes()), ("attachments/x", b"y")], options);
-        let mut archive = Archive::open(Cursor::new(zip)).unwrap();
+        let mut archive = ImportedArchive::open(Cursor::new(zip)).unwrap();
         assert_eq!(archive.session(None).unwrap().records, story.records);
         assert_eq!(files(&mut archive), [("attachments/x".to_owned(), b"y".to_vec())]);
     }
@@ -291,7 +291,7 @@ fn an_archive_that_lies_is_refused() {
     for (field, size) in [(20, 0_u32), (20, u32::MAX - 1), (24, 0), (24, 1), (24, u32::MAX - 1)] {
         let mut lying = honest.clone();
         lying[directory + field..directory + field + 4].copy_from_slice(&size.to_le_bytes());
-        if let Ok(mut archive) = Archive::open(Cursor::new(&lying)) {
+        if let Ok(mut archive) = ImportedArchive::open(Cursor::new(&lying)) {
             assert!(archive.session(None).is_err(), "{field}: {size}");
         }
     }
@@ -304,18 +304,18 @@ fn an_archive_that_lies_is_refused() {
 
 #[test]
 fn a_damaged_archive_is_refused_whole() {
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     let dir = folder(&story);
     let scratch = dir.path().join("scratch");
-    let folders = Folders { session: dir.path(), views: dir.path(), scratch: &scratch };
+    let folders = ArchiveFolders { session: dir.path(), views: dir.path(), scratch: &scratch };
     let mut zip = Vec::new();
     write_zip(folders, &FolderFiles(dir.path()), lines(&story.records), at(0), &mut zip).unwrap();
-    let good = files(&mut Archive::open(Cursor::new(&zip)).unwrap());
+    let good = files(&mut ImportedArchive::open(Cursor::new(&zip)).unwrap());
     for at in (0..zip.len()).step_by(31) {
         for flip in [0x01, 0x55, 0xff] {
             let mut bad = zip.clone();
             bad[at] ^= flip;
-            if let Ok(mut archive) = Archive::open(Cursor::new(&bad)) {
+            if let Ok(mut archive) = ImportedArchive::open(Cursor::new(&bad)) {
                 assert_eq!(archive.session(None).unwrap().records, story.records, "byte {at} with {flip:#x}");
                 // A name has no checksum; what is read under it has.
                 for (name, content) in files(&mut archive) {
@@ -328,7 +328,7 @@ fn a_damaged_archive_is_refused_whole() {
         }
     }
     for length in (0..zip.len()).step_by(53) {
-        assert!(Archive::open(Cursor::new(&zip[..length])).is_err(), "cut to {length}");
+        assert!(ImportedArchive::open(Cursor::new(&zip[..length])).is_err(), "cut to {length}");
     }
     let renamed = |from: &str, to: &str| {
         let text: Vec<u8> = zip.clone();
@@ -347,7 +347,7 @@ fn a_damaged_archive_is_refused_whole() {
         ("events.ndjson", "events.ndjsox", "no events.ndjson"),
         ("transcript.jsonl", "./././events.ndj", "unsafe name"),
     ] {
-        let error = Archive::open(Cursor::new(renamed(from, to))).err().unwrap().to_string();
+        let error = ImportedArchive::open(Cursor::new(renamed(from, to))).err().unwrap().to_string();
         assert!(error.contains(what), "{error}");
     }
 }
@@ -393,7 +393,7 @@ fn a_transcript_becomes_turns() {
             "turn_completed",
         ]
     );
-    let mut story = Story::new();
+    let mut story = SessionBuilder::new();
     for NewRecord { ts, turn_id, event } in records {
         let (seq, session_id) = (story.records.len() as u64 + 1, session_id());
         story.records.push(Record { seq, ts, session_id, turn_id, event });
@@ -414,7 +414,7 @@ fn a_transcript_becomes_turns() {
 fn our_own_transcripts_come_back() {
     let transcript = |records: &[Record]| {
         let dir = tempfile::tempdir().unwrap();
-        let mut views = Views::open(dir.path(), session_id()).unwrap();
+        let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
         views.apply(records).unwrap();
         std::fs::read_to_string(dir.path().join("transcript.jsonl")).unwrap()
     };
@@ -427,8 +427,8 @@ fn our_own_transcripts_come_back() {
         };
         text.lines().map(line).collect()
     };
-    let first = transcript(&Story::eventful(false).records);
-    let mut again = Story::new();
+    let first = transcript(&SessionBuilder::eventful(false).records);
+    let mut again = SessionBuilder::new();
     for NewRecord { ts, turn_id, event } in told(&first).unwrap() {
         let (seq, session_id) = (again.records.len() as u64 + 1, session_id());
         again.records.push(Record { seq, ts, session_id, turn_id, event });

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ostler_recorder::{Folder, Pace, Recorder, Source, SourceError, Views};
+use ostler_recorder::{RecordSource, RecordSourceError, Recorder, SessionViews, ViewFolder, WriteDelay};
 use ostler_types::{NewSession, Record, SessionId};
 use rusqlite::Connection;
 use tokio::runtime::Builder;
 use uuid::Uuid;
 
 use crate::names;
-use crate::story::{Story, at, held, session_id};
+use crate::story::{SessionBuilder, at, held, session_id};
 
 /// Logs in memory.
-struct Memory {
+struct MemoryRecordSource {
     root: tempfile::TempDir,
     logs: Mutex<HashMap<SessionId, Vec<Record>>>,
     reads: AtomicUsize,
@@ -26,29 +26,29 @@ struct Memory {
     cursed: Option<SessionId>,
 }
 
-impl Memory {
-    fn new() -> Memory {
+impl MemoryRecordSource {
+    fn new() -> MemoryRecordSource {
         let (root, logs) = (tempfile::tempdir().unwrap(), Mutex::new(HashMap::new()));
-        Memory { root, logs, reads: AtomicUsize::new(0), cursed: None }
+        MemoryRecordSource { root, logs, reads: AtomicUsize::new(0), cursed: None }
     }
 
     fn dir(&self, session: SessionId) -> PathBuf {
         self.root.path().join(session.to_string())
     }
 
-    fn put(&self, story: &Story) {
+    fn put(&self, story: &SessionBuilder) {
         let id = story.session.id;
         fs::create_dir_all(self.dir(id)).unwrap();
         self.logs.lock().unwrap().insert(id, story.records.clone());
     }
 }
 
-impl Source for Memory {
-    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError> {
+impl RecordSource for MemoryRecordSource {
+    fn last_seq(&self, session: SessionId) -> Result<u64, RecordSourceError> {
         Ok(self.logs.lock().unwrap().get(&session).map_or(0, |log| log.len() as u64))
     }
 
-    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError> {
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, RecordSourceError> {
         assert_ne!(Some(session), self.cursed, "cursed");
         self.reads.fetch_add(1, Ordering::Relaxed);
         let logs = self.logs.lock().unwrap();
@@ -56,8 +56,8 @@ impl Source for Memory {
         Ok(log.iter().skip(from as usize - 1).take(4).cloned().collect())
     }
 
-    fn folder(&self, session: SessionId) -> Result<Folder, SourceError> {
-        Ok(Folder::Existing(self.dir(session)))
+    fn folder(&self, session: SessionId) -> Result<ViewFolder, RecordSourceError> {
+        Ok(ViewFolder::Existing(self.dir(session)))
     }
 }
 
@@ -65,9 +65,9 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-fn numbered(n: u128) -> Story {
+fn numbered(n: u128) -> SessionBuilder {
     let id = SessionId::new(Uuid::from_u128(n));
-    let mut story = Story::of(NewSession::new(id, at(0), "/w", "test:model"));
+    let mut story = SessionBuilder::of(NewSession::new(id, at(0), "/w", "test:model"));
     story.user("hello").answer("", "hi", &[]);
     story.end_turn();
     story
@@ -75,12 +75,12 @@ fn numbered(n: u128) -> Story {
 
 #[test]
 fn a_noted_session_is_written() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     memory.put(&story);
     for _ in 0..1000 {
-        recorder.note(session_id(), Pace::DuringTurn);
+        recorder.note(session_id(), WriteDelay::DuringTurn);
     }
     run(recorder.flush(session_id())).unwrap();
     assert!(memory.reads.load(Ordering::Relaxed) <= 20, "hints are not counted");
@@ -93,15 +93,15 @@ fn a_noted_session_is_written() {
 
 #[test]
 fn more_sessions_than_can_be_open_are_all_written() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let mut stories: Vec<Story> = (1..=100).map(numbered).collect();
+    let mut stories: Vec<SessionBuilder> = (1..=100).map(numbered).collect();
     for _ in 0..2 {
         for story in &mut stories {
             story.user("again").answer("", "yes", &[]);
             story.end_turn();
             memory.put(story);
-            recorder.note(story.session.id, Pace::AfterTurn);
+            recorder.note(story.session.id, WriteDelay::AfterTurn);
         }
         run(recorder.flushed()).unwrap();
         for story in &stories {
@@ -125,26 +125,26 @@ fn open_databases(root: &Path) -> usize {
 
 #[test]
 fn what_was_noted_is_written_before_the_end() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     memory.put(&story);
-    recorder.note(session_id(), Pace::DuringTurn);
+    recorder.note(session_id(), WriteDelay::DuringTurn);
     run(recorder.flush(session_id())).unwrap();
     // This one would have to wait for a while.
     story.user("one more");
     memory.put(&story);
-    recorder.note(session_id(), Pace::DuringTurn);
+    recorder.note(session_id(), WriteDelay::DuringTurn);
     drop(recorder);
-    let views = Views::open(&memory.dir(session_id()), session_id()).unwrap();
+    let views = SessionViews::open(&memory.dir(session_id()), session_id()).unwrap();
     assert_eq!(views.position(), story.records.len() as u64);
 }
 
 #[test]
 fn a_log_that_was_cut_back_takes_the_views_with_it() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     memory.put(&story);
     run(recorder.flush(session_id())).unwrap();
     story.records.truncate(4);
@@ -152,14 +152,14 @@ fn a_log_that_was_cut_back_takes_the_views_with_it() {
     run(recorder.flush(session_id())).unwrap();
     drop(recorder);
     let dir = memory.dir(session_id());
-    assert_eq!(Views::open(&dir, session_id()).unwrap().position(), 4);
+    assert_eq!(SessionViews::open(&dir, session_id()).unwrap().position(), 4);
     assert!(!fs::read_to_string(dir.join("context.md")).unwrap().contains("Thanks"));
 }
 
 #[test]
 fn one_session_that_cannot_be_written_harms_no_other() {
     let cursed = SessionId::new(Uuid::from_u128(3));
-    let memory = Arc::new(Memory { cursed: Some(cursed), ..Memory::new() });
+    let memory = Arc::new(MemoryRecordSource { cursed: Some(cursed), ..MemoryRecordSource::new() });
     let recorder = Recorder::start(memory.clone()).unwrap();
     let (blocked, good, bad) = (numbered(1), numbered(2), numbered(3));
     [&blocked, &good, &bad].iter().for_each(|story| memory.put(story));
@@ -179,24 +179,24 @@ fn one_session_that_cannot_be_written_harms_no_other() {
 
 #[test]
 fn a_session_that_is_gone_is_let_go() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let story = Story::eventful(false);
+    let story = SessionBuilder::eventful(false);
     memory.put(&story);
     run(recorder.flush(session_id())).unwrap();
     run(recorder.forget(session_id()));
     fs::remove_dir_all(memory.dir(session_id())).unwrap();
     memory.logs.lock().unwrap().clear();
-    recorder.note(session_id(), Pace::AfterTurn);
+    recorder.note(session_id(), WriteDelay::AfterTurn);
     run(recorder.flushed()).unwrap();
     assert!(!memory.dir(session_id()).exists(), "nothing is made for it");
 }
 
 #[test]
 fn a_rebuild_by_the_recorder_goes_on_afterwards() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     memory.put(&story);
     run(recorder.flush(session_id())).unwrap();
     let path = memory.dir(session_id()).join("context.md");
@@ -212,9 +212,9 @@ fn a_rebuild_by_the_recorder_goes_on_afterwards() {
 
 #[test]
 fn a_reader_holds_up_the_views_and_costs_nothing_else() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     memory.put(&story);
     run(recorder.flush(session_id())).unwrap();
     let reader = Connection::open(memory.dir(session_id()).join("session.db")).unwrap();
@@ -232,9 +232,9 @@ fn a_reader_holds_up_the_views_and_costs_nothing_else() {
 
 #[test]
 fn damage_that_is_come_upon_is_mended() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryRecordSource::new());
     let recorder = Recorder::start(memory.clone()).unwrap();
-    let mut story = Story::eventful(true);
+    let mut story = SessionBuilder::eventful(true);
     memory.put(&story);
     run(recorder.flush(session_id())).unwrap();
     run(recorder.forget(session_id()));
@@ -257,7 +257,7 @@ fn damage_that_is_come_upon_is_mended() {
     assert_as_if_made_anew(&memory, &recorder, &story);
 }
 
-fn assert_as_if_made_anew(memory: &Memory, recorder: &Recorder, story: &Story) {
+fn assert_as_if_made_anew(memory: &MemoryRecordSource, recorder: &Recorder, story: &SessionBuilder) {
     run(recorder.forget(session_id()));
     let anew = tempfile::tempdir().unwrap();
     ostler_recorder::rebuild(anew.path(), session_id(), story.records.iter().cloned().map(Ok)).unwrap();
@@ -265,27 +265,27 @@ fn assert_as_if_made_anew(memory: &Memory, recorder: &Recorder, story: &Story) {
 }
 
 /// Views in a folder of their own.
-struct Elsewhere(Arc<Memory>);
+struct SeparateFolderSource(Arc<MemoryRecordSource>);
 
-impl Source for Elsewhere {
-    fn last_seq(&self, session: SessionId) -> Result<u64, SourceError> {
+impl RecordSource for SeparateFolderSource {
+    fn last_seq(&self, session: SessionId) -> Result<u64, RecordSourceError> {
         self.0.last_seq(session)
     }
 
-    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, SourceError> {
+    fn read(&self, session: SessionId, from: u64) -> Result<Vec<Record>, RecordSourceError> {
         self.0.read(session, from)
     }
 
-    fn folder(&self, _session: SessionId) -> Result<Folder, SourceError> {
-        Ok(Folder::Made(self.0.root.path().join("logs/2026-03-04_050607_serve_abcdef")))
+    fn folder(&self, _session: SessionId) -> Result<ViewFolder, RecordSourceError> {
+        Ok(ViewFolder::Made(self.0.root.path().join("logs/2026-03-04_050607_serve_abcdef")))
     }
 }
 
 #[test]
 fn a_folder_of_its_own_is_made_for_its_owner_alone() {
-    let memory = Arc::new(Memory::new());
-    memory.put(&Story::eventful(false));
-    let recorder = Recorder::start(Arc::new(Elsewhere(Arc::clone(&memory)))).unwrap();
+    let memory = Arc::new(MemoryRecordSource::new());
+    memory.put(&SessionBuilder::eventful(false));
+    let recorder = Recorder::start(Arc::new(SeparateFolderSource(Arc::clone(&memory)))).unwrap();
     run(recorder.flush(session_id())).unwrap();
     let dir = memory.root.path().join("logs/2026-03-04_050607_serve_abcdef");
     assert_eq!(names(&dir), ["context.md", "session.db", "transcript.jsonl"]);

@@ -17,8 +17,8 @@ mod views;
 
 use jiff::Timestamp;
 use ostler_types::{
-    Accepted, Command, Delivery, Event, EventFor, Facts, Message, MessageId, NewSession, Part, Record, Role,
-    SessionId, State, SubmitMessage, TurnId, create, decide,
+    Accepted, Command, DecisionFacts, Delivery, Event, EventFor, Message, MessageId, NewSession, Part,
+    Record, Role, SessionId, State, SubmitMessage, TurnId, create, decide,
 };
 use uuid::Uuid;
 
@@ -51,7 +51,7 @@ fn busy_state() -> State {
             auto_run: None,
             by: "me".into(),
         });
-        let decision = decide(&state, command, &Facts::default()).unwrap();
+        let decision = decide(&state, command, &DecisionFacts::default()).unwrap();
         assert!(!matches!(decision.accepted, Accepted::Unchanged));
         for EventFor { turn_id, event } in decision.events {
             state.apply(&record(state.last_seq + 1, at, turn_id, event));

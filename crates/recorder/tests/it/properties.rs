@@ -1,17 +1,17 @@
 //! Whatever happens in a session, and however its records are handed over, the views are the same, and say what
 //! the model is shown.
 
-use ostler_recorder::{Views, rebuild};
+use ostler_recorder::{SessionViews, rebuild};
 use ostler_types::{Conversation, MessageId, Role, ToolCallId};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::story::{Story, held, session_id};
+use crate::story::{SessionBuilder, held, session_id};
 
 /// Something that happens in a session.
 #[derive(Debug, Clone)]
-enum Happening {
+enum RandomHappening {
     User(String),
     Answer {
         thought: String,
@@ -30,54 +30,54 @@ enum Happening {
     SummariseAndPrune(prop::sample::Index, prop::sample::Index),
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn happening() -> impl Strategy<Value = RandomHappening> {
     let text = "[a-z`#\n ü🐎\"]{0,20}";
     prop_oneof![
-        3 => text.prop_map(Happening::User),
+        3 => text.prop_map(RandomHappening::User),
         4 => (text, text, 0..3_usize, any::<bool>())
-            .prop_map(|(thought, text, calls, ok)| Happening::Answer { thought, text, calls, ok }),
-        2 => Just(Happening::EndTurn),
-        1 => Just(Happening::FailTurn),
-        1 => any::<bool>().prop_map(Happening::Verbose),
-        1 => any::<prop::sample::Index>().prop_map(Happening::Summarise),
-        1 => any::<prop::sample::Index>().prop_map(Happening::Prune),
+            .prop_map(|(thought, text, calls, ok)| RandomHappening::Answer { thought, text, calls, ok }),
+        2 => Just(RandomHappening::EndTurn),
+        1 => Just(RandomHappening::FailTurn),
+        1 => any::<bool>().prop_map(RandomHappening::Verbose),
+        1 => any::<prop::sample::Index>().prop_map(RandomHappening::Summarise),
+        1 => any::<prop::sample::Index>().prop_map(RandomHappening::Prune),
         1 => any::<(prop::sample::Index, prop::sample::Index)>()
-            .prop_map(|(to, call)| Happening::SummariseAndPrune(to, call)),
+            .prop_map(|(to, call)| RandomHappening::SummariseAndPrune(to, call)),
     ]
 }
 
-fn tell(happenings: &[Happening]) -> Story {
-    let mut story = Story::new();
+fn tell(happenings: &[RandomHappening]) -> SessionBuilder {
+    let mut story = SessionBuilder::new();
     for happening in happenings {
         match happening {
-            Happening::User(text) => {
+            RandomHappening::User(text) => {
                 story.user(text);
             }
-            Happening::Answer { thought, text, calls, ok } => {
+            RandomHappening::Answer { thought, text, calls, ok } => {
                 let asked = vec![("shell", json!({"command": "x"})); *calls];
                 let calls = story.answer(thought, text, &asked);
                 calls.iter().for_each(|call| {
                     story.result(call, *ok, "output");
                 });
             }
-            Happening::EndTurn => {
+            RandomHappening::EndTurn => {
                 story.end_turn();
             }
-            Happening::FailTurn => {
+            RandomHappening::FailTurn => {
                 story.fail_turn("no");
             }
-            Happening::Verbose(on) => {
+            RandomHappening::Verbose(on) => {
                 story.set_verbose(*on);
             }
-            Happening::Summarise(to) => compact(&mut story, Some(to), None),
-            Happening::Prune(call) => compact(&mut story, None, Some(call)),
-            Happening::SummariseAndPrune(to, call) => compact(&mut story, Some(to), Some(call)),
+            RandomHappening::Summarise(to) => compact(&mut story, Some(to), None),
+            RandomHappening::Prune(call) => compact(&mut story, None, Some(call)),
+            RandomHappening::SummariseAndPrune(to, call) => compact(&mut story, Some(to), Some(call)),
         }
     }
     story
 }
 
-fn compact(story: &mut Story, to: Option<&prop::sample::Index>, call: Option<&prop::sample::Index>) {
+fn compact(story: &mut SessionBuilder, to: Option<&prop::sample::Index>, call: Option<&prop::sample::Index>) {
     if story.messages.is_empty() || call.is_some() && story.calls.is_empty() {
         return;
     }
@@ -97,7 +97,7 @@ proptest! {
     ) {
         let story = tell(&happenings);
         let dir = tempfile::tempdir().unwrap();
-        let mut views = Views::open(dir.path(), session_id()).unwrap();
+        let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
         let mut rest = &story.records[..];
         for (length, reopen) in batches.iter().cycle() {
             if rest.is_empty() {
@@ -108,7 +108,7 @@ proptest! {
             rest = others;
             if *reopen {
                 drop(views);
-                views = Views::open(dir.path(), session_id()).unwrap();
+                views = SessionViews::open(dir.path(), session_id()).unwrap();
                 prop_assert_eq!(views.position(), some.last().unwrap().seq);
             }
         }
@@ -122,7 +122,7 @@ proptest! {
     fn the_rows_in_context_are_what_the_model_is_shown(happenings in prop::collection::vec(happening(), 0..40)) {
         let story = tell(&happenings);
         let dir = tempfile::tempdir().unwrap();
-        let mut views = Views::open(dir.path(), session_id()).unwrap();
+        let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
         views.apply(&story.records).unwrap();
         drop(views);
         let mut conversation = Conversation::default();

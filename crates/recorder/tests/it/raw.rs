@@ -16,9 +16,9 @@ use crate::{mode, names};
 
 const LONG: Duration = Duration::from_secs(60);
 
-struct FixedClock;
+struct FrozenClock;
 
-impl Clock for FixedClock {
+impl Clock for FrozenClock {
     fn now(&self) -> Timestamp {
         "2026-03-04T05:06:07.089Z".parse().unwrap()
     }
@@ -29,7 +29,7 @@ impl Clock for FixedClock {
 }
 
 fn open(path: &Path) -> RawWriter {
-    RawWriter::open(path, Arc::new(FixedClock)).unwrap()
+    RawWriter::open(path, Arc::new(FrozenClock)).unwrap()
 }
 
 fn request(text: &str) -> RawLine {
@@ -148,8 +148,8 @@ fn only_a_regular_file_is_written() {
     let (target, link) = (dir.path().join("target"), dir.path().join("raw.jsonl"));
     fs::write(&target, "").unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    assert!(RawWriter::open(&link, Arc::new(FixedClock)).is_err());
-    assert!(RawWriter::open(dir.path(), Arc::new(FixedClock)).is_err());
+    assert!(RawWriter::open(&link, Arc::new(FrozenClock)).is_err());
+    assert!(RawWriter::open(dir.path(), Arc::new(FrozenClock)).is_err());
     fs::remove_file(&link).unwrap();
     let writer = open(&link);
     std::os::unix::fs::symlink(&target, &link).unwrap();

@@ -1,6 +1,6 @@
 //! The schema of `session.db`, which other programs rely on.
 
-use ostler_recorder::Views;
+use ostler_recorder::SessionViews;
 
 use crate::story::{cell, column, session_id};
 
@@ -37,7 +37,7 @@ const GOLDEN: [&str; 8] = [
 #[test]
 fn the_schema_is_the_documented_one_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
-    Views::open(dir.path(), session_id()).unwrap().close().unwrap();
+    SessionViews::open(dir.path(), session_id()).unwrap().close().unwrap();
     let sql =
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid";
     let plain = |sql: &str| sql.split_whitespace().collect::<Vec<_>>().join(" ");

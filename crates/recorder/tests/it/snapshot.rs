@@ -1,14 +1,14 @@
 //! A snapshot: either the state that was encoded, or nothing.
 
-use ostler_recorder::{Snapshot, decode_snapshot, encode_snapshot};
+use ostler_recorder::{StateSnapshot, decode_snapshot, encode_snapshot};
 use ostler_types::State;
 
 use crate::busy_state;
 
 const CHAIN: &str = "0123456789abcdef";
 
-fn with_chain(state: &State) -> Snapshot {
-    Snapshot { state: state.clone(), chain: Some(CHAIN.to_owned()) }
+fn with_chain(state: &State) -> StateSnapshot {
+    StateSnapshot { state: state.clone(), chain: Some(CHAIN.to_owned()) }
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn a_snapshot_comes_back_equal() {
     assert_eq!(decode_snapshot(snapshot.as_bytes()), Some(with_chain(&state)));
     serde_json::from_str::<serde_json::Value>(&snapshot).unwrap();
     let without = encode_snapshot(&state, None).unwrap();
-    assert_eq!(decode_snapshot(without.as_bytes()), Some(Snapshot { state, chain: None }));
+    assert_eq!(decode_snapshot(without.as_bytes()), Some(StateSnapshot { state, chain: None }));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Records of a session, a second apart.
-pub(crate) struct Story {
+pub(crate) struct SessionBuilder {
     pub(crate) records: Vec<Record>,
     /// Every message so far.
     pub(crate) messages: Vec<MessageId>,
@@ -26,39 +26,39 @@ pub(crate) struct Story {
     ids: u128,
 }
 
-impl Story {
-    pub(crate) fn new() -> Story {
-        Story::of(NewSession {
+impl SessionBuilder {
+    pub(crate) fn new() -> SessionBuilder {
+        SessionBuilder::of(NewSession {
             system_prompt: Some("Be brief.\n".into()),
             ..NewSession::new(session_id(), at(0), "/home/me/space", "test:model")
         })
     }
 
-    pub(crate) fn verbose() -> Story {
-        Story::of(NewSession {
+    pub(crate) fn verbose() -> SessionBuilder {
+        SessionBuilder::of(NewSession {
             verbose_log: true,
             ..NewSession::new(session_id(), at(0), "/home/me/space", "test:model")
         })
     }
 
-    pub(crate) fn of(new: NewSession) -> Story {
+    pub(crate) fn of(new: NewSession) -> SessionBuilder {
         let created = create(new).unwrap().remove(0);
         let Event::Session(SessionEvent::Created { session }) = &created else { panic!("{created:?}") };
         let session = session.clone();
         let (records, messages, calls) = (Vec::new(), Vec::new(), Vec::new());
-        let mut story = Story { records, messages, calls, session, turn: None, ids: 100 };
+        let mut story = SessionBuilder { records, messages, calls, session, turn: None, ids: 100 };
         story.record(created);
         story
     }
 
-    pub(crate) fn record(&mut self, event: Event) -> &mut Story {
+    pub(crate) fn record(&mut self, event: Event) -> &mut SessionBuilder {
         let seq = self.records.len() as u64 + 1;
         let (ts, session_id) = (at(seq as i64), self.session.id);
         self.records.push(Record { seq, ts, session_id, turn_id: self.turn, event });
         self
     }
 
-    pub(crate) fn user(&mut self, text: &str) -> &mut Story {
+    pub(crate) fn user(&mut self, text: &str) -> &mut SessionBuilder {
         let message = self.message(Role::User, vec![Part::text(text)]);
         let message_ids = vec![message.id];
         let turn = self.id();
@@ -92,7 +92,7 @@ impl Story {
         calls
     }
 
-    pub(crate) fn result(&mut self, call: &ToolCall, ok: bool, text: &str) -> &mut Story {
+    pub(crate) fn result(&mut self, call: &ToolCall, ok: bool, text: &str) -> &mut SessionBuilder {
         let message_id = MessageId::new(self.id());
         self.messages.push(message_id);
         self.calls.push(call.id.clone());
@@ -107,7 +107,7 @@ impl Story {
         self.record(Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms: 12, message_id }))
     }
 
-    pub(crate) fn end_turn(&mut self) -> &mut Story {
+    pub(crate) fn end_turn(&mut self) -> &mut SessionBuilder {
         let usage = Usage::default();
         let stop_reason = "end_turn".to_owned();
         self.record(Event::Turn(TurnEvent::Completed {
@@ -120,7 +120,7 @@ impl Story {
         self
     }
 
-    pub(crate) fn fail_turn(&mut self, message: &str) -> &mut Story {
+    pub(crate) fn fail_turn(&mut self, message: &str) -> &mut SessionBuilder {
         let error = Failure { code: "x".into(), message: message.into(), hint: None };
         self.record(Event::Turn(TurnEvent::Failed { error, reason: "error".into() }));
         self.turn = None;
@@ -133,7 +133,7 @@ impl Story {
         to: Option<MessageId>,
         summary: &str,
         pruned: Vec<ToolCallId>,
-    ) -> &mut Story {
+    ) -> &mut SessionBuilder {
         let message = to.map(|_| {
             let parts = vec![Part::text(summary)];
             Message { id: MessageId::new(self.id()), role: Role::User, parts, created_at: at(9) }
@@ -153,15 +153,15 @@ impl Story {
         self.record(Event::Agent(AgentEvent::ContextCompacted { compaction }))
     }
 
-    pub(crate) fn set_verbose(&mut self, verbose: bool) -> &mut Story {
+    pub(crate) fn set_verbose(&mut self, verbose: bool) -> &mut SessionBuilder {
         self.session.verbose_log = verbose;
         let session = self.session.clone();
         self.record(Event::Session(SessionEvent::Updated { session }))
     }
 
     /// A session in which most things happen once.
-    pub(crate) fn eventful(verbose: bool) -> Story {
-        let mut story = if verbose { Story::verbose() } else { Story::new() };
+    pub(crate) fn eventful(verbose: bool) -> SessionBuilder {
+        let mut story = if verbose { SessionBuilder::verbose() } else { SessionBuilder::new() };
         story.user("Fix `main.rs`, please\n");
         let calls = story.answer(
             "I should look first.",
@@ -200,19 +200,19 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 
 /// All rows of all tables and all text files of a folder.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct ViewContents {
     pub(crate) tables: Vec<(String, Vec<Vec<Cell>>)>,
     pub(crate) texts: Vec<(&'static str, Option<String>)>,
 }
 
 /// What the views of a folder hold; they must not be open.
-pub(crate) fn held(dir: &Path) -> Held {
+pub(crate) fn held(dir: &Path) -> ViewContents {
     let connection = Connection::open(dir.join("session.db")).unwrap();
     let tables = ["schema_version", "messages", "metadata", "events", "sqlite_sequence"];
     let tables = tables.iter().map(|name| ((*name).to_owned(), rows(&connection, name))).collect();
     let texts = ["context.md", "transcript.jsonl", "verbose.md"];
     let texts = texts.map(|name| (name, fs::read_to_string(dir.join(name)).ok())).to_vec();
-    Held { tables, texts }
+    ViewContents { tables, texts }
 }
 
 fn rows(connection: &Connection, table: &str) -> Vec<Vec<Cell>> {

@@ -4,17 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use jiff::Timestamp;
-use ostler_recorder::{Views, child_folder, link_child, log_folder, log_id, rebuild};
+use ostler_recorder::{SessionViews, child_folder, link_child, log_folder, log_id, rebuild};
 use ostler_types::{NewSession, SessionId, results};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::story::{Story, at, cell, column, held, session_id};
+use crate::story::{SessionBuilder, at, cell, column, held, session_id};
 use crate::{mode, names};
 
-fn written(story: &Story) -> tempfile::TempDir {
+fn written(story: &SessionBuilder) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     assert_eq!(views.position(), story.records.len() as u64);
     views.close().unwrap();
@@ -27,7 +27,7 @@ fn read(dir: &Path, name: &str) -> String {
 
 #[test]
 fn context_md_is_the_conversation_for_people() {
-    let dir = written(&Story::eventful(false));
+    let dir = written(&SessionBuilder::eventful(false));
     let expected = r#"# Session Log
 
 Started: 2026-03-04 05:06:07
@@ -98,7 +98,7 @@ Thanks
 
 #[test]
 fn long_output_is_cut_for_people_only() {
-    let mut story = Story::new();
+    let mut story = SessionBuilder::new();
     story.user("go");
     let calls = story.answer("", "", &[("shell", json!({}))]);
     let output = "ü".repeat(2001);
@@ -116,7 +116,7 @@ fn long_output_is_cut_for_people_only() {
 
 #[test]
 fn transcript_jsonl_has_a_line_for_each_who_spoke() {
-    let dir = written(&Story::eventful(false));
+    let dir = written(&SessionBuilder::eventful(false));
     let run = "00000000-0000-0000-0000-000000000066";
     let next = "00000000-0000-0000-0000-00000000006e";
     let expected = [
@@ -142,7 +142,7 @@ fn transcript_jsonl_has_a_line_for_each_who_spoke() {
 
 #[test]
 fn verbose_md_and_its_rows_tell_of_thinking_times_and_tokens() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let dir = written(&story);
     let expected = "# Verbose Log
 
@@ -184,7 +184,7 @@ I should look first.
 
 #[test]
 fn the_verbose_stream_begins_when_it_is_asked_for() {
-    let mut story = Story::new();
+    let mut story = SessionBuilder::new();
     story.user("one").answer("quiet thought", "1", &[]);
     let dir = written(&story);
     assert!(!dir.path().join("verbose.md").exists());
@@ -198,7 +198,7 @@ fn the_verbose_stream_begins_when_it_is_asked_for() {
 
 #[test]
 fn rows_say_who_said_what() {
-    let dir = written(&Story::eventful(false));
+    let dir = written(&SessionBuilder::eventful(false));
     let sql = "SELECT id || '|' || role || '|' || ifnull(name, '-') || '|' || ifnull(tool_call_id, '-') || '|' \
                || ifnull(tokens, '-') || '|' || in_context || '|' || ifnull(summary_of, '-') FROM messages";
     assert_eq!(
@@ -241,7 +241,7 @@ fn rows_say_who_said_what() {
 
 #[test]
 fn a_summary_takes_the_place_of_what_it_covers() {
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     let covered = story.messages[4];
     story.compact(Some(covered), "They fixed main.rs.", Vec::new());
     let sql = "SELECT id || '|' || in_context || '|' || ifnull(summary_of, '-') FROM messages";
@@ -257,7 +257,7 @@ fn a_summary_takes_the_place_of_what_it_covers() {
     // Also the summary itself is covered by the next one, from views that were opened again.
     let last = story.messages[5];
     story.compact(Some(last), "They fixed it and said thanks.", Vec::new());
-    let mut views = Views::open(dir.path(), session_id()).unwrap();
+    let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     drop(views);
     assert_eq!(column(dir.path(), sql)[6..], ["7|0|-", "8|0|2,3,4,5,6", "9|1|7,8"]);
@@ -265,7 +265,7 @@ fn a_summary_takes_the_place_of_what_it_covers() {
 
 #[test]
 fn a_call_that_lost_its_output_still_has_a_result() {
-    let mut story = Story::eventful(false);
+    let mut story = SessionBuilder::eventful(false);
     let call = story.calls[0].clone();
     story.compact(None, "", vec![call.clone()]);
     let dir = written(&story);
@@ -280,7 +280,7 @@ fn a_call_that_lost_its_output_still_has_a_result() {
 
 #[test]
 fn folders_are_named_after_the_session() {
-    let story = Story::of(NewSession {
+    let story = SessionBuilder::of(NewSession {
         log_root: Some("/logs".into()),
         mode: "agent".into(),
         ..NewSession::new(session_id(), at(500), "/w", "m")
@@ -313,7 +313,7 @@ fn a_child_is_found_in_its_parents_folder() {
 
 #[test]
 fn a_rebuild_replaces_all_or_nothing() {
-    let story = Story::eventful(true);
+    let story = SessionBuilder::eventful(true);
     let dir = written(&story);
     let before = held(dir.path());
     fs::write(dir.path().join("context.md"), "scribbled").unwrap();
@@ -332,8 +332,8 @@ fn a_rebuild_replaces_all_or_nothing() {
 
 #[test]
 fn a_rebuild_without_the_verbose_stream_takes_its_file_away() {
-    let dir = written(&Story::eventful(true));
-    let story = Story::eventful(false);
+    let dir = written(&SessionBuilder::eventful(true));
+    let story = SessionBuilder::eventful(false);
     rebuild(dir.path(), session_id(), story.records.into_iter().map(Ok)).unwrap();
     assert_eq!(names(dir.path()), ["context.md", "session.db", "transcript.jsonl"]);
 }

@@ -4,21 +4,23 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ostler_repo_map::{Cache, Known, Language, Stamp};
+use ostler_repo_map::{RepoMapCache, SourceLanguage, SourceStamp, WorkspaceTags};
 use tempfile::TempDir;
 
 use crate::tags;
 
-fn stamp(size: u64) -> Stamp {
-    Stamp { size, modified: (-5, 7), inode: 9 }
+fn stamp(size: u64) -> SourceStamp {
+    SourceStamp { size, modified: (-5, 7), inode: 9 }
 }
 
-fn known(names: &[&str]) -> Arc<Known> {
+fn known(names: &[&str]) -> Arc<WorkspaceTags> {
     let files: HashMap<_, _> = names
         .iter()
-        .map(|name| (format!("{name}.rs"), (stamp(1), tags(Language::Rust, &format!("fn {name}() {{}}\n")))))
+        .map(|name| {
+            (format!("{name}.rs"), (stamp(1), tags(SourceLanguage::Rust, &format!("fn {name}() {{}}\n"))))
+        })
         .collect();
-    Arc::new(Known::new(files))
+    Arc::new(WorkspaceTags::new(files))
 }
 
 fn files_in(folder: &TempDir) -> Vec<std::path::PathBuf> {
@@ -36,11 +38,11 @@ fn tags_belong_to_a_stamp() {
 #[test]
 fn the_disk_gives_back_what_memory_forgot() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::new(Some(folder.path().join("deep/maps")));
+    let cache = RepoMapCache::new(Some(folder.path().join("deep/maps")));
     let (here, there) = (Path::new("/here"), Path::new("/there"));
     assert!(cache.known(here).is_none());
     cache.keep(here, &known(&["one", "two"]), true);
-    let later = Cache::new(Some(folder.path().join("deep/maps")));
+    let later = RepoMapCache::new(Some(folder.path().join("deep/maps")));
     let found = later.known(here).unwrap();
     assert_eq!(found.len(), 2);
     assert_eq!(found.tags("two.rs", stamp(1)), known(&["two"]).tags("two.rs", stamp(1)));
@@ -52,7 +54,7 @@ fn the_disk_gives_back_what_memory_forgot() {
 fn a_damaged_file_counts_as_absent() {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new("/here");
-    let cache = || Cache::new(Some(folder.path().to_owned()));
+    let cache = || RepoMapCache::new(Some(folder.path().to_owned()));
     cache().keep(here, &known(&["one"]), true);
     let [path] = files_in(&folder).try_into().unwrap();
     let good = std::fs::read(&path).unwrap();
@@ -72,9 +74,9 @@ fn a_damaged_file_counts_as_absent() {
 #[test]
 fn what_was_not_used_for_longest_makes_room() {
     let one = known(&["one"]);
-    let probe = Cache::new(None);
+    let probe = RepoMapCache::new(None);
     probe.keep(Path::new("/probe"), &one, true);
-    let cache = Cache::with_limit(None, 2 * probe.bytes());
+    let cache = RepoMapCache::with_limit(None, 2 * probe.bytes());
     for workspace in ["/a", "/b"] {
         cache.keep(Path::new(workspace), &one, true);
     }
@@ -91,14 +93,14 @@ fn what_was_not_used_for_longest_makes_room() {
 #[test]
 fn the_directory_is_bounded_and_a_bad_one_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::new(Some(folder.path().to_owned()));
+    let cache = RepoMapCache::new(Some(folder.path().to_owned()));
     for number in 0..40 {
         cache.keep(Path::new(&format!("/workspace{number}")), &known(&["one"]), true);
     }
     assert_eq!(files_in(&folder).len(), 32);
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
-    let cache = Cache::new(Some(file));
+    let cache = RepoMapCache::new(Some(file));
     cache.keep(Path::new("/here"), &known(&["one"]), true);
     assert!(cache.known(Path::new("/here")).is_some());
 }

@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use ostler_repo_map::{Language, Tagger};
+use ostler_repo_map::{SourceLanguage, Tagger};
 
 use crate::tags;
 
 /// A source, the definitions expected of it (line, depth, name, signature), and names that it must
 /// refer to, or must not where they begin with `!`.
-struct Sample {
-    language: Language,
+struct LanguageSample {
+    language: SourceLanguage,
     source: &'static str,
     definitions: &'static [(u32, usize, &'static str, &'static str)],
     references: &'static [&'static str],
 }
 
-const SAMPLES: &[Sample] = &[
-    Sample {
-        language: Language::Rust,
+const SAMPLES: &[LanguageSample] = &[
+    LanguageSample {
+        language: SourceLanguage::Rust,
         source: "use crate::a::{read_all, Stop};\n\npub struct Shell {\n    stop: Stop,\n}\n\nimpl Tool for Shell {\n    \
                  fn run(\n        &self,\n        input: Value,\n    ) -> Outcome {\n        fn inner() {}\n        let \
                  local = read_all::<u8>(input);\n        self.attend(local)\n    }\n}\n\nconst MAX: usize = 3;\n\
@@ -31,8 +31,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["Tool", "Value", "Outcome", "Stop", "read_all", "attend", "!local", "!input"],
     },
-    Sample {
-        language: Language::Python,
+    LanguageSample {
+        language: SourceLanguage::Python,
         source: "from shop import Basket, total\n\nLIMIT = 3\n\n@cached\nclass Till(Basket):\n    def pay(self, sum: \
                  Money) -> bool:\n        def helper(): pass\n        return total(self.items) > sum\n\nasync def \
                  main():\n    Till().pay(1)\n",
@@ -44,8 +44,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["Basket", "total", "Money", "cached", "pay", "Till", "!items", "!sum"],
     },
-    Sample {
-        language: Language::JavaScript,
+    LanguageSample {
+        language: SourceLanguage::JavaScript,
         source: "import { open } from './files';\nexport const retry = async (times) => {\n  const inner = () => 1;\n  \
                  return open(times);\n};\nexport class Door extends Base {\n  knock(who) { return who.answer(); }\n}\n\
                  export default function leave() {}\nmodule.exports.shut = function () {};\nconst App = () => \
@@ -60,8 +60,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["open", "Base", "answer", "Panel", "!times", "!who"],
     },
-    Sample {
-        language: Language::TypeScript,
+    LanguageSample {
+        language: SourceLanguage::TypeScript,
         source: "export interface Shape { area(): number; }\nexport type Id = string | Shape;\nexport enum Kind { A \
                  }\nexport abstract class Figure implements Shape {\n  abstract area(): number;\n  scale(by: Factor): \
                  Figure { return grow(this, by); }\n}\nexport function grow(figure: Figure): Figure { return figure; \
@@ -79,14 +79,14 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["Shape", "Factor", "Figure", "grow", "!by", "!figure"],
     },
-    Sample {
-        language: Language::Tsx,
+    LanguageSample {
+        language: SourceLanguage::Tsx,
         source: "export function Page(props: Props) {\n  return <Layout>{render(props)}</Layout>;\n}\n",
         definitions: &[(1, 0, "Page", "export function Page(props: Props)")],
         references: &["Props", "Layout", "render", "!props"],
     },
-    Sample {
-        language: Language::Go,
+    LanguageSample {
+        language: SourceLanguage::Go,
         source: "package a\n\nconst Limit = 3\n\ntype Store interface {\n\tGet(key string) (Value, error)\n}\n\ntype \
                  memory struct{ rows map[string]Value }\n\nfunc (m *memory) Get(key string) (Value, error) {\n\treturn \
                  lookup(m.rows, key)\n}\n\nfunc New() Store { return &memory{} }\n",
@@ -100,8 +100,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["Value", "Store", "lookup", "!key"],
     },
-    Sample {
-        language: Language::Java,
+    LanguageSample {
+        language: SourceLanguage::Java,
         source: "package a;\n\npublic class Till extends Box {\n    public Money pay(Customer who) {\n        return \
                  Bank.charge(who);\n    }\n    interface Rule { boolean holds(); }\n}\nrecord Point(int x, int y) \
                  {}\n",
@@ -114,8 +114,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["Box", "Money", "Customer", "Bank", "charge", "!who"],
     },
-    Sample {
-        language: Language::C,
+    LanguageSample {
+        language: SourceLanguage::C,
         source: "#define LIMIT 3\n#define SQUARE(x) ((x) * (x))\nstruct node { struct node *next; };\ntypedef struct \
                  node node_t;\nstatic int depth(const node_t *from);\nnode_t *push(node_t *top, value_t value)\n{\n    \
                  return link_node(top, value);\n}\n",
@@ -129,8 +129,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["value_t", "node_t", "link_node", "!top"],
     },
-    Sample {
-        language: Language::Cpp,
+    LanguageSample {
+        language: SourceLanguage::Cpp,
         source: "namespace shop {\nclass Till : public Box {\n public:\n  int pay(Customer who);\n  int open() { return \
                  unlock(); }\n};\nint Till::pay(Customer who) { return bank::charge(who); }\nusing Name = \
                  std::string;\n}\n",
@@ -144,8 +144,8 @@ const SAMPLES: &[Sample] = &[
         ],
         references: &["Box", "Customer", "unlock", "charge", "!who"],
     },
-    Sample {
-        language: Language::Ruby,
+    LanguageSample {
+        language: SourceLanguage::Ruby,
         source: "module Shop\n  LIMIT = 3\n  class Till < Box\n    def pay(who)\n      charge(who)\n    end\n    def \
                  self.build\n      new\n    end\n  end\nend\n",
         definitions: &[
@@ -182,23 +182,25 @@ fn a_sample_of_each_language_is_tagged() {
             );
         }
     }
-    assert!(Language::ALL.iter().all(|language| SAMPLES.iter().any(|sample| sample.language == *language)));
+    assert!(
+        SourceLanguage::ALL.iter().all(|language| SAMPLES.iter().any(|sample| sample.language == *language))
+    );
 }
 
 #[test]
 fn what_only_implements_a_trait_defines_no_type() {
     let source = "impl Iterator for Rows {\n    type Item = Row;\n    fn next(&mut self) {}\n}\nimpl Rows {\n    pub const \
                   ALL: u8 = 1;\n}\n";
-    let tags = tags(Language::Rust, source);
+    let tags = tags(SourceLanguage::Rust, source);
     let names: Vec<&str> = tags.definitions().map(|definition| definition.name).collect();
     assert_eq!(names, ["", "next", "", "ALL"]);
 }
 
 #[test]
 fn what_does_not_parse_gives_what_can_be_made_out() {
-    let broken = tags(Language::Rust, "fn good() {}\n}}} ((( fn\nstruct Later;\n");
+    let broken = tags(SourceLanguage::Rust, "fn good() {}\n}}} ((( fn\nstruct Later;\n");
     assert!(broken.definitions().any(|definition| definition.name == "good"));
-    for language in Language::ALL {
+    for language in SourceLanguage::ALL {
         for source in [&b""[..], b"\0\xff\xfe\x80(((", b"\xef\xbb\xbf", &[b'('; 60_000], &[b'\n'; 60_000]] {
             Tagger::new().tags(language, source, Duration::from_secs(600));
         }
@@ -209,19 +211,19 @@ fn what_does_not_parse_gives_what_can_be_made_out() {
 fn what_takes_too_long_gives_nothing_and_harms_nothing() {
     let mut tagger = Tagger::new();
     let source = "fn name() { call(1); }\n".repeat(20_000);
-    let late = tagger.tags(Language::Rust, source.as_bytes(), Duration::ZERO);
+    let late = tagger.tags(SourceLanguage::Rust, source.as_bytes(), Duration::ZERO);
     assert!(late.definitions().count() < 2_000);
-    let next = tagger.tags(Language::Python, b"def name(): pass\n", Duration::from_secs(600));
+    let next = tagger.tags(SourceLanguage::Python, b"def name(): pass\n", Duration::from_secs(600));
     assert_eq!(next.definitions().count(), 1);
 }
 
 #[test]
 fn files_are_bounded() {
-    let many = tags(Language::Rust, &"fn a() {}\n".repeat(9_000));
+    let many = tags(SourceLanguage::Rust, &"fn a() {}\n".repeat(9_000));
     assert_eq!(many.definitions().count(), 2_000);
     let minified = format!("function a(){{}};{}", "x(1);".repeat(10_000));
-    assert_eq!(tags(Language::JavaScript, &minified).definitions().count(), 0);
+    assert_eq!(tags(SourceLanguage::JavaScript, &minified).definitions().count(), 0);
     let long = format!("fn a(x: {}) {{}}\n", "&".repeat(1_000));
-    let long = tags(Language::Rust, &long);
+    let long = tags(SourceLanguage::Rust, &long);
     assert!(long.definitions().all(|definition| definition.signature.len() <= 164), "{long:?}");
 }

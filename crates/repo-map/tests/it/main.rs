@@ -8,9 +8,9 @@ mod ranking;
 
 use std::time::Duration;
 
-use ostler_repo_map::{Language, Tagger, Tags};
+use ostler_repo_map::{SourceLanguage, Tagger, Tags};
 
 /// The tags of a source, without a limit that a busy machine could reach.
-fn tags(language: Language, source: &str) -> Tags {
+fn tags(language: SourceLanguage, source: &str) -> Tags {
     Tagger::new().tags(language, source.as_bytes(), Duration::from_secs(600))
 }

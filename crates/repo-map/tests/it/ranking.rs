@@ -1,12 +1,12 @@
 //! What ranks high: what others refer to, and what the focus names.
 
-use ostler_repo_map::{Index, Language, Map, Tags};
+use ostler_repo_map::{RenderedMap, SourceLanguage, SymbolIndex, Tags};
 
 use crate::tags;
 
-fn index(files: &[(&str, &str)]) -> Index {
-    Index::build(files.iter().map(|(path, source)| {
-        let language = Language::of(path.as_ref()).unwrap();
+fn index(files: &[(&str, &str)]) -> SymbolIndex {
+    SymbolIndex::build(files.iter().map(|(path, source)| {
+        let language = SourceLanguage::of(path.as_ref()).unwrap();
         ((*path).to_owned(), tags(language, source))
     }))
 }
@@ -23,7 +23,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn first_line(map: &Map) -> &str {
+fn first_line(map: &RenderedMap) -> &str {
     map.text.lines().next().unwrap_or_default()
 }
 
@@ -83,11 +83,11 @@ fn names_that_everybody_defines_point_nowhere() {
         .map(|number| {
             let source =
                 format!("pub fn execute() {{ helper_{number}(); }}\npub fn helper_{number}() {{}}\n");
-            (format!("f{number:02}.rs"), tags(Language::Rust, &source))
+            (format!("f{number:02}.rs"), tags(SourceLanguage::Rust, &source))
         })
         .collect();
-    files.push(("z.rs".to_owned(), tags(Language::Rust, "fn start() { execute(); helper_7(); }\n")));
-    let map = Index::build(files).map(&[], 10_000);
+    files.push(("z.rs".to_owned(), tags(SourceLanguage::Rust, "fn start() { execute(); helper_7(); }\n")));
+    let map = SymbolIndex::build(files).map(&[], 10_000);
     assert_eq!(first_line(&map), "f07.rs:", "{}", map.text);
 }
 
@@ -113,7 +113,7 @@ fn ranks_do_not_depend_on_chance() {
 
 #[test]
 fn odd_trees_are_no_trouble() {
-    let empty = Index::build([]).map(&words(&["x"]), 1_000);
+    let empty = SymbolIndex::build([]).map(&words(&["x"]), 1_000);
     assert_eq!((empty.text.as_str(), empty.unknown.as_slice()), ("", &["x".to_owned()][..]));
     let no_names = index(&[("a.rs", "")]).map(&[], 1_000);
     assert_eq!(no_names.text, "");

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use ostler_process::Program;
-use ostler_sandbox::{Choice, Sandbox, Settings, is_placeholder};
+use ostler_sandbox::{BackendChoice, Sandbox, SandboxSettings, is_placeholder};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::fixture::{PATH, PLACE, World, as_nobody, names};
+use crate::fixture::{PATH, PLACE, SandboxWorld, as_nobody, names};
 
 /// Says that the test runs again as the daemon that is to be killed, and by what it confines.
 const DAEMON: &str = "OSTLER_SANDBOX_TEST_CRASH";
@@ -56,8 +56,8 @@ fn the_same_as_nobody() {
 }
 
 async fn daemon(choice: &str) {
-    let choice = if choice == "landlock" { Choice::Landlock } else { Choice::Bubblewrap };
-    let world = World::new(choice).await;
+    let choice = if choice == "landlock" { BackendChoice::Landlock } else { BackendChoice::Bubblewrap };
+    let world = SandboxWorld::new(choice).await;
     world.host_git(&world.workspace, &["init", "-q"]);
     let data = world.place.path().join("data");
     let confined = world.sandbox.command(&world.profile(), "/bin/bash", ["-c", PLANT]).unwrap();
@@ -114,7 +114,7 @@ impl Crashed {
 
     async fn start(&self) {
         let at = |path: &str| self.root.join(path);
-        Sandbox::probe(Settings {
+        Sandbox::probe(SandboxSettings {
             home: at("home"),
             data_dir: at("data"),
             scratch: at("data/scratch"),
@@ -124,7 +124,7 @@ impl Crashed {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice: Choice::Best,
+            choice: BackendChoice::Best,
             anew: true,
         })
         .await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fixture::{World, everywhere};
+use crate::fixture::{SandboxWorld, everywhere};
 
 everywhere! {
     a_planted_repository_is_told,
@@ -20,7 +20,7 @@ fn make(place: &str, then: &str) -> String {
     format!("set -e; export TOP=\"$PWD\" WHERE={place}; {MAKE}; {then}")
 }
 
-async fn a_planted_repository_is_told(world: &World) {
+async fn a_planted_repository_is_told(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let fsmonitor = "git -C sub config core.fsmonitor 'touch /tmp/x; false'";
     let outcome = world.sh(&make("sub", &format!("{fsmonitor}; git add sub"))).await;
@@ -41,7 +41,7 @@ async fn a_planted_repository_is_told(world: &World) {
 
 /// The daemon reads what a command may not, and tells the model what it finds: none of it is from a file that
 /// a link leads to.
-async fn nothing_of_hidden_files_is_told(world: &World) {
+async fn nothing_of_hidden_files_is_told(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     fs::create_dir(world.home.join(".kube")).unwrap();
     for name in [".ssh/config", ".kube/config"] {
@@ -67,7 +67,7 @@ async fn nothing_of_hidden_files_is_told(world: &World) {
 }
 
 /// However deep it lies, as long as there are not too many directories around it.
-async fn a_planted_repository_far_below_is_told(world: &World) {
+async fn a_planted_repository_far_below_is_told(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let place = "one/two/three/four/five/six/seven";
     let outcome = world.sh(&make(place, &format!("git -C {place} config core.fsmonitor x"))).await;
@@ -77,7 +77,7 @@ async fn a_planted_repository_far_below_is_told(world: &World) {
 }
 
 /// What the index names is found wherever it is: git goes there too.
-async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &World) {
+async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     for (number, version) in ["2", "4"].into_iter().enumerate() {
         let place = format!("node_modules/a/b/c/d/e{number}");
@@ -93,7 +93,7 @@ async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &World
 }
 
 /// Git reads such an index, and enters the repositories that it names.
-async fn an_index_that_hides_what_it_names_is_told(world: &World) {
+async fn an_index_that_hides_what_it_names_is_told(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let place = "node_modules/a/b";
     for (number, hide) in [
@@ -114,7 +114,7 @@ async fn an_index_that_hides_what_it_names_is_told(world: &World) {
     }
 }
 
-async fn repositories_without_programs_are_not_told(world: &World) {
+async fn repositories_without_programs_are_not_told(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     world.host_git(&world.workspace, &["config", "alias.st", "status"]);
     world.host_git(&world.workspace, &["commit", "-q", "--allow-empty", "-m", "a"]);
@@ -127,7 +127,7 @@ async fn repositories_without_programs_are_not_told(world: &World) {
     assert_eq!(outcome.aftermath.armed, []);
 }
 
-async fn what_was_there_before_is_not_told_again(world: &World) {
+async fn what_was_there_before_is_not_told_again(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let sub = world.workspace.join("sub");
     fs::create_dir(&sub).unwrap();

@@ -1,6 +1,6 @@
 //! The environment of a confined program: it has all of it, and nothing outside the sandbox obeys it.
 
-use crate::fixture::{World, everywhere, names};
+use crate::fixture::{SandboxWorld, everywhere, names};
 
 everywhere! {
     variables_reach_the_program_and_nobody_before_it,
@@ -8,7 +8,7 @@ everywhere! {
 }
 
 /// The loader of each process that obeys these variables writes a file, if it may write there.
-async fn variables_reach_the_program_and_nobody_before_it(world: &World) {
+async fn variables_reach_the_program_and_nobody_before_it(world: &SandboxWorld) {
     let trace = world.outside.join("trace");
     let variables = [("LD_DEBUG", "libs"), ("LD_DEBUG_OUTPUT", trace.to_str().unwrap()), ("OWN", "a=b\nc")];
     let outcome =
@@ -17,7 +17,7 @@ async fn variables_reach_the_program_and_nobody_before_it(world: &World) {
     assert_eq!(names(&world.outside), [""; 0], "a loader outside the sandbox obeyed the program's variables");
 }
 
-async fn nothing_else_is_in_the_environment(world: &World) {
+async fn nothing_else_is_in_the_environment(world: &SandboxWorld) {
     let outcome = world.run_with(&world.profile(), "/usr/bin/env", &["-0"], &[("OWN", "1")]).await;
     let mut found: Vec<&str> =
         outcome.ok().split('\0').filter_map(|line| Some(line.split_once('=')?.0)).collect();

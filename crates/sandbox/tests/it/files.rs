@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::fixture::{World, everywhere, names};
+use crate::fixture::{SandboxWorld, everywhere, names};
 
 everywhere! {
     the_workspace_is_writable,
@@ -16,7 +16,7 @@ everywhere! {
     what_is_hidden_or_read_only_stays_so,
 }
 
-async fn the_workspace_is_writable(world: &World) {
+async fn the_workspace_is_writable(world: &SandboxWorld) {
     let outcome =
         world.sh("mkdir -p a/b && echo hello > a/b/c && mv a d && cat d/b/c && rm -r d && pwd").await;
     assert_eq!(outcome.ok(), format!("hello\n{}\n", world.workspace.display()));
@@ -24,7 +24,7 @@ async fn the_workspace_is_writable(world: &World) {
     assert!(names(&world.workspace).is_empty(), "{:?}", names(&world.workspace));
 }
 
-async fn nothing_else_is(world: &World) {
+async fn nothing_else_is(world: &SandboxWorld) {
     fs::write(world.outside.join("file"), "as it was").unwrap();
     for attempt in [
         "echo x > \"$OUTSIDE/new\"",
@@ -53,7 +53,7 @@ async fn nothing_else_is(world: &World) {
     assert_eq!(names(&world.home), [".netrc", ".ssh"]);
 }
 
-async fn links_lead_nowhere(world: &World) {
+async fn links_lead_nowhere(world: &SandboxWorld) {
     fs::write(world.outside.join("file"), "as it was").unwrap();
     symlink(world.outside.join("file"), world.workspace.join("link")).unwrap();
     symlink(&world.outside, world.workspace.join("directory")).unwrap();
@@ -64,7 +64,7 @@ async fn links_lead_nowhere(world: &World) {
     assert_eq!(fs::read_to_string(world.outside.join("file")).unwrap(), "as it was");
 }
 
-async fn secrets_are_hidden(world: &World) {
+async fn secrets_are_hidden(world: &SandboxWorld) {
     for secret in ["$TESTED_HOME/.ssh/id", "$TESTED_HOME/.netrc", "$OUTSIDE/../data/token"] {
         let outcome = world.sh(&format!("cat \"{secret}\"")).await;
         assert!(!outcome.failed().contains("canary"), "{secret}: {outcome:?}");
@@ -80,7 +80,7 @@ async fn secrets_are_hidden(world: &World) {
     world.sh_with(&profile, "echo x > \"$TESTED_HOME/.ssh/id\"").await.failed();
 }
 
-async fn the_environment_of_the_daemon_is_out_of_reach(world: &World) {
+async fn the_environment_of_the_daemon_is_out_of_reach(world: &SandboxWorld) {
     // This process plays the daemon, and cargo has given it variables of this name.
     assert!(fs::read("/proc/self/environ").unwrap().windows(9).any(|part| part == b"CARGO_PKG"));
     let daemon = std::process::id();
@@ -94,7 +94,7 @@ async fn the_environment_of_the_daemon_is_out_of_reach(world: &World) {
     assert!(seen.contains("OUTSIDE="), "{seen}");
 }
 
-async fn tmp_is_private(world: &World) {
+async fn tmp_is_private(world: &SandboxWorld) {
     let name = format!("ostler-test-{}", std::process::id());
     let left = world.sh(&format!("echo x > \"$TMPDIR/{name}\" && cat \"$TMPDIR/{name}\"")).await;
     assert_eq!(left.ok(), "x\n");
@@ -107,7 +107,7 @@ async fn tmp_is_private(world: &World) {
     assert!(!seen.failed().contains("canary"), "{seen:?}");
 }
 
-async fn a_file_has_a_limit(world: &World) {
+async fn a_file_has_a_limit(world: &SandboxWorld) {
     let outcome = world.sh("truncate -s 10G big || dd if=/dev/zero of=big bs=1M count=1 seek=10239").await;
     outcome.failed();
     let size = fs::metadata(world.workspace.join("big")).map_or(0, |metadata| metadata.len());
@@ -120,7 +120,7 @@ async fn a_file_has_a_limit(world: &World) {
     assert!(told.contains("1 MiB"), "{told}");
 }
 
-async fn what_is_hidden_or_read_only_stays_so(world: &World) {
+async fn what_is_hidden_or_read_only_stays_so(world: &SandboxWorld) {
     fs::create_dir(world.workspace.join("fixtures")).unwrap();
     fs::write(world.workspace.join("fixtures/one"), "as it was").unwrap();
     let mut profile = world.profile();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ostler_process::Program;
-use ostler_sandbox::{Aftermath, Choice, Profile, Sandbox, Settings};
+use ostler_sandbox::{BackendChoice, Sandbox, SandboxProfile, SandboxSettings, TeardownReport};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -22,17 +22,17 @@ const HELPER: &str = "OSTLER_TEST_HELPER";
 macro_rules! everywhere {
     ($($scenario:ident),* $(,)?) => { $(
         mod $scenario {
-            use ostler_sandbox::Choice;
-            use crate::fixture::{World, as_nobody};
+            use ostler_sandbox::BackendChoice;
+            use crate::fixture::{SandboxWorld, as_nobody};
 
             #[tokio::test]
             async fn bubblewrap() {
-                super::$scenario(&World::new(Choice::Bubblewrap).await).await;
+                super::$scenario(&SandboxWorld::new(BackendChoice::Bubblewrap).await).await;
             }
 
             #[tokio::test]
             async fn landlock() {
-                super::$scenario(&World::new(Choice::Landlock).await).await;
+                super::$scenario(&SandboxWorld::new(BackendChoice::Landlock).await).await;
             }
 
             #[test]
@@ -76,8 +76,8 @@ pub(crate) fn as_nobody(module: &str, test: &str) {
     assert!(output.status.success() && text.contains("1 passed"), "{told}");
 }
 
-pub(crate) struct World {
-    pub(crate) choice: Choice,
+pub(crate) struct SandboxWorld {
+    pub(crate) choice: BackendChoice,
     pub(crate) sandbox: Sandbox,
     pub(crate) workspace: PathBuf,
     pub(crate) outside: PathBuf,
@@ -87,18 +87,18 @@ pub(crate) struct World {
 
 /// How a confined script went.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ScriptOutcome {
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
-    pub(crate) aftermath: Aftermath,
+    pub(crate) aftermath: TeardownReport,
 }
 
-impl World {
-    pub(crate) async fn new(choice: Choice) -> World {
-        World::named(choice, "workspace").await
+impl SandboxWorld {
+    pub(crate) async fn new(choice: BackendChoice) -> SandboxWorld {
+        SandboxWorld::named(choice, "workspace").await
     }
 
-    pub(crate) async fn named(choice: Choice, name: &str) -> World {
+    pub(crate) async fn named(choice: BackendChoice, name: &str) -> SandboxWorld {
         // Beside /tmp, which is private anyway, so that what is outside is seen to be protected.
         let place = tempfile::Builder::new().prefix("ostler sandbox-").tempdir_in(test_directory()).unwrap();
         let root = place.path().canonicalize().unwrap();
@@ -116,7 +116,7 @@ impl World {
         std::fs::create_dir(home.join(".ssh")).unwrap();
         std::fs::write(home.join(".ssh/id"), "canary").unwrap();
         std::fs::write(home.join(".netrc"), "canary").unwrap();
-        let sandbox = Sandbox::probe(Settings {
+        let sandbox = Sandbox::probe(SandboxSettings {
             home: home.clone(),
             scratch: data_dir.join("scratch"),
             data_dir,
@@ -131,40 +131,45 @@ impl World {
         })
         .await;
         assert!(sandbox.is_available(), "install bubblewrap, or use another kernel: {:?}", sandbox.report());
-        World { choice, sandbox, workspace, outside, home, place }
+        SandboxWorld { choice, sandbox, workspace, outside, home, place }
     }
 
-    pub(crate) fn profile(&self) -> Profile {
-        Profile::new(&self.workspace)
+    pub(crate) fn profile(&self) -> SandboxProfile {
+        SandboxProfile::new(&self.workspace)
     }
 
     pub(crate) fn is_landlock(&self) -> bool {
-        self.choice == Choice::Landlock
+        self.choice == BackendChoice::Landlock
     }
 
-    pub(crate) async fn sh(&self, script: &str) -> Outcome {
+    pub(crate) async fn sh(&self, script: &str) -> ScriptOutcome {
         self.sh_with(&self.profile(), script).await
     }
 
-    pub(crate) async fn sh_with(&self, profile: &Profile, script: &str) -> Outcome {
+    pub(crate) async fn sh_with(&self, profile: &SandboxProfile, script: &str) -> ScriptOutcome {
         self.run(profile, "/bin/bash", &["-c", script]).await
     }
 
-    pub(crate) async fn python(&self, profile: &Profile, script: &str) -> Outcome {
+    pub(crate) async fn python(&self, profile: &SandboxProfile, script: &str) -> ScriptOutcome {
         self.run(profile, "python3", &["-c", script]).await
     }
 
-    pub(crate) async fn run(&self, profile: &Profile, program: &str, arguments: &[&str]) -> Outcome {
+    pub(crate) async fn run(
+        &self,
+        profile: &SandboxProfile,
+        program: &str,
+        arguments: &[&str],
+    ) -> ScriptOutcome {
         self.run_with(profile, program, arguments, &[]).await
     }
 
     pub(crate) async fn run_with(
         &self,
-        profile: &Profile,
+        profile: &SandboxProfile,
         program: &str,
         arguments: &[&str],
         variables: &[(&str, &str)],
-    ) -> Outcome {
+    ) -> ScriptOutcome {
         let (mut command, confinement) = self
             .sandbox
             .command(profile, program, arguments)
@@ -183,7 +188,7 @@ impl World {
         first.and(second).unwrap();
         let code = child.wait().await.unwrap().code();
         output.push_str(&errors);
-        Outcome { code, output, aftermath: confinement.finish() }
+        ScriptOutcome { code, output, aftermath: confinement.finish() }
     }
 
     /// Git as its owner would run it, outside.
@@ -202,7 +207,7 @@ impl World {
     }
 }
 
-impl Outcome {
+impl ScriptOutcome {
     pub(crate) fn ok(&self) -> &str {
         assert_eq!(self.code, Some(0), "{self:?}");
         &self.output

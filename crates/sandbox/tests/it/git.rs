@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::fixture::{World, everywhere};
+use crate::fixture::{SandboxWorld, everywhere};
 
 const COMMIT: &str = "echo x >> file && git add -A && git -c user.name=a -c user.email=a@b commit -qm more && git log --oneline | wc -l";
 
@@ -16,7 +16,7 @@ everywhere! {
     a_submodule_works,
 }
 
-fn repository(world: &World, path: &Path) {
+fn repository(world: &SandboxWorld, path: &Path) {
     fs::create_dir_all(path).unwrap();
     world.host_git(path, &["init", "-q"]);
     fs::write(path.join("file"), "1\n").unwrap();
@@ -24,7 +24,7 @@ fn repository(world: &World, path: &Path) {
     world.host_git(path, &["commit", "-qm", "first"]);
 }
 
-async fn a_commit_works_and_holds_no_placeholder(world: &World) {
+async fn a_commit_works_and_holds_no_placeholder(world: &SandboxWorld) {
     repository(world, &world.workspace);
     assert_eq!(world.sh(COMMIT).await.ok().trim(), "2");
     assert_eq!(world.host_git(&world.workspace, &["ls-files"]), "file\n");
@@ -33,7 +33,7 @@ async fn a_commit_works_and_holds_no_placeholder(world: &World) {
     assert!(!world.workspace.join(".git/commondir").exists());
 }
 
-async fn hooks_and_settings_cannot_be_planted(world: &World) {
+async fn hooks_and_settings_cannot_be_planted(world: &SandboxWorld) {
     repository(world, &world.workspace);
     let before = fs::read(world.workspace.join(".git/config")).unwrap();
     for attempt in [
@@ -55,7 +55,7 @@ async fn hooks_and_settings_cannot_be_planted(world: &World) {
     assert_eq!(fs::read(world.workspace.join(".git/config")).unwrap(), before);
 }
 
-async fn the_repository_cannot_be_swapped(world: &World) {
+async fn the_repository_cannot_be_swapped(world: &SandboxWorld) {
     repository(world, &world.workspace);
     let swap = "mv .git old; mkdir .git; cp -r old/. .git/; printf '[core]\\nfsmonitor=touch pwned\\n' > .git/config; \
                 printf '#!/bin/sh\\ntouch pwned\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/*; \
@@ -67,7 +67,7 @@ async fn the_repository_cannot_be_swapped(world: &World) {
     assert!(world.workspace.join(".git").is_dir());
 }
 
-async fn a_linked_worktree_works(world: &World) {
+async fn a_linked_worktree_works(world: &SandboxWorld) {
     let main = world.outside.join("main");
     repository(world, &main);
     fs::remove_dir(&world.workspace).unwrap();
@@ -99,7 +99,7 @@ async fn a_linked_worktree_works(world: &World) {
     assert_eq!(world.host_git(&world.workspace, &["status", "--porcelain"]), "");
 }
 
-async fn a_worktree_that_nobody_vouches_for_opens_nothing(world: &World) {
+async fn a_worktree_that_nobody_vouches_for_opens_nothing(world: &SandboxWorld) {
     let victim = world.outside.join("victim");
     repository(world, &victim);
     fs::write(world.workspace.join(".git"), format!("gitdir: {}/.git\n", victim.display())).unwrap();
@@ -114,21 +114,21 @@ async fn a_worktree_that_nobody_vouches_for_opens_nothing(world: &World) {
     assert!(!victim.join(".git/planted").exists());
 }
 
-async fn a_submodule_works(world: &World) {
+async fn a_submodule_works(world: &SandboxWorld) {
     let (part, whole) = (world.outside.join("part"), world.outside.join("whole"));
     repository(world, &part);
     repository(world, &whole);
     let part = part.to_str().unwrap();
     world.host_git(&whole, &["-c", "protocol.file.allow=always", "submodule", "add", "-q", part, "sub"]);
     assert!(whole.join("sub/.git").is_file());
-    let inside = World { workspace: whole.join("sub"), ..World::new(world.choice).await };
+    let inside = SandboxWorld { workspace: whole.join("sub"), ..SandboxWorld::new(world.choice).await };
     assert_eq!(inside.sh(COMMIT).await.ok().trim(), "2");
     let config = whole.join(".git/modules/sub/config");
     let before = fs::read(&config).unwrap();
     inside.sh("git config core.fsmonitor 'touch pwned'").await;
     assert_eq!(fs::read(&config).unwrap(), before);
     // From the whole, the part's settings are protected as well.
-    let around = World { workspace: whole, ..World::new(world.choice).await };
+    let around = SandboxWorld { workspace: whole, ..SandboxWorld::new(world.choice).await };
     around.sh("git -C sub config core.fsmonitor 'touch pwned'; echo gitdir: x > sub/.git").await;
     assert_eq!(fs::read(&config).unwrap(), before);
     assert!(fs::read_to_string(around.workspace.join("sub/.git")).unwrap().contains("modules/sub"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::fixture::{World, everywhere, names};
+use crate::fixture::{SandboxWorld, everywhere, names};
 
 everywhere! {
     settings_that_are_included_and_missing_cannot_be_made,
@@ -19,7 +19,7 @@ const COMMIT: &str = "echo x >> file && git add -A && git -c user.name=a -c user
 const SETTINGS: &str = "printf '[core]\\n\\tfsmonitor = touch pwned; false\\n'";
 const HOOK: &str = "printf '#!/bin/sh\\ntouch pwned\\n'";
 
-fn repository(world: &World, path: &Path) {
+fn repository(world: &SandboxWorld, path: &Path) {
     fs::create_dir_all(path).unwrap();
     world.host_git(path, &["init", "-q"]);
     fs::write(path.join("file"), "1\n").unwrap();
@@ -28,7 +28,7 @@ fn repository(world: &World, path: &Path) {
 }
 
 /// Runs what would plant something, and then the user's own git.
-async fn plant(world: &World, repository: &Path, script: &str) {
+async fn plant(world: &SandboxWorld, repository: &Path, script: &str) {
     world.sh(script).await;
     for arguments in [&["status"][..], &["commit", "--allow-empty", "-qm", "by the user"]] {
         world.host_git(repository, arguments);
@@ -38,7 +38,7 @@ async fn plant(world: &World, repository: &Path, script: &str) {
     }
 }
 
-async fn settings_that_are_included_and_missing_cannot_be_made(world: &World) {
+async fn settings_that_are_included_and_missing_cannot_be_made(world: &SandboxWorld) {
     repository(world, &world.workspace);
     fs::write(world.workspace.join(".gitignore"), "/.gitconfig.local\n").unwrap();
     for (target, place) in [
@@ -71,7 +71,7 @@ async fn settings_that_are_included_and_missing_cannot_be_made(world: &World) {
     assert_eq!(world.host_git(&world.workspace, &["ls-files"]), ".gitignore\nfile\nteam\n");
 }
 
-async fn hooks_whose_directory_is_missing_cannot_be_made(world: &World) {
+async fn hooks_whose_directory_is_missing_cannot_be_made(world: &SandboxWorld) {
     repository(world, &world.workspace);
     for path in [".githooks", "tools/hooks", "./a/../hooks"] {
         world.host_git(&world.workspace, &["config", "core.hooksPath", path]);
@@ -94,7 +94,7 @@ async fn hooks_whose_directory_is_missing_cannot_be_made(world: &World) {
         .await;
 }
 
-async fn settings_of_the_user_lead_nowhere_new(world: &World) {
+async fn settings_of_the_user_lead_nowhere_new(world: &SandboxWorld) {
     repository(world, &world.workspace);
     fs::write(world.home.join(".gitconfig"), "[core]\n\thooksPath = .githooks\n").unwrap();
     let hook = format!("mkdir -p .githooks; {HOOK} > .githooks/pre-commit; chmod +x .githooks/*");
@@ -102,7 +102,7 @@ async fn settings_of_the_user_lead_nowhere_new(world: &World) {
     assert!(!world.workspace.join(".githooks").exists());
 }
 
-async fn what_is_obeyed_in_a_nested_repository_cannot_be_made(world: &World) {
+async fn what_is_obeyed_in_a_nested_repository_cannot_be_made(world: &SandboxWorld) {
     repository(world, &world.workspace);
     let nested = world.workspace.join("one/nested");
     repository(world, &nested);
@@ -121,7 +121,7 @@ async fn what_is_obeyed_in_a_nested_repository_cannot_be_made(world: &World) {
 const BREAK: &str =
     "GIT_SEQUENCE_EDITOR='echo break >' git -c user.name=a -c user.email=a@b rebase -qi HEAD~1";
 
-async fn a_rebase_runs_nothing_that_a_command_added(world: &World) {
+async fn a_rebase_runs_nothing_that_a_command_added(world: &SandboxWorld) {
     repository(world, &world.workspace);
     world.host_git(&world.workspace, &["commit", "--allow-empty", "-qm", "second"]);
     let outcome =
@@ -140,7 +140,7 @@ async fn a_rebase_runs_nothing_that_a_command_added(world: &World) {
     assert!(!world.workspace.join("pwned").exists(), "{told}");
 }
 
-async fn a_rebase_works_inside(world: &World) {
+async fn a_rebase_works_inside(world: &SandboxWorld) {
     repository(world, &world.workspace);
     world.host_git(&world.workspace, &["commit", "--allow-empty", "-qm", "second"]);
     let whole = format!("{BREAK} && git rebase --continue && git log --format=%s");
@@ -155,7 +155,7 @@ async fn a_rebase_works_inside(world: &World) {
     }
 }
 
-async fn the_worktrees_of_others_cannot_be_changed(world: &World) {
+async fn the_worktrees_of_others_cannot_be_changed(world: &SandboxWorld) {
     let main = world.outside.join("main");
     repository(world, &main);
     fs::remove_dir(&world.workspace).unwrap();
@@ -174,7 +174,7 @@ async fn the_worktrees_of_others_cannot_be_changed(world: &World) {
     if !world.is_landlock() {
         world.sh("echo x > \"$OUTSIDE/main/.git/worktrees/other/HEAD\"").await.failed();
         // Beside the main worktree nothing can be made that leads another one elsewhere.
-        let around = World { workspace: main, ..World::new(world.choice).await };
+        let around = SandboxWorld { workspace: main, ..SandboxWorld::new(world.choice).await };
         around.sh("mkdir .git/worktrees/evil").await.failed();
         around.sh("mv .git/worktrees .git/w2").await.failed();
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fixture::{World, everywhere};
+use crate::fixture::{SandboxWorld, everywhere};
 
 everywhere! {
     the_home_directory_is_hidden_but_for_toolchains_and_caches,
@@ -10,7 +10,7 @@ everywhere! {
     a_commit_is_made_by_the_user,
 }
 
-async fn the_home_directory_is_hidden_but_for_toolchains_and_caches(world: &World) {
+async fn the_home_directory_is_hidden_but_for_toolchains_and_caches(world: &SandboxWorld) {
     let home = &world.home;
     for (path, text) in [
         (".cargo/bin/tool", "#!/bin/sh\necho tool runs\n"),
@@ -34,7 +34,7 @@ async fn the_home_directory_is_hidden_but_for_toolchains_and_caches(world: &Worl
     assert!(!home.join("own").exists());
 }
 
-async fn what_is_written_to_a_cache_is_gone_with_the_program(world: &World) {
+async fn what_is_written_to_a_cache_is_gone_with_the_program(world: &SandboxWorld) {
     let cache = world.home.join(".cache/pip");
     fs::create_dir_all(cache.join("deep")).unwrap();
     fs::write(cache.join("deep/old"), "old").unwrap();
@@ -49,7 +49,7 @@ async fn what_is_written_to_a_cache_is_gone_with_the_program(world: &World) {
     assert!(!cache.join("deep/new").exists());
 }
 
-async fn a_commit_is_made_by_the_user(world: &World) {
+async fn a_commit_is_made_by_the_user(world: &SandboxWorld) {
     let text = "[user]\n\tname = Her Name\n\temail = her@home\n[core]\n\tpager = touch pwned\n";
     fs::write(world.home.join(".gitconfig"), text).unwrap();
     world.host_git(&world.workspace, &["init", "-q"]);

@@ -3,7 +3,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use crate::fixture::{World, everywhere};
+use crate::fixture::{SandboxWorld, everywhere};
 
 everywhere! {
     a_port_on_this_machine_is_out_of_reach,
@@ -12,7 +12,7 @@ everywhere! {
     a_terminal_cannot_be_typed_into,
 }
 
-async fn a_port_on_this_machine_is_out_of_reach(world: &World) {
+async fn a_port_on_this_machine_is_out_of_reach(world: &SandboxWorld) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let script =
@@ -31,7 +31,7 @@ async fn a_port_on_this_machine_is_out_of_reach(world: &World) {
     assert_eq!(world.python(&profile, &script).await.ok(), "connected\n");
 }
 
-async fn unix_sockets_outside_are_out_of_reach(world: &World) {
+async fn unix_sockets_outside_are_out_of_reach(world: &SandboxWorld) {
     let path = world.outside.join("socket");
     let _by_path = UnixListener::bind(&path).unwrap();
     let name = format!("ostler-test-{}-{}", std::process::id(), world.is_landlock());
@@ -60,7 +60,7 @@ async fn unix_sockets_outside_are_out_of_reach(world: &World) {
     assert_eq!(world.python(&world.profile(), pair).await.ok(), "b'x'\n");
 }
 
-async fn the_loopback_inside_is_as_reported(world: &World) {
+async fn the_loopback_inside_is_as_reported(world: &SandboxWorld) {
     let script = "import socket; s = socket.create_server(('127.0.0.1', 0)); \
                   socket.create_connection(s.getsockname(), 2); print('connected')";
     let outcome = world.python(&world.profile(), script).await;
@@ -74,7 +74,7 @@ async fn the_loopback_inside_is_as_reported(world: &World) {
     }
 }
 
-async fn a_terminal_cannot_be_typed_into(world: &World) {
+async fn a_terminal_cannot_be_typed_into(world: &SandboxWorld) {
     if world.is_landlock() {
         // All terminals are the user's there, so none can be opened, and no new one made.
         world.python(&world.profile(), "import pty; pty.openpty()").await.failed();

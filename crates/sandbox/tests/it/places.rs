@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use ostler_sandbox::{Choice, Profile, SandboxError, secret_places, unfit};
+use ostler_sandbox::{BackendChoice, SandboxError, SandboxProfile, secret_places, unfit};
 
-use crate::fixture::{World, as_nobody, everywhere, names};
+use crate::fixture::{SandboxWorld, as_nobody, everywhere, names};
 
 everywhere! {
     directories_that_hold_too_much_are_refused,
@@ -21,9 +21,9 @@ everywhere! {
 const NAMES: &[&str] =
     &["with space", "quote'\"`$(x)", "-rf", "ünï\u{202e}cødé 🐎", "new\nline", "*?[a]", "a:b,c=d"];
 
-async fn odd_names(choice: Choice) {
+async fn odd_names(choice: BackendChoice) {
     for name in NAMES {
-        let world = World::named(choice, name).await;
+        let world = SandboxWorld::named(choice, name).await;
         assert_eq!(world.sh("echo x > file && cat file").await.ok(), "x\n", "{name:?}");
         assert_eq!(fs::read_to_string(world.workspace.join("file")).unwrap(), "x\n");
         world.sh("echo x > ../outside/file").await.failed();
@@ -32,12 +32,12 @@ async fn odd_names(choice: Choice) {
 
 #[tokio::test]
 async fn odd_names_with_bubblewrap() {
-    odd_names(Choice::Bubblewrap).await;
+    odd_names(BackendChoice::Bubblewrap).await;
 }
 
 #[tokio::test]
 async fn odd_names_with_landlock() {
-    odd_names(Choice::Landlock).await;
+    odd_names(BackendChoice::Landlock).await;
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn odd_names_as_nobody() {
     as_nobody(module_path!(), "odd_names_with_landlock");
 }
 
-async fn directories_that_hold_too_much_are_refused(world: &World) {
+async fn directories_that_hold_too_much_are_refused(world: &SandboxWorld) {
     let above = world.home.parent().unwrap();
     let data = above.join("data");
     for path in [
@@ -61,7 +61,7 @@ async fn directories_that_hold_too_much_are_refused(world: &World) {
         Path::new("/proc/self"),
         Path::new("/dev"),
     ] {
-        let refused = world.sandbox.command(&Profile::new(path), "true", [""; 0]);
+        let refused = world.sandbox.command(&SandboxProfile::new(path), "true", [""; 0]);
         assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "{}: {refused:?}", path.display());
         let mut profile = world.profile();
         profile.writable.push(path.to_owned());
@@ -71,21 +71,21 @@ async fn directories_that_hold_too_much_are_refused(world: &World) {
     let link = world.outside.join("link");
     std::os::unix::fs::symlink("/", &link).unwrap();
     assert!(matches!(
-        world.sandbox.command(&Profile::new(&link), "true", [""; 0]),
+        world.sandbox.command(&SandboxProfile::new(&link), "true", [""; 0]),
         Err(SandboxError::Unfit { .. })
     ));
     let missing = world.outside.join("missing");
     assert!(matches!(
-        world.sandbox.command(&Profile::new(&missing), "true", [""; 0]),
+        world.sandbox.command(&SandboxProfile::new(&missing), "true", [""; 0]),
         Err(SandboxError::Path { .. })
     ));
     // A directory of the home is an ordinary one.
     let project = world.home.join("project");
     fs::create_dir(&project).unwrap();
-    assert_eq!(world.sh_with(&Profile::new(&project), "touch x && ls").await.ok(), "x\n");
+    assert_eq!(world.sh_with(&SandboxProfile::new(&project), "touch x && ls").await.ok(), "x\n");
 }
 
-async fn a_workspace_in_the_data_directory_is_refused(world: &World) {
+async fn a_workspace_in_the_data_directory_is_refused(world: &SandboxWorld) {
     let data = world.home.parent().unwrap().join("data");
     let below = data.join("sessions/one");
     fs::create_dir_all(&below).unwrap();
@@ -98,7 +98,7 @@ async fn a_workspace_in_the_data_directory_is_refused(world: &World) {
         (&world.home, "your home directory"),
         (&world.home.join(".ssh"), "keys and tokens"),
     ] {
-        let refused = world.sandbox.command(&Profile::new(path), "true", [""; 0]);
+        let refused = world.sandbox.command(&SandboxProfile::new(path), "true", [""; 0]);
         assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "{}: {refused:?}", path.display());
         let told = unfit(path, &data, &world.home).unwrap();
         assert_eq!(told, refused.unwrap_err().to_string());
@@ -108,7 +108,7 @@ async fn a_workspace_in_the_data_directory_is_refused(world: &World) {
     assert!(unfit(&world.outside.join("missing"), &data, &world.home).is_some());
 }
 
-async fn a_program_writes_its_state_and_nothing_beside_it(world: &World) {
+async fn a_program_writes_its_state_and_nothing_beside_it(world: &SandboxWorld) {
     let (login, file) = (world.home.join(".claude"), world.home.join(".claude.json"));
     fs::create_dir(&login).unwrap();
     fs::write(&file, "{}").unwrap();
@@ -135,7 +135,7 @@ async fn a_program_writes_its_state_and_nothing_beside_it(world: &World) {
     assert!(!world.workspace.join(".claude/settings.json").exists());
 }
 
-async fn state_behind_links_is_found_in_a_hidden_home(world: &World) {
+async fn state_behind_links_is_found_in_a_hidden_home(world: &SandboxWorld) {
     let elsewhere = world.outside.join("dotfiles");
     fs::create_dir_all(elsewhere.join("config/agent")).unwrap();
     fs::create_dir(elsewhere.join("login")).unwrap();
@@ -159,7 +159,7 @@ async fn state_behind_links_is_found_in_a_hidden_home(world: &World) {
     world.sh_with(&profile, "touch \"$OUTSIDE/dotfiles/config/x\"").await.failed();
 }
 
-async fn a_single_file_can_be_written(world: &World) {
+async fn a_single_file_can_be_written(world: &SandboxWorld) {
     let (file, beside) = (world.outside.join("one"), world.outside.join("two"));
     fs::write(&file, "").unwrap();
     fs::write(&beside, "").unwrap();
@@ -173,7 +173,7 @@ async fn a_single_file_can_be_written(world: &World) {
     );
     let file = world.workspace.join("file");
     fs::write(&file, "").unwrap();
-    let refused = world.sandbox.command(&Profile::new(&file), "true", [""; 0]);
+    let refused = world.sandbox.command(&SandboxProfile::new(&file), "true", [""; 0]);
     assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "it is no workspace: {refused:?}");
     for unfit in [&world.home, Path::new("/etc/passwd"), Path::new("/dev/null")] {
         let mut profile = world.profile();
@@ -183,14 +183,14 @@ async fn a_single_file_can_be_written(world: &World) {
     }
 }
 
-async fn secrets_inside_a_workspace_are_hidden(world: &World) {
+async fn secrets_inside_a_workspace_are_hidden(world: &SandboxWorld) {
     let config = world.home.join(".config");
     fs::create_dir_all(config.join("gh")).unwrap();
     fs::write(config.join("gh/hosts.yml"), "canary").unwrap();
     fs::create_dir_all(config.join("git")).unwrap();
     fs::write(config.join("git/credentials"), "canary").unwrap();
     assert!(secret_places(&world.home).contains(&config.join("gh")));
-    let profile = Profile::new(&config);
+    let profile = SandboxProfile::new(&config);
     if world.is_landlock() {
         let refused = world.sandbox.command(&profile, "true", [""; 0]);
         assert!(matches!(refused, Err(SandboxError::Unfit { .. })), "{refused:?}");
@@ -208,7 +208,7 @@ async fn secrets_inside_a_workspace_are_hidden(world: &World) {
     assert_eq!(fs::read_to_string(config.join("git/credentials")).unwrap(), "canary");
 }
 
-async fn a_writable_directory_more(world: &World) {
+async fn a_writable_directory_more(world: &SandboxWorld) {
     let cache = world.outside.join("cache");
     fs::create_dir(&cache).unwrap();
     let mut profile = world.profile();
@@ -221,12 +221,12 @@ async fn a_writable_directory_more(world: &World) {
     assert!(cache.join("file").exists() && !world.outside.join("other").exists());
 }
 
-async fn a_workspace_in_tmp(world: &World) {
+async fn a_workspace_in_tmp(world: &SandboxWorld) {
     let place = tempfile::tempdir_in("/tmp").unwrap();
     let workspace = place.path().join("project");
     fs::create_dir(&workspace).unwrap();
     fs::write(place.path().join("beside"), "canary").unwrap();
-    let profile = Profile::new(&workspace);
+    let profile = SandboxProfile::new(&workspace);
     assert_eq!(world.sh_with(&profile, "echo x > file && cat file").await.ok(), "x\n");
     assert!(!world.sh_with(&profile, "cat ../beside").await.failed().contains("canary"));
     assert_eq!(fs::read_to_string(workspace.join("file")).unwrap(), "x\n");

@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use ostler_process::Program;
-use ostler_sandbox::Choice;
+use ostler_sandbox::BackendChoice;
 
-use crate::fixture::{PATH, PLACE, World, everywhere};
+use crate::fixture::{PATH, PLACE, SandboxWorld, everywhere};
 
 /// Tells a test that is run again to play a daemon, and with what.
 const DAEMON: &str = "OSTLER_SANDBOX_TEST_DAEMON";
@@ -25,7 +25,7 @@ everywhere! {
     what_a_start_costs,
 }
 
-async fn privileged_calls_are_denied(world: &World) {
+async fn privileged_calls_are_denied(world: &SandboxWorld) {
     let script = "
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -60,7 +60,7 @@ print(open('/proc/self/status').read())
     assert_eq!(world.python(&world.profile(), clone3).await.ok(), "38\n");
 }
 
-async fn nothing_outlives_a_command(world: &World) {
+async fn nothing_outlives_a_command(world: &SandboxWorld) {
     let mark = world.workspace.join("mark").display().to_string();
     let outcome = world
         .sh("for way in setsid nohup 'setsid setsid'; do \
@@ -71,7 +71,7 @@ async fn nothing_outlives_a_command(world: &World) {
     assert_eq!(living_in(&world.workspace), 0);
 }
 
-async fn a_killed_command_takes_all_with_it(world: &World) {
+async fn a_killed_command_takes_all_with_it(world: &SandboxWorld) {
     let (mut child, confinement) = endless(world).await;
     assert!(living_in(&world.workspace) > 0);
     confinement.kill();
@@ -81,7 +81,7 @@ async fn a_killed_command_takes_all_with_it(world: &World) {
     assert_eq!(std::fs::read_dir(&world.workspace).unwrap().count(), 1);
 }
 
-async fn a_sandbox_that_is_let_go_of_ends(world: &World) {
+async fn a_sandbox_that_is_let_go_of_ends(world: &SandboxWorld) {
     let (mut child, confinement) = endless(world).await;
     drop(confinement);
     assert_eq!(child.wait().await.unwrap().code(), Some(137));
@@ -99,7 +99,7 @@ async fn a_sandbox_that_is_let_go_of_ends(world: &World) {
 }
 
 /// A command that runs until it is killed, once it does.
-async fn endless(world: &World) -> (tokio::process::Child, ostler_sandbox::Confinement) {
+async fn endless(world: &SandboxWorld) -> (tokio::process::Child, ostler_sandbox::Confinement) {
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started | tee started; sleep 1000";
     let confined = world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
     let (mut command, confinement) = confined.envs([("PATH", PATH)]).prepare();
@@ -115,8 +115,8 @@ async fn endless(world: &World) -> (tokio::process::Child, ostler_sandbox::Confi
 #[tokio::test]
 async fn a_daemon_that_is_killed_takes_its_sandboxes_with_it() {
     match std::env::var(DAEMON).as_deref() {
-        Ok("bubblewrap") => endless_daemon(Choice::Bubblewrap).await,
-        Ok("landlock") => endless_daemon(Choice::Landlock).await,
+        Ok("bubblewrap") => endless_daemon(BackendChoice::Bubblewrap).await,
+        Ok("landlock") => endless_daemon(BackendChoice::Landlock).await,
         Ok("attended") => endless_attended_daemon().await,
         Ok(other) => panic!("{other}"),
         Err(_) => ["bubblewrap", "landlock", "attended"].into_iter().for_each(kill_daemon),
@@ -143,8 +143,8 @@ fn kill_daemon(backend: &str) {
     assert_eq!(output.count(), 0);
 }
 
-async fn endless_daemon(choice: Choice) {
-    let world = World::new(choice).await;
+async fn endless_daemon(choice: BackendChoice) {
+    let world = SandboxWorld::new(choice).await;
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started; sleep 1000";
     let confined = world.sandbox.command(&world.profile(), "/bin/sh", ["-c", script]).unwrap();
     let (mut command, _confinement) = confined.envs([("PATH", PATH)]).prepare();
@@ -153,7 +153,7 @@ async fn endless_daemon(choice: Choice) {
 }
 
 async fn endless_attended_daemon() {
-    let world = World::new(Choice::Best).await;
+    let world = SandboxWorld::new(BackendChoice::Best).await;
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started; sleep 1000";
     let confined =
         world.sandbox.attended(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script]).unwrap();
@@ -164,7 +164,7 @@ async fn endless_attended_daemon() {
 
 #[tokio::test]
 async fn an_attended_program_is_not_confined_but_leaves_nothing_behind() {
-    let world = World::new(Choice::Best).await;
+    let world = SandboxWorld::new(BackendChoice::Best).await;
     let script =
         "(setsid sh -c 'while :; do sleep 0.05; done' &); cat > ../outside/written; pwd; echo $KEPT; exit 3";
     let confined =
@@ -186,7 +186,7 @@ fn living_in(directory: &std::path::Path) -> usize {
         .count()
 }
 
-async fn a_fork_bomb_is_bounded(world: &World) {
+async fn a_fork_bomb_is_bounded(world: &SandboxWorld) {
     let report = world.sandbox.report();
     let unlimited =
         report.not_enforced.iter().any(|line| line.contains("number of processes is not limited"));
@@ -224,7 +224,7 @@ print(made)
     assert_eq!(world.sh("echo alive").await.ok(), "alive\n");
 }
 
-async fn the_code_of_a_program_is_passed_on(world: &World) {
+async fn the_code_of_a_program_is_passed_on(world: &SandboxWorld) {
     assert_eq!(world.sh("exit 3").await.code, Some(3));
     assert_eq!(world.sh("kill -TERM $$").await.code, Some(128 + 15));
     assert_eq!(world.run(&world.profile(), "/no/such/program", &[]).await.code, Some(127));
@@ -235,7 +235,7 @@ async fn the_code_of_a_program_is_passed_on(world: &World) {
     );
 }
 
-async fn other_processes_cannot_be_signalled(world: &World) {
+async fn other_processes_cannot_be_signalled(world: &SandboxWorld) {
     let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let scoped = !world.sandbox.report().not_enforced.iter().any(|line| line.contains("signalling"));
     let outcome = world.sh(&format!("kill -9 {}", other.id())).await;
@@ -248,7 +248,7 @@ async fn other_processes_cannot_be_signalled(world: &World) {
     }
 }
 
-async fn memory_has_a_limit(world: &World) {
+async fn memory_has_a_limit(world: &SandboxWorld) {
     let mut profile = world.profile();
     profile.limits.memory_bytes = 256 << 20;
     profile.limits.tmp_bytes = 8 << 20;
@@ -261,7 +261,7 @@ async fn memory_has_a_limit(world: &World) {
     }
 }
 
-async fn nesting_takes_leave(world: &World) {
+async fn nesting_takes_leave(world: &SandboxWorld) {
     let nested = "bwrap --unshare-user --unshare-pid --ro-bind / / --dev /dev --proc /proc echo nested";
     world.sh(nested).await.failed();
     let mut profile = world.profile();
@@ -276,7 +276,7 @@ async fn nesting_takes_leave(world: &World) {
     }
 }
 
-async fn what_a_start_costs(world: &World) {
+async fn what_a_start_costs(world: &SandboxWorld) {
     let mut times = Vec::new();
     for _ in 0..20 {
         let started = Instant::now();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ostler_sandbox::{PROTECTED_NAMES, explain_denial, is_placeholder};
 
-use crate::fixture::{World, everywhere, names};
+use crate::fixture::{SandboxWorld, everywhere, names};
 
 everywhere! {
     settings_that_do_not_exist_cannot_be_made,
@@ -18,7 +18,7 @@ everywhere! {
 }
 
 /// Asserts that a script left a path alone, by refusal or by putting it back.
-async fn refused(world: &World, script: &str, touched: &str) {
+async fn refused(world: &SandboxWorld, script: &str, touched: &str) {
     let outcome = world.sh(script).await;
     if world.is_landlock() {
         let restored = &outcome.aftermath.restored;
@@ -44,7 +44,7 @@ async fn refused(world: &World, script: &str, touched: &str) {
 /// So many of the names have their place held; what is made under the others is taken away.
 const HELD: usize = 13;
 
-async fn settings_that_do_not_exist_cannot_be_made(world: &World) {
+async fn settings_that_do_not_exist_cannot_be_made(world: &SandboxWorld) {
     for name in &PROTECTED_NAMES[HELD..] {
         let outcome = world.sh(&format!("mkdir {name}; touch {name}/x; rm -r {name}; echo x > {name}")).await;
         assert_eq!(outcome.aftermath.restored, [world.workspace.join(name)]);
@@ -66,7 +66,7 @@ async fn settings_that_do_not_exist_cannot_be_made(world: &World) {
     assert!(!world.workspace.join("pwned").exists());
 }
 
-async fn settings_that_exist_cannot_be_changed(world: &World) {
+async fn settings_that_exist_cannot_be_changed(world: &SandboxWorld) {
     let directory = world.workspace.join(".claude");
     fs::create_dir(&directory).unwrap();
     fs::write(directory.join("settings.json"), "{}").unwrap();
@@ -83,7 +83,7 @@ async fn settings_that_exist_cannot_be_changed(world: &World) {
     assert_eq!(world.sh("cat .claude/settings.json .mcp.json").await.ok(), "{}{}");
 }
 
-async fn a_link_is_put_back(world: &World) {
+async fn a_link_is_put_back(world: &SandboxWorld) {
     fs::create_dir(world.workspace.join("settings")).unwrap();
     fs::write(world.workspace.join("settings/one"), "as it was").unwrap();
     symlink("settings", world.workspace.join(".vscode")).unwrap();
@@ -93,7 +93,7 @@ async fn a_link_is_put_back(world: &World) {
     assert_eq!(names(&world.workspace.join("settings")), ["one"]);
 }
 
-async fn commands_in_one_workspace_do_not_uncover_each_other(world: &World) {
+async fn commands_in_one_workspace_do_not_uncover_each_other(world: &SandboxWorld) {
     let profile = world.profile();
     let first = world.sandbox.command(&profile, "true", [""; 0]).unwrap();
     let second = world.sh("true").await;
@@ -112,7 +112,7 @@ async fn commands_in_one_workspace_do_not_uncover_each_other(world: &World) {
 }
 
 /// Whatever a program does to a file of its own, it does not become a placeholder, which nobody would look at.
-async fn nothing_that_a_program_makes_is_a_placeholder(world: &World) {
+async fn nothing_that_a_program_makes_is_a_placeholder(world: &SandboxWorld) {
     let running = world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap();
     let script = "mkdir made; printf xx > file; touch empty; touch -d @417417417 made file empty; \
                   touch -r .claude made empty 2>/dev/null; cp -a .claude copy 2>/dev/null; true";
@@ -130,7 +130,7 @@ async fn nothing_that_a_program_makes_is_a_placeholder(world: &World) {
 }
 
 /// Below the top of a workspace those are held that exist.
-async fn settings_further_down_cannot_be_changed(world: &World) {
+async fn settings_further_down_cannot_be_changed(world: &SandboxWorld) {
     for path in ["one/.vscode", "one/two/.claude"] {
         fs::create_dir_all(world.workspace.join(path)).unwrap();
         fs::write(world.workspace.join(path).join("settings.json"), "{}").unwrap();

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::fixture::{World, everywhere, mode, names};
+use crate::fixture::{SandboxWorld, everywhere, mode, names};
 
 everywhere! {
     other_processes_cannot_be_limited,
@@ -20,23 +20,23 @@ everywhere! {
 }
 
 /// Somebody else's program, as far as the sandbox is concerned.
-struct Other(Child);
+struct OtherProgram(Child);
 
-impl Other {
-    fn new() -> Other {
-        Other(Command::new("sleep").arg("1000").spawn().unwrap())
+impl OtherProgram {
+    fn new() -> OtherProgram {
+        OtherProgram(Command::new("sleep").arg("1000").spawn().unwrap())
     }
 }
 
-impl Drop for Other {
+impl Drop for OtherProgram {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 }
 
-async fn other_processes_cannot_be_limited(world: &World) {
-    let other = Other::new();
+async fn other_processes_cannot_be_limited(world: &SandboxWorld) {
+    let other = OtherProgram::new();
     let pid = other.0.id();
     let state = || {
         let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
@@ -78,7 +78,7 @@ attempt('x32 prlimit', lambda: libc.syscall(302 | 0x40000000, pid, 1, ctypes.cre
     assert_eq!(state(), before);
 }
 
-async fn nothing_is_made_that_runs_as_its_owner(world: &World) {
+async fn nothing_is_made_that_runs_as_its_owner(world: &SandboxWorld) {
     let attempts = [
         "cp /bin/true x; chmod u+s x",
         "cp /bin/true x; chmod 2755 x",
@@ -102,7 +102,7 @@ async fn nothing_is_made_that_runs_as_its_owner(world: &World) {
     assert_eq!(mode(&world.workspace.join("z")), 0o755);
 }
 
-async fn modes_of_what_is_hidden_are_put_right(world: &World) {
+async fn modes_of_what_is_hidden_are_put_right(world: &SandboxWorld) {
     let data = world.place.path().join("data");
     fs::set_permissions(world.home.join(".ssh"), fs::Permissions::from_mode(0o700)).unwrap();
     let script = "chmod 0755 ../data ../data/* \"$TESTED_HOME/.ssh\" \"$TESTED_HOME/.ssh/id\"";
@@ -120,7 +120,7 @@ async fn modes_of_what_is_hidden_are_put_right(world: &World) {
     }
 }
 
-async fn terminals_of_the_user_are_out_of_reach(world: &World) {
+async fn terminals_of_the_user_are_out_of_reach(world: &SandboxWorld) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -137,7 +137,7 @@ async fn terminals_of_the_user_are_out_of_reach(world: &World) {
     drop(held);
 }
 
-async fn shared_memory_is_out_of_reach(world: &World) {
+async fn shared_memory_is_out_of_reach(world: &SandboxWorld) {
     let name = format!("/dev/shm/ostler-test-{}", world.place.path().file_name().unwrap().display());
     let own = format!("{name}-own");
     fs::write(&name, "canary").unwrap();
@@ -154,7 +154,7 @@ async fn shared_memory_is_out_of_reach(world: &World) {
     }
 }
 
-async fn temporary_files_are_bounded_and_removed(world: &World) {
+async fn temporary_files_are_bounded_and_removed(world: &SandboxWorld) {
     let mut profile = world.profile();
     profile.limits.tmp_bytes = 8 << 20;
     let fill = "mkdir -p \"$TMPDIR/a/b\"; head -c 64M /dev/zero > \"$TMPDIR/a/b/c\" || exit 9; sleep 1000";
@@ -179,7 +179,7 @@ async fn temporary_files_are_bounded_and_removed(world: &World) {
 }
 
 /// What programs do to themselves every day.
-async fn a_thread_may_be_moved_and_limits_be_lowered(world: &World) {
+async fn a_thread_may_be_moved_and_limits_be_lowered(world: &SandboxWorld) {
     let script = "import os, resource; os.sched_setaffinity(0, os.sched_getaffinity(0)); os.nice(1); \
                   resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); resource.prlimit(0, resource.RLIMIT_NOFILE); print('fine')";
     assert_eq!(world.python(&world.profile(), script).await.ok(), "fine\n");

@@ -1,18 +1,18 @@
 //! What the report says, and that nothing runs where nothing confines.
 
 use ostler_process::Program;
-use ostler_sandbox::{Backend, Choice, Profile, Sandbox, SandboxError, Settings};
+use ostler_sandbox::{BackendChoice, Sandbox, SandboxBackend, SandboxError, SandboxProfile, SandboxSettings};
 
-use crate::fixture::{PATH, World, everywhere};
+use crate::fixture::{PATH, SandboxWorld, everywhere};
 
 everywhere! { the_report_names_what_it_stands_on }
 
-async fn the_report_names_what_it_stands_on(world: &World) {
+async fn the_report_names_what_it_stands_on(world: &SandboxWorld) {
     let report = world.sandbox.report();
     match report.backend {
-        Backend::Bubblewrap => assert!(!world.is_landlock()),
-        Backend::Landlock { abi } => assert!(world.is_landlock() && abi >= 3),
-        Backend::None => panic!("{report:?}"),
+        SandboxBackend::Bubblewrap => assert!(!world.is_landlock()),
+        SandboxBackend::Landlock { abi } => assert!(world.is_landlock() && abi >= 3),
+        SandboxBackend::None => panic!("{report:?}"),
     }
     let sentences = report.enforced.iter().chain(&report.not_enforced);
     assert!(sentences.clone().count() > 8);
@@ -29,7 +29,7 @@ async fn the_report_names_what_it_stands_on(world: &World) {
 #[tokio::test]
 async fn a_helper_that_does_not_work_means_no_sandbox() {
     let place = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox::probe_without_embedded_helper(Settings {
+    let sandbox = Sandbox::probe_without_embedded_helper(SandboxSettings {
         home: place.path().join("home"),
         data_dir: place.path().join("data"),
         scratch: place.path().join("data/scratch"),
@@ -39,14 +39,14 @@ async fn a_helper_that_does_not_work_means_no_sandbox() {
         hides_home: true,
         readable: Vec::new(),
         search_path: Vec::new(),
-        choice: Choice::Best,
+        choice: BackendChoice::Best,
         anew: true,
     })
     .await;
-    assert_eq!(sandbox.report().backend, Backend::None);
+    assert_eq!(sandbox.report().backend, SandboxBackend::None);
     assert!(!sandbox.report().reasons.is_empty());
     assert!(sandbox.report().enforced.is_empty());
-    let refused = sandbox.command(&Profile::new(place.path()), "true", [""; 0]);
+    let refused = sandbox.command(&SandboxProfile::new(place.path()), "true", [""; 0]);
     assert!(matches!(refused, Err(SandboxError::Unavailable(_))), "{refused:?}");
 }
 
@@ -56,7 +56,7 @@ async fn a_probe_is_remembered() {
     let home = tempfile::tempdir().expect("a directory for the test");
     let scratch = home.path().join("scratch");
     let probe = async |helper: &str, anew: bool| {
-        let settings = Settings {
+        let settings = SandboxSettings {
             home: home.path().join("home"),
             data_dir: home.path().join("data"),
             scratch: scratch.clone(),
@@ -66,7 +66,7 @@ async fn a_probe_is_remembered() {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice: Choice::Best,
+            choice: BackendChoice::Best,
             anew,
         };
         Sandbox::probe_without_embedded_helper(settings).await
@@ -91,10 +91,10 @@ async fn a_probe_is_remembered() {
 async fn a_command_runs_without_the_embedded_helper() {
     let place = tempfile::tempdir().expect("a directory for the test");
     let root = place.path().canonicalize().expect("it exists");
-    for choice in [Choice::Bubblewrap, Choice::Landlock] {
+    for choice in [BackendChoice::Bubblewrap, BackendChoice::Landlock] {
         let workspace = root.join(format!("{choice:?}"));
         std::fs::create_dir(&workspace).expect("it is new");
-        let settings = Settings {
+        let settings = SandboxSettings {
             home: root.join("home"),
             data_dir: root.join("data"),
             scratch: root.join("scratch"),
@@ -109,7 +109,7 @@ async fn a_command_runs_without_the_embedded_helper() {
         };
         let sandbox = Sandbox::probe_without_embedded_helper(settings).await;
         let script = "echo \"$WORD\" > written; touch /usr/x 2> /dev/null || echo refused";
-        let confined = sandbox.command(&Profile::new(&workspace), "/bin/sh", ["-c", script]);
+        let confined = sandbox.command(&SandboxProfile::new(&workspace), "/bin/sh", ["-c", script]);
         let confined = confined.expect("something confines").envs([("PATH", PATH), ("WORD", "given")]);
         let (mut command, confinement) = confined.prepare();
         let output = command.output().await.expect("it starts");

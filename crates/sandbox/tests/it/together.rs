@@ -5,10 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
-use ostler_sandbox::{Aftermath, Confinement, Profile};
+use ostler_sandbox::{Confinement, SandboxProfile, TeardownReport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::fixture::{PATH, World, everywhere, names};
+use crate::fixture::{PATH, SandboxWorld, everywhere, names};
 
 everywhere! {
     what_one_plants_is_never_kept_by_another,
@@ -20,13 +20,13 @@ everywhere! {
 }
 
 /// A command that waits for a word before it ends.
-struct Running {
+struct RunningScript {
     child: tokio::process::Child,
     confinement: Confinement,
 }
 
 /// Runs a script and waits until it has done its work.
-async fn start(world: &World, profile: &Profile, script: &str) -> Running {
+async fn start(world: &SandboxWorld, profile: &SandboxProfile, script: &str) -> RunningScript {
     let script = format!("{script}; echo done; read -r word");
     let confined = world.sandbox.command(profile, "/bin/bash", ["-c", &script]).unwrap();
     let (mut command, confinement) = confined.envs([("PATH", PATH)]).prepare();
@@ -35,11 +35,11 @@ async fn start(world: &World, profile: &Profile, script: &str) -> Running {
     let mut told = [0; 5];
     child.stdout.as_mut().unwrap().read_exact(&mut told).await.unwrap();
     assert_eq!(&told, b"done\n");
-    Running { child, confinement }
+    RunningScript { child, confinement }
 }
 
-impl Running {
-    async fn end(mut self) -> Aftermath {
+impl RunningScript {
+    async fn end(mut self) -> TeardownReport {
         // It may have been ended before.
         let _ = self.child.stdin.take().unwrap().write_all(b"end\n").await;
         self.child.wait().await.unwrap();
@@ -50,7 +50,7 @@ impl Running {
 const PLANT: &str = "printf '[core]\\nfsmonitor=touch pwned\\n' >> .git/config; echo x > .git/hooks/pre-commit; \
                      mkdir -p .ostler; echo x > .ostler/config.toml; echo x > .mcp.json";
 
-async fn what_one_plants_is_never_kept_by_another(world: &World) {
+async fn what_one_plants_is_never_kept_by_another(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let config = fs::read(world.workspace.join(".git/config")).unwrap();
     let as_it_was = |when: &str| {
@@ -74,7 +74,7 @@ async fn what_one_plants_is_never_kept_by_another(world: &World) {
     assert_eq!(names(&world.workspace), [".git"]);
 }
 
-async fn a_repository_that_was_moved_away_is_not_taken_for_another(world: &World) {
+async fn a_repository_that_was_moved_away_is_not_taken_for_another(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let config = fs::read(world.workspace.join(".git/config")).unwrap();
     let first = start(world, &world.profile(), "true").await;
@@ -91,7 +91,7 @@ async fn a_repository_that_was_moved_away_is_not_taken_for_another(world: &World
 const BARE: &str = "mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; \
                     printf '[core]\nrepositoryformatversion=0\nbare=false\nworktree=.\nfsmonitor=\"touch pwned; false\"\n' > config";
 
-async fn a_workspace_does_not_become_a_repository(world: &World) {
+async fn a_workspace_does_not_become_a_repository(world: &SandboxWorld) {
     // Ended at once, because it would run for long; or put right when it has ended before that was seen.
     for more in ["sleep 60", "true"] {
         world.sh(&format!("{BARE}; {more}")).await;
@@ -116,7 +116,7 @@ async fn a_workspace_does_not_become_a_repository(world: &World) {
     assert!(armed.iter().any(|armed| armed.path == world.workspace.join("sub/deep")), "{armed:?}");
 }
 
-async fn a_command_ends_when_what_protects_a_file_is_gone(world: &World) {
+async fn a_command_ends_when_what_protects_a_file_is_gone(world: &SandboxWorld) {
     world.host_git(&world.workspace, &["init", "-q"]);
     let profile = world.profile();
     let confined =
@@ -140,7 +140,7 @@ async fn a_command_ends_when_what_protects_a_file_is_gone(world: &World) {
     assert!(settings.contains("origin"), "{settings}");
 }
 
-async fn a_link_that_one_changes_is_not_kept_by_another(world: &World) {
+async fn a_link_that_one_changes_is_not_kept_by_another(world: &SandboxWorld) {
     for directory in ["conf/claude", "evil"] {
         fs::create_dir_all(world.workspace.join(directory)).unwrap();
     }
@@ -162,7 +162,7 @@ async fn a_link_that_one_changes_is_not_kept_by_another(world: &World) {
     }
 }
 
-async fn a_workspace_inside_another_is_kept_as_well(world: &World) {
+async fn a_workspace_inside_another_is_kept_as_well(world: &SandboxWorld) {
     let inner = world.workspace.join("inner");
     fs::create_dir(&inner).unwrap();
     for place in [&world.workspace, &inner] {
@@ -170,7 +170,7 @@ async fn a_workspace_inside_another_is_kept_as_well(world: &World) {
     }
     let config = fs::read(inner.join(".git/config")).unwrap();
     for (outer_first, plant) in [(true, format!("cd inner; {PLANT}")), (false, PLANT.to_owned())] {
-        let (around, inside) = (world.profile(), Profile::new(&inner));
+        let (around, inside) = (world.profile(), SandboxProfile::new(&inner));
         let (planter, other) = if outer_first { (&around, &inside) } else { (&inside, &around) };
         let first = start(world, planter, &plant).await;
         let second = start(world, other, "true").await;
@@ -185,7 +185,7 @@ async fn a_workspace_inside_another_is_kept_as_well(world: &World) {
 /// open what the link leads to.
 #[tokio::test]
 async fn a_repository_that_is_swapped_for_a_link_opens_nothing() {
-    let world = World::new(ostler_sandbox::Choice::Bubblewrap).await;
+    let world = SandboxWorld::new(ostler_sandbox::BackendChoice::Bubblewrap).await;
     let victim = world.outside.join("victim");
     fs::create_dir(&victim).unwrap();
     world.host_git(&world.workspace, &["init", "-q"]);

@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ostler_agent::{ChildRequest, NewChild, ReportError, WorktreeEnd};
 use ostler_types::{
-    ChildNews, ChildOutcome, ChildStatus, Clock, Command, Refusal, Report, SessionId, TurnId, Usage,
+    ChildOutcome, ChildStatus, ChildUpdate, Clock, Command, Refusal, SessionId, TurnId, TurnReport, Usage,
 };
 use tokio::sync::oneshot;
 
 use super::{TurnHost, report_error};
 
 /// How a session ends as soon as it is started. `None` leaves it at work until the test ends it.
-type Script = Arc<dyn Fn(&NewChild) -> Option<ChildOutcome> + Send + Sync>;
-type Waiter = oneshot::Sender<Result<ChildOutcome, ReportError>>;
+type ChildScript = Arc<dyn Fn(&NewChild) -> Option<ChildOutcome> + Send + Sync>;
+type ChildWaiter = oneshot::Sender<Result<ChildOutcome, ReportError>>;
 
 /// The sessions of one host.
 #[derive(Default)]
-pub(super) struct Children {
-    script: Option<Script>,
+pub(super) struct ScriptedChildren {
+    script: Option<ChildScript>,
     started: Vec<(SessionId, NewChild)>,
-    waiters: Vec<(SessionId, Waiter)>,
+    waiters: Vec<(SessionId, ChildWaiter)>,
     worktrees: Vec<(SessionId, WorktreeEnd)>,
     /// What they have spent, for the agent.
     pub(super) tokens: Arc<AtomicU64>,
@@ -72,7 +72,7 @@ impl TurnHost {
 
     /// Ends a session that is at work.
     pub fn end_child(&self, session_id: SessionId, outcome: ChildOutcome) {
-        let news = ChildNews::Ended(outcome);
+        let news = ChildUpdate::Ended(outcome);
         self.command(Command::Child { session_id, news }).expect("news are never refused");
         let spent = self.state().children_usage.tokens();
         self.held().children.tokens.store(spent, Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl TurnHost {
         let waiters = std::mem::take(&mut self.held().children.waiters);
         let (woken, others) = waiters.into_iter().partition(|(id, _)| *id == session_id);
         self.held().children.waiters = others;
-        let woken: Vec<(SessionId, Waiter)> = woken;
+        let woken: Vec<(SessionId, ChildWaiter)> = woken;
         woken.into_iter().for_each(|(_, reply)| _ = reply.send(Ok(outcome.clone())));
     }
 
@@ -111,7 +111,7 @@ impl TurnHost {
             return Ok(known.session_id);
         }
         let session_id = SessionId::new(self.clock.uuid());
-        let report = Report::SubagentStarted {
+        let report = TurnReport::SubagentStarted {
             session_id,
             tool_call_id: child.tool_call_id.clone(),
             subtask: child.subtask.clone(),
@@ -129,7 +129,7 @@ impl TurnHost {
         Ok(session_id)
     }
 
-    fn wait_for_child(&self, session_id: SessionId, reply: Waiter) {
+    fn wait_for_child(&self, session_id: SessionId, reply: ChildWaiter) {
         let known = self.state().children.into_iter().find(|child| child.session_id == session_id);
         match known.map(|child| child.outcome) {
             Some(Some(outcome)) => _ = reply.send(Ok(outcome)),

@@ -2,7 +2,7 @@
 
 /// How a repository stands.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Status {
+pub(super) struct PorcelainStatus {
     /// None where HEAD is at no branch.
     pub(super) branch: Option<String>,
     /// None before the first commit.
@@ -11,25 +11,25 @@ pub(super) struct Status {
     pub(super) ahead: Option<u64>,
     pub(super) behind: Option<u64>,
     pub(super) stashes: u64,
-    pub(super) staged: Vec<Change>,
-    pub(super) unstaged: Vec<Change>,
-    pub(super) untracked: Vec<Change>,
-    pub(super) conflicted: Vec<Change>,
+    pub(super) staged: Vec<PorcelainChange>,
+    pub(super) unstaged: Vec<PorcelainChange>,
+    pub(super) untracked: Vec<PorcelainChange>,
+    pub(super) conflicted: Vec<PorcelainChange>,
 }
 
 /// One path that is not as it was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct PorcelainChange {
     pub(super) what: &'static str,
     pub(super) path: String,
     /// What it was called, where it was renamed or copied.
     pub(super) from: Option<String>,
 }
 
-impl Status {
-    pub(super) fn parse(bytes: &[u8]) -> Status {
+impl PorcelainStatus {
+    pub(super) fn parse(bytes: &[u8]) -> PorcelainStatus {
         let text = String::from_utf8_lossy(bytes);
-        let mut status = Status::default();
+        let mut status = PorcelainStatus::default();
         let mut lines = text.split_terminator('\0');
         while let Some(line) = lines.next() {
             let Some((kind, rest)) = line.split_once(' ') else {
@@ -42,9 +42,9 @@ impl Status {
                 "2" => status.change(rest, 8, lines.next()),
                 "u" => {
                     let path = rest.splitn(10, ' ').nth(9);
-                    status.conflicted.extend(path.map(|path| Change::new("conflict", path, None)));
+                    status.conflicted.extend(path.map(|path| PorcelainChange::new("conflict", path, None)));
                 }
-                "?" => status.untracked.push(Change::new("new", rest, None)),
+                "?" => status.untracked.push(PorcelainChange::new("new", rest, None)),
                 _ => {}
             }
         }
@@ -77,17 +77,17 @@ impl Status {
             return;
         };
         if let Some(what) = what(staged) {
-            self.staged.push(Change::new(what, path, from));
+            self.staged.push(PorcelainChange::new(what, path, from));
         }
         if let Some(what) = what(unstaged) {
-            self.unstaged.push(Change::new(what, path, None));
+            self.unstaged.push(PorcelainChange::new(what, path, None));
         }
     }
 }
 
-impl Change {
-    fn new(what: &'static str, path: &str, from: Option<&str>) -> Change {
-        Change { what, path: path.to_owned(), from: from.map(str::to_owned) }
+impl PorcelainChange {
+    fn new(what: &'static str, path: &str, from: Option<&str>) -> PorcelainChange {
+        PorcelainChange { what, path: path.to_owned(), from: from.map(str::to_owned) }
     }
 }
 
@@ -106,17 +106,17 @@ fn what(letter: char) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Status};
+    use super::{PorcelainChange, PorcelainStatus};
 
     #[test]
     fn every_kind_of_line_is_read() {
-        let status = Status::parse(
+        let status = PorcelainStatus::parse(
             b"# branch.oid 1234\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -3\0# stash 4\0\
               1 MD N... 100644 100644 000000 aa bb a file\0\
               2 R. N... 100644 100644 100644 aa bb R100 new name\0old name\0\
               u UU N... 100644 100644 100644 100644 aa bb cc both sides\0? not tracked/\0! ignored\0odd\0",
         );
-        let expected = Status {
+        let expected = PorcelainStatus {
             branch: Some("main".to_owned()),
             commit: Some("1234".to_owned()),
             upstream: Some("origin/main".to_owned()),
@@ -124,22 +124,22 @@ mod tests {
             behind: Some(3),
             stashes: 4,
             staged: vec![
-                Change::new("modified", "a file", None),
-                Change::new("renamed", "new name", Some("old name")),
+                PorcelainChange::new("modified", "a file", None),
+                PorcelainChange::new("renamed", "new name", Some("old name")),
             ],
-            unstaged: vec![Change::new("deleted", "a file", None)],
-            untracked: vec![Change::new("new", "not tracked/", None)],
-            conflicted: vec![Change::new("conflict", "both sides", None)],
+            unstaged: vec![PorcelainChange::new("deleted", "a file", None)],
+            untracked: vec![PorcelainChange::new("new", "not tracked/", None)],
+            conflicted: vec![PorcelainChange::new("conflict", "both sides", None)],
         };
         assert_eq!(status, expected);
     }
 
     #[test]
     fn a_new_or_detached_head_has_no_commit_or_no_branch() {
-        let new = Status::parse(b"# branch.oid (initial)\0# branch.head main\0");
+        let new = PorcelainStatus::parse(b"# branch.oid (initial)\0# branch.head main\0");
         assert_eq!((new.branch.as_deref(), new.commit), (Some("main"), None));
-        let detached = Status::parse(b"# branch.oid 12\0# branch.head (detached)\0");
+        let detached = PorcelainStatus::parse(b"# branch.oid 12\0# branch.head (detached)\0");
         assert_eq!((detached.branch, detached.commit.as_deref()), (None, Some("12")));
-        assert_eq!(Status::parse(b"1\x002 \0u x\0\xff\0# x\x001 MM\0"), Status::default());
+        assert_eq!(PorcelainStatus::parse(b"1\x002 \0u x\0\xff\0# x\x001 MM\0"), PorcelainStatus::default());
     }
 }

@@ -2,15 +2,15 @@
 //! they are in the file, even where the hunk spells them differently. Reading and writing files is
 //! left to others.
 
-use super::document::Document;
-use super::find::{Finder, Found, TooRepetitive, Wish};
-use super::{Hunk, HunkLine};
+use super::document::TextDocument;
+use super::find::{LinesFinder, LinesMatch, MatchPreference, TooRepetitive};
+use super::{HunkLine, PatchHunk};
 use crate::Failed;
 use crate::text::{excerpt, reveal_line};
 
 /// A file's text after its hunks.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Applied {
+pub(crate) struct AppliedHunks {
     pub(crate) text: String,
     /// What the model should know although the hunks were applied.
     pub(crate) notes: Vec<String>,
@@ -20,11 +20,15 @@ pub(crate) struct Applied {
 }
 
 /// Applies hunks in order.
-pub(crate) fn apply(path: &str, document: &Document, hunks: &[Hunk<'_>]) -> Result<Applied, Failed> {
+pub(crate) fn apply(
+    path: &str,
+    document: &TextDocument,
+    hunks: &[PatchHunk<'_>],
+) -> Result<AppliedHunks, Failed> {
     let lines = document.lines();
-    let mut application = Application {
+    let mut application = HunkApplier {
         path,
-        finder: Finder::new(lines.iter().map(|line| line.text).collect()),
+        finder: LinesFinder::new(lines.iter().map(|line| line.text).collect()),
         cursor: Cursor::default(),
         removed: vec![false; lines.len()],
         added: Vec::new(),
@@ -32,9 +36,9 @@ pub(crate) fn apply(path: &str, document: &Document, hunks: &[Hunk<'_>]) -> Resu
         notes: Vec::new(),
     };
     for (index, hunk) in hunks.iter().enumerate() {
-        application.apply(&Numbered { hunk, number: index + 1, of: hunks.len() })?;
+        application.apply(&NumberedHunk { hunk, number: index + 1, of: hunks.len() })?;
     }
-    Ok(Applied {
+    Ok(AppliedHunks {
         text: application.render(document),
         notes: application.notes,
         #[cfg(test)]
@@ -42,8 +46,8 @@ pub(crate) fn apply(path: &str, document: &Document, hunks: &[Hunk<'_>]) -> Resu
     })
 }
 
-struct Numbered<'h, 'a> {
-    hunk: &'h Hunk<'a>,
+struct NumberedHunk<'h, 'a> {
+    hunk: &'h PatchHunk<'a>,
     number: usize,
     of: usize,
 }
@@ -59,9 +63,9 @@ struct Cursor {
     drift: isize,
 }
 
-struct Application<'a> {
+struct HunkApplier<'a> {
     path: &'a str,
-    finder: Finder<'a>,
+    finder: LinesFinder<'a>,
     cursor: Cursor,
     removed: Vec<bool>,
     /// Lines, each with the line of the file that it comes before.
@@ -70,8 +74,8 @@ struct Application<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> Application<'a> {
-    fn apply(&mut self, numbered: &Numbered<'_, 'a>) -> Result<(), Failed> {
+impl<'a> HunkApplier<'a> {
+    fn apply(&mut self, numbered: &NumberedHunk<'_, 'a>) -> Result<(), Failed> {
         let hunk = numbered.hunk;
         let wanted = hunk.old_lines();
         let start = if wanted.is_empty() {
@@ -114,7 +118,7 @@ impl<'a> Application<'a> {
 
     /// Where a hunk goes that has only added lines: where its number says, below its header, or at the
     /// end of the file.
-    fn insertion_point(&mut self, numbered: &Numbered<'_, 'a>) -> Result<usize, Failed> {
+    fn insertion_point(&mut self, numbered: &NumberedHunk<'_, 'a>) -> Result<usize, Failed> {
         let hunk = numbered.hunk;
         if !hunk.headers.is_empty() {
             return Ok(self.below_headers(numbered, self.cursor.after_hunk)?.0);
@@ -136,12 +140,14 @@ impl<'a> Application<'a> {
         Ok(at)
     }
 
-    fn locate(&mut self, numbered: &Numbered<'_, 'a>, wanted: &[&str]) -> Result<Found, Failed> {
+    fn locate(&mut self, numbered: &NumberedHunk<'_, 'a>, wanted: &[&str]) -> Result<LinesMatch, Failed> {
         let hunk = numbered.hunk;
         let wish = match hunk.old_line {
-            _ if hunk.at_end => Wish::End,
-            Some(line) => Wish::Near(line.saturating_sub(1).saturating_add_signed(self.cursor.drift)),
-            None => Wish::First,
+            _ if hunk.at_end => MatchPreference::End,
+            Some(line) => {
+                MatchPreference::Near(line.saturating_sub(1).saturating_add_signed(self.cursor.drift))
+            }
+            None => MatchPreference::First,
         };
         let from = [self.cursor.after_hunk, self.cursor.after_change];
         let from = if hunk.headers.is_empty() {
@@ -161,7 +167,11 @@ impl<'a> Application<'a> {
     }
 
     /// The line below the innermost header, and the line of that header.
-    fn below_headers(&mut self, numbered: &Numbered<'_, 'a>, from: usize) -> Result<(usize, usize), Failed> {
+    fn below_headers(
+        &mut self,
+        numbered: &NumberedHunk<'_, 'a>,
+        from: usize,
+    ) -> Result<(usize, usize), Failed> {
         let mut below = from;
         let mut header_line = from;
         for (depth, header) in numbered.hunk.headers.iter().enumerate() {
@@ -190,13 +200,13 @@ impl<'a> Application<'a> {
     }
 
     fn find_header(&mut self, header: &str, from: usize) -> Result<Option<usize>, TooRepetitive> {
-        match self.finder.find(&[header], from, Wish::First)? {
+        match self.finder.find(&[header], from, MatchPreference::First)? {
             Some(found) => Ok(Some(found.start)),
             None => self.finder.find_beginning(header, from),
         }
     }
 
-    fn note_ambiguous(&mut self, numbered: &Numbered<'_, 'a>, start: usize) {
+    fn note_ambiguous(&mut self, numbered: &NumberedHunk<'_, 'a>, start: usize) {
         self.notes.push(format!(
             "Hunk {} of {} fits in more than one place; it was applied at line {}. Check that this is the right one.",
             numbered.number,
@@ -205,15 +215,21 @@ impl<'a> Application<'a> {
         ));
     }
 
-    fn not_found(&mut self, numbered: &Numbered<'_, 'a>, wanted: &[&str], from: usize, wish: Wish) -> Failed {
+    fn not_found(
+        &mut self,
+        numbered: &NumberedHunk<'_, 'a>,
+        wanted: &[&str],
+        from: usize,
+        wish: MatchPreference,
+    ) -> Failed {
         let place = match (wish, from) {
-            (Wish::End, _) => "at the end of the file".to_owned(),
-            (Wish::First | Wish::Near(_), 0) => "in the file".to_owned(),
-            (Wish::First | Wish::Near(_), from) => format!("after line {from}"),
+            (MatchPreference::End, _) => "at the end of the file".to_owned(),
+            (MatchPreference::First | MatchPreference::Near(_), 0) => "in the file".to_owned(),
+            (MatchPreference::First | MatchPreference::Near(_), from) => format!("after line {from}"),
         };
         let nearest = self.nearest(wanted, from);
         let new_lines = numbered.hunk.new_lines();
-        let applied = match self.finder.find(&new_lines, 0, Wish::First) {
+        let applied = match self.finder.find(&new_lines, 0, MatchPreference::First) {
             Ok(Some(found)) if new_lines != wanted => {
                 format!(
                     ". What it leads to is at line {} already: it may have been applied before",
@@ -253,14 +269,14 @@ impl<'a> Application<'a> {
         )
     }
 
-    fn too_repetitive(&self, numbered: &Numbered<'_, 'a>) -> Failed {
+    fn too_repetitive(&self, numbered: &NumberedHunk<'_, 'a>) -> Failed {
         self.failure(
             numbered,
             "the file repeats its lines too often to be searched. Use edit_file or write_file",
         )
     }
 
-    fn failure(&self, numbered: &Numbered<'_, 'a>, reason: &str) -> Failed {
+    fn failure(&self, numbered: &NumberedHunk<'_, 'a>, reason: &str) -> Failed {
         Failed::new(format!(
             "`{}`, hunk {} of {} (line {} of the patch): {reason}. Nothing was changed. Read the file again and send a \
              patch with the lines that it has now.",
@@ -273,7 +289,7 @@ impl<'a> Application<'a> {
 
     /// The new text. Old lines keep their endings, new ones get the usual one, and a file that ended
     /// without a line break still does unless the patch says otherwise.
-    fn render(&self, document: &Document) -> String {
+    fn render(&self, document: &TextDocument) -> String {
         let lines = document.lines();
         let usual = document.usual_ending();
         let is_unended = lines.last().is_some_and(|line| line.ending.is_empty());

@@ -5,24 +5,24 @@ use ostler_workspace_fs::TextEncoding;
 
 /// The text of a file, and how it was encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Document {
+pub(crate) struct TextDocument {
     encoding: TextEncoding,
     text: String,
 }
 
 /// A line without its ending, and the ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub(crate) struct DocumentLine<'a> {
     pub(crate) text: &'a str,
     pub(crate) ending: &'a str,
 }
 
-impl Document {
+impl TextDocument {
     /// Reads bytes as text; none where they are not.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Document> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<TextDocument> {
         let encoding = TextEncoding::of(bytes);
         let text = encoding.decode(bytes)?;
-        (!text.contains('\0')).then_some(Document { encoding, text })
+        (!text.contains('\0')).then_some(TextDocument { encoding, text })
     }
 
     /// Other text in the encoding of this document.
@@ -31,8 +31,8 @@ impl Document {
     }
 
     /// The same document with another text.
-    pub(crate) fn with_text(self, text: String) -> Document {
-        Document { text, ..self }
+    pub(crate) fn with_text(self, text: String) -> TextDocument {
+        TextDocument { text, ..self }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -44,7 +44,7 @@ impl Document {
     }
 
     /// The lines. Only the last one can lack an ending.
-    pub(crate) fn lines(&self) -> Vec<Line<'_>> {
+    pub(crate) fn lines(&self) -> Vec<DocumentLine<'_>> {
         let split = |line: &'_ str| -> usize {
             match line.strip_suffix('\n') {
                 Some(text) => text.strip_suffix('\r').unwrap_or(text).len(),
@@ -55,7 +55,7 @@ impl Document {
             .split_inclusive('\n')
             .map(|line| {
                 let (text, ending) = line.split_at(split(line));
-                Line { text, ending }
+                DocumentLine { text, ending }
             })
             .collect()
     }
@@ -70,7 +70,7 @@ impl Document {
 
 #[cfg(test)]
 mod tests {
-    use super::Document;
+    use super::TextDocument;
 
     #[test]
     fn text_comes_back_as_it_was() {
@@ -83,7 +83,7 @@ mod tests {
             b"\xff\xfe",
         ];
         for bytes in table {
-            let document = Document::decode(bytes).unwrap();
+            let document = TextDocument::decode(bytes).unwrap();
             assert_eq!(document.encode(document.text()), bytes);
             let joined: String = document.lines().iter().flat_map(|line| [line.text, line.ending]).collect();
             assert_eq!(joined, document.text());
@@ -95,7 +95,7 @@ mod tests {
         let table: [&[u8]; 5] =
             [b"a\0b", b"\xff", b"\xff\xfea", b"\xff\xfe\x00\xd8a\0", b"\xff\xfe\0\0a\0\0\0"];
         for bytes in table {
-            assert_eq!(Document::decode(bytes), None, "{bytes:?}");
+            assert_eq!(TextDocument::decode(bytes), None, "{bytes:?}");
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn new_lines_end_like_most() {
         for (text, ending) in [("", "\n"), ("a\r\n", "\r\n"), ("a\r\nb\n", "\n"), ("a\r\nb\r\nc\nd", "\r\n")]
         {
-            assert_eq!(Document::decode(text.as_bytes()).unwrap().usual_ending(), ending, "{text:?}");
+            assert_eq!(TextDocument::decode(text.as_bytes()).unwrap().usual_ending(), ending, "{text:?}");
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::likeness::{Likeness, STEPS, fold};
+use super::likeness::{LineTolerance, STEPS, fold};
 
 /// How many lines are compared in one file before it counts as too repetitive to search.
 const MAX_COMPARISONS: usize = 20_000_000;
@@ -14,7 +14,7 @@ const MAX_VOTES: usize = 1_000_000;
 
 /// Which of several places is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum MatchPreference {
     First,
     /// The one that begins nearest to this line.
     Near(usize),
@@ -24,7 +24,7 @@ pub(crate) enum Wish {
 
 /// Where lines were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct LinesMatch {
     pub(crate) start: usize,
     /// Whether they would fit elsewhere just as well.
     pub(crate) is_ambiguous: bool,
@@ -36,7 +36,7 @@ pub(crate) struct TooRepetitive;
 
 /// Where lines came nearest to fitting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nearest {
+pub(crate) struct NearestMatch {
     pub(crate) start: usize,
     pub(crate) matched: usize,
     /// The first line that differs, counted from `start`; none where all fit.
@@ -45,13 +45,13 @@ pub(crate) struct Nearest {
 
 /// The lines of a file, made ready for searching. Each step numbers the lines so that like lines have
 /// like numbers, and knows where each number occurs: what is not in the file costs nothing to miss.
-pub(crate) struct Finder<'a> {
+pub(crate) struct LinesFinder<'a> {
     lines: Vec<&'a str>,
-    steps: [Option<Step<'a>>; STEPS.len()],
+    steps: [Option<NormalizedLines<'a>>; STEPS.len()],
     comparisons: usize,
 }
 
-struct Step<'a> {
+struct NormalizedLines<'a> {
     numbers: HashMap<Cow<'a, str>, usize>,
     /// The number of each line.
     numbered: Vec<usize>,
@@ -59,9 +59,9 @@ struct Step<'a> {
     places: Vec<Vec<usize>>,
 }
 
-impl<'a> Finder<'a> {
-    pub(crate) fn new(lines: Vec<&'a str>) -> Finder<'a> {
-        Finder { lines, steps: [const { None }; STEPS.len()], comparisons: 0 }
+impl<'a> LinesFinder<'a> {
+    pub(crate) fn new(lines: Vec<&'a str>) -> LinesFinder<'a> {
+        LinesFinder { lines, steps: [const { None }; STEPS.len()], comparisons: 0 }
     }
 
     pub(crate) fn line(&self, at: usize) -> Option<&'a str> {
@@ -83,17 +83,17 @@ impl<'a> Finder<'a> {
         &mut self,
         wanted: &[&str],
         from: usize,
-        wish: Wish,
-    ) -> Result<Option<Found>, TooRepetitive> {
+        wish: MatchPreference,
+    ) -> Result<Option<LinesMatch>, TooRepetitive> {
         for likeness in STEPS {
             let step = self.step(likeness);
             let numbers: Option<Vec<usize>> =
                 wanted.iter().map(|line| step.numbers.get(&fold(line, likeness)).copied()).collect();
             let Some(numbers) = numbers else { continue };
             let found = match wish {
-                Wish::First => self.first(likeness, &numbers, from)?,
-                Wish::Near(line) => self.nearest_to(likeness, &numbers, from, line)?,
-                Wish::End => self.at_end(likeness, &numbers, from)?,
+                MatchPreference::First => self.first(likeness, &numbers, from)?,
+                MatchPreference::Near(line) => self.nearest_to(likeness, &numbers, from, line)?,
+                MatchPreference::End => self.at_end(likeness, &numbers, from)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -105,10 +105,10 @@ impl<'a> Finder<'a> {
     /// Finds the first line at or after `from` that begins with the words of the text,
     /// space and typography aside.
     pub(crate) fn find_beginning(&mut self, text: &str, from: usize) -> Result<Option<usize>, TooRepetitive> {
-        let wanted = fold(text, Likeness::Typography).into_owned();
+        let wanted = fold(text, LineTolerance::Typography).into_owned();
         for at in from..self.lines.len() {
             self.count(1)?;
-            let line = fold(self.lines[at], Likeness::Typography);
+            let line = fold(self.lines[at], LineTolerance::Typography);
             let rest = line.strip_prefix(&wanted);
             if rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
             {
@@ -120,30 +120,30 @@ impl<'a> Finder<'a> {
 
     fn first(
         &mut self,
-        likeness: Likeness,
+        likeness: LineTolerance,
         numbers: &[usize],
         from: usize,
-    ) -> Result<Option<Found>, TooRepetitive> {
+    ) -> Result<Option<LinesMatch>, TooRepetitive> {
         let Some(start) = self.next(likeness, numbers, from)? else { return Ok(None) };
         let is_ambiguous = self.next(likeness, numbers, start + 1)?.is_some();
-        Ok(Some(Found { start, is_ambiguous }))
+        Ok(Some(LinesMatch { start, is_ambiguous }))
     }
 
     fn nearest_to(
         &mut self,
-        likeness: Likeness,
+        likeness: LineTolerance,
         numbers: &[usize],
         from: usize,
         line: usize,
-    ) -> Result<Option<Found>, TooRepetitive> {
+    ) -> Result<Option<LinesMatch>, TooRepetitive> {
         if line >= from && self.fits(likeness, numbers, line)? {
-            return Ok(Some(Found { start: line, is_ambiguous: false }));
+            return Ok(Some(LinesMatch { start: line, is_ambiguous: false }));
         }
-        let mut found: Option<Found> = None;
+        let mut found: Option<LinesMatch> = None;
         let mut from = from;
         while let Some(start) = self.next(likeness, numbers, from)? {
             match &mut found {
-                None => found = Some(Found { start, is_ambiguous: false }),
+                None => found = Some(LinesMatch { start, is_ambiguous: false }),
                 Some(found) => {
                     found.is_ambiguous = true;
                     if start.abs_diff(line) >= found.start.abs_diff(line) {
@@ -159,17 +159,17 @@ impl<'a> Finder<'a> {
 
     fn at_end(
         &mut self,
-        likeness: Likeness,
+        likeness: LineTolerance,
         numbers: &[usize],
         from: usize,
-    ) -> Result<Option<Found>, TooRepetitive> {
+    ) -> Result<Option<LinesMatch>, TooRepetitive> {
         let mut end = self.lines.len();
         loop {
             let Some(start) = end.checked_sub(numbers.len()).filter(|start| *start >= from) else {
                 return Ok(None);
             };
             if self.fits(likeness, numbers, start)? {
-                return Ok(Some(Found { start, is_ambiguous: false }));
+                return Ok(Some(LinesMatch { start, is_ambiguous: false }));
             }
             if !self.lines[end - 1].trim().is_empty() {
                 return Ok(None);
@@ -182,7 +182,7 @@ impl<'a> Finder<'a> {
     /// looked at, which for most hunks is one.
     fn next(
         &mut self,
-        likeness: Likeness,
+        likeness: LineTolerance,
         numbers: &[usize],
         from: usize,
     ) -> Result<Option<usize>, TooRepetitive> {
@@ -201,7 +201,12 @@ impl<'a> Finder<'a> {
         Ok(None)
     }
 
-    fn fits(&mut self, likeness: Likeness, numbers: &[usize], start: usize) -> Result<bool, TooRepetitive> {
+    fn fits(
+        &mut self,
+        likeness: LineTolerance,
+        numbers: &[usize],
+        start: usize,
+    ) -> Result<bool, TooRepetitive> {
         let there = self.step(likeness).numbered.get(start..start + numbers.len());
         let Some(there) = there else { return Ok(false) };
         let alike = there.iter().zip(numbers).take_while(|(there, wanted)| there == wanted).count();
@@ -216,12 +221,12 @@ impl<'a> Finder<'a> {
 
     /// Where the lines came nearest to fitting, a place after `from` rather than one before it. None
     /// where nothing is like them.
-    pub(crate) fn nearest(&mut self, wanted: &[&str], from: usize) -> Option<Nearest> {
-        let step = self.step(Likeness::Typography);
+    pub(crate) fn nearest(&mut self, wanted: &[&str], from: usize) -> Option<NearestMatch> {
+        let step = self.step(LineTolerance::Typography);
         let mut votes: HashMap<usize, (usize, bool)> = HashMap::new();
         let mut cast = 0;
         for (at, line) in wanted.iter().enumerate() {
-            let folded = fold(line, Likeness::Typography);
+            let folded = fold(line, LineTolerance::Typography);
             // A blank line says nothing about where it is.
             let Some(number) = step.numbers.get(&folded).filter(|_| !folded.is_empty()) else { continue };
             for place in step.places[*number].iter().filter(|place| **place >= at) {
@@ -241,11 +246,13 @@ impl<'a> Finder<'a> {
         };
         let fits = |(at, line): (usize, &&str)| {
             let there = self.lines.get(start + at);
-            there.is_some_and(|there| fold(there, Likeness::Typography) == fold(line, Likeness::Typography))
+            there.is_some_and(|there| {
+                fold(there, LineTolerance::Typography) == fold(line, LineTolerance::Typography)
+            })
         };
         let matched = wanted.iter().enumerate().filter(|line| fits(*line)).count();
         let differs = wanted.iter().enumerate().position(|line| !fits(line));
-        Some(Nearest { start, matched, differs })
+        Some(NearestMatch { start, matched, differs })
     }
 
     /// Where the first line that says anything shares most words with a line of the file.
@@ -267,19 +274,19 @@ impl<'a> Finder<'a> {
         (best.0 > 0 && 2 * best.0 >= words.len()).then(|| best.1.saturating_sub(at))
     }
 
-    fn step(&mut self, likeness: Likeness) -> &Step<'a> {
+    fn step(&mut self, likeness: LineTolerance) -> &NormalizedLines<'a> {
         let lines = &self.lines;
         let comparisons = &mut self.comparisons;
         self.steps[likeness as usize].get_or_insert_with(|| {
             *comparisons += lines.len();
-            Step::new(lines, likeness)
+            NormalizedLines::new(lines, likeness)
         })
     }
 }
 
-impl<'a> Step<'a> {
-    fn new(lines: &[&'a str], likeness: Likeness) -> Step<'a> {
-        let mut step = Step { numbers: HashMap::new(), numbered: Vec::new(), places: Vec::new() };
+impl<'a> NormalizedLines<'a> {
+    fn new(lines: &[&'a str], likeness: LineTolerance) -> NormalizedLines<'a> {
+        let mut step = NormalizedLines { numbers: HashMap::new(), numbered: Vec::new(), places: Vec::new() };
         for (at, line) in lines.iter().enumerate() {
             let next = step.numbers.len();
             let number = *step.numbers.entry(fold(line, likeness)).or_insert(next);
@@ -300,11 +307,16 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Finder, Found, Nearest, TooRepetitive, Wish};
+    use super::{LinesFinder, LinesMatch, MatchPreference, NearestMatch, TooRepetitive};
 
-    fn find(file: &[&'static str], wanted: &[&str], from: usize, wish: Wish) -> Option<(usize, bool)> {
-        let found = Finder::new(file.to_vec()).find(wanted, from, wish).unwrap();
-        found.map(|Found { start, is_ambiguous }| (start, is_ambiguous))
+    fn find(
+        file: &[&'static str],
+        wanted: &[&str],
+        from: usize,
+        wish: MatchPreference,
+    ) -> Option<(usize, bool)> {
+        let found = LinesFinder::new(file.to_vec()).find(wanted, from, wish).unwrap();
+        found.map(|LinesMatch { start, is_ambiguous }| (start, is_ambiguous))
     }
 
     #[test]
@@ -319,7 +331,7 @@ mod tests {
             (&["c"], None),
             (&["", ""], None),
         ] {
-            assert_eq!(find(&file, wanted, 0, Wish::First), expected, "{wanted:?}");
+            assert_eq!(find(&file, wanted, 0, MatchPreference::First), expected, "{wanted:?}");
         }
     }
 
@@ -327,27 +339,27 @@ mod tests {
     fn of_several_places_the_wished_one_is_taken() {
         let file = ["x", "y", "x", "y", "x", "y", "", ""];
         for (from, wish, expected) in [
-            (0, Wish::First, Some((0, true))),
-            (1, Wish::First, Some((2, true))),
-            (3, Wish::First, Some((4, false))),
-            (5, Wish::First, None),
-            (0, Wish::Near(2), Some((2, false))),
-            (0, Wish::Near(3), Some((2, true))),
-            (0, Wish::Near(100), Some((4, true))),
-            (4, Wish::Near(0), Some((4, false))),
-            (0, Wish::End, Some((4, false))),
-            (5, Wish::End, None),
+            (0, MatchPreference::First, Some((0, true))),
+            (1, MatchPreference::First, Some((2, true))),
+            (3, MatchPreference::First, Some((4, false))),
+            (5, MatchPreference::First, None),
+            (0, MatchPreference::Near(2), Some((2, false))),
+            (0, MatchPreference::Near(3), Some((2, true))),
+            (0, MatchPreference::Near(100), Some((4, true))),
+            (4, MatchPreference::Near(0), Some((4, false))),
+            (0, MatchPreference::End, Some((4, false))),
+            (5, MatchPreference::End, None),
         ] {
             assert_eq!(find(&file, &["x", "y"], from, wish), expected, "{from} {wish:?}");
         }
-        assert_eq!(find(&file, &["x"], 0, Wish::End), None);
+        assert_eq!(find(&file, &["x"], 0, MatchPreference::End), None);
     }
 
     #[test]
     fn the_nearest_place_says_what_differs() {
         let mut finder =
-            Finder::new(vec!["fn a() {", "  one();", "}", "fn b() {", "  one();", "  two();", "}"]);
-        let nearest = |start, matched, differs| Some(Nearest { start, matched, differs });
+            LinesFinder::new(vec!["fn a() {", "  one();", "}", "fn b() {", "  one();", "  two();", "}"]);
+        let nearest = |start, matched, differs| Some(NearestMatch { start, matched, differs });
         assert_eq!(finder.nearest(&["fn b() {", "one();", "three();", "}"], 0), nearest(3, 3, Some(2)));
         assert_eq!(finder.nearest(&["fn a() {"], 3), nearest(0, 1, None));
         assert_eq!(finder.nearest(&["}", "else"], 3), nearest(6, 1, Some(1)));
@@ -360,10 +372,10 @@ mod tests {
         let file: Vec<&str> = (0..40_000).map(|at| if at % 10_000 == 9_999 { "b" } else { "a" }).collect();
         let mut wanted = vec!["a"; 9_000];
         wanted.extend(["b", "b"]);
-        assert_eq!(Finder::new(file.clone()).find(&wanted, 0, Wish::First), Ok(None));
+        assert_eq!(LinesFinder::new(file.clone()).find(&wanted, 0, MatchPreference::First), Ok(None));
         let file: Vec<&str> = (0..100_000).map(|at| if at % 2 == 0 { "a" } else { "b" }).collect();
         let mut wanted: Vec<&str> = file[..20_000].to_vec();
         wanted.extend(["b"; 2]);
-        assert_eq!(Finder::new(file).find(&wanted, 0, Wish::First), Err(TooRepetitive));
+        assert_eq!(LinesFinder::new(file).find(&wanted, 0, MatchPreference::First), Err(TooRepetitive));
     }
 }

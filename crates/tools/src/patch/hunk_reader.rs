@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use super::{Hunk, HunkLine};
+use super::{HunkLine, PatchHunk};
 use crate::Failed;
 use crate::text::excerpt;
 
@@ -55,12 +55,12 @@ impl<'p, 'a> PatchLines<'p, 'a> {
 pub(super) struct HunkHeader<'a> {
     /// A line of the file that comes before the hunk.
     pub(super) text: Option<&'a str>,
-    pub(super) ranges: Option<Ranges>,
+    pub(super) ranges: Option<HunkRanges>,
 }
 
 /// The numbers of a unified hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ranges {
+pub(super) struct HunkRanges {
     pub(super) old_line: usize,
     pub(super) old_count: usize,
     pub(super) new_count: usize,
@@ -81,7 +81,7 @@ pub(super) fn hunk_header(line: &str) -> HunkHeader<'_> {
     HunkHeader { text: says_something.then_some(text), ranges: None }
 }
 
-fn ranges(text: &str) -> Option<Ranges> {
+fn ranges(text: &str) -> Option<HunkRanges> {
     let mut words = text.split_whitespace();
     let (old, new) = (words.next()?.strip_prefix('-')?, words.next()?.strip_prefix('+')?);
     let numbers = |range: &str| -> Option<(usize, usize)> {
@@ -91,14 +91,14 @@ fn ranges(text: &str) -> Option<Ranges> {
         }
     };
     let ((old_line, old_count), (_, new_count)) = (numbers(old)?, numbers(new)?);
-    words.next().is_none().then_some(Ranges { old_line, old_count, new_count })
+    words.next().is_none().then_some(HunkRanges { old_line, old_count, new_count })
 }
 
 /// The hunks of one file as they are read.
 #[derive(Default)]
 pub(super) struct HunkReader<'a> {
-    done: Vec<Hunk<'a>>,
-    current: Option<Hunk<'a>>,
+    done: Vec<PatchHunk<'a>>,
+    current: Option<PatchHunk<'a>>,
     /// How many lines at the end of the current hunk are wholly empty in the patch.
     bare: usize,
     /// Whether the last line of either side has no line break.
@@ -112,7 +112,8 @@ impl<'a> HunkReader<'a> {
         if self.current.as_ref().is_some_and(|hunk| !hunk.lines.is_empty()) {
             self.close()?;
         }
-        let hunk = self.current.get_or_insert_with(|| Hunk { patch_line: number, ..Hunk::default() });
+        let hunk =
+            self.current.get_or_insert_with(|| PatchHunk { patch_line: number, ..PatchHunk::default() });
         hunk.headers.extend(header.text);
         hunk.old_line = header.ranges.map(|ranges| ranges.old_line).or(hunk.old_line);
         Ok(())
@@ -128,7 +129,8 @@ impl<'a> HunkReader<'a> {
             Some(_) => return false,
         };
         self.bare = if line.is_empty() { self.bare + 1 } else { 0 };
-        let hunk = self.current.get_or_insert_with(|| Hunk { patch_line: number, ..Hunk::default() });
+        let hunk =
+            self.current.get_or_insert_with(|| PatchHunk { patch_line: number, ..PatchHunk::default() });
         hunk.lines.push(parsed);
         true
     }
@@ -153,7 +155,7 @@ impl<'a> HunkReader<'a> {
     }
 
     /// All the hunks.
-    pub(super) fn finish(mut self) -> Result<Vec<Hunk<'a>>, Failed> {
+    pub(super) fn finish(mut self) -> Result<Vec<PatchHunk<'a>>, Failed> {
         self.close()?;
         Ok(self.done)
     }
@@ -187,13 +189,13 @@ impl<'a> HunkReader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HunkHeader, Ranges, hunk_header};
+    use super::{HunkHeader, HunkRanges, hunk_header};
 
     #[test]
     fn headers_are_ranges_or_lines() {
         let ranges = |old_line, old_count, new_count| HunkHeader {
             text: None,
-            ranges: Some(Ranges { old_line, old_count, new_count }),
+            ranges: Some(HunkRanges { old_line, old_count, new_count }),
         };
         let text = |text| HunkHeader { text, ranges: None };
         for (line, expected) in [

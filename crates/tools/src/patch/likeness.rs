@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// How much of a difference between two lines is overlooked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Likeness {
+pub(crate) enum LineTolerance {
     Exact,
     TrailingSpace,
     Space,
@@ -12,16 +12,16 @@ pub(crate) enum Likeness {
 }
 
 /// From nothing overlooked to the most.
-pub(super) const STEPS: [Likeness; 4] =
-    [Likeness::Exact, Likeness::TrailingSpace, Likeness::Space, Likeness::Typography];
+pub(super) const STEPS: [LineTolerance; 4] =
+    [LineTolerance::Exact, LineTolerance::TrailingSpace, LineTolerance::Space, LineTolerance::Typography];
 
 /// A line without what a step overlooks.
-pub(crate) fn fold(line: &str, likeness: Likeness) -> Cow<'_, str> {
+pub(crate) fn fold(line: &str, likeness: LineTolerance) -> Cow<'_, str> {
     match likeness {
-        Likeness::Exact => Cow::Borrowed(line),
-        Likeness::TrailingSpace => Cow::Borrowed(line.trim_end()),
-        Likeness::Space => Cow::Borrowed(line.trim()),
-        Likeness::Typography => {
+        LineTolerance::Exact => Cow::Borrowed(line),
+        LineTolerance::TrailingSpace => Cow::Borrowed(line.trim_end()),
+        LineTolerance::Space => Cow::Borrowed(line.trim()),
+        LineTolerance::Typography => {
             let line = line.trim();
             if line.is_ascii() {
                 return Cow::Borrowed(line);

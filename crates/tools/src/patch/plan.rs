@@ -7,14 +7,14 @@ use std::path::{Component, PathBuf};
 use rustix::io::Errno;
 
 use super::apply::apply;
-use super::document::Document;
-use super::{FileAction, FilePatch, Hunk, Patch};
+use super::document::TextDocument;
+use super::{FileAction, FilePatch, ParsedPatch, PatchHunk};
 use crate::Failed;
-use crate::change::{Action, Change};
+use crate::change::{FileEdit, FileEditAction};
 use crate::path::Workspace;
-use crate::place::{Place, PlaceId};
-use crate::replace::Seen;
-use crate::sight::Shown;
+use crate::place::{FileLocation, FileLocationId};
+use crate::replace::FileVersion;
+use crate::sight::SessionFileTracker;
 use crate::text::reveal_line;
 
 /// How long a file may be that is patched.
@@ -24,43 +24,47 @@ const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What a patch comes to.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) changes: Vec<Change>,
+pub(crate) struct PatchPlan {
+    pub(crate) changes: Vec<FileEdit>,
     /// What the model should know although nothing is wrong.
     pub(crate) notes: Vec<String>,
 }
 
 /// Works out what a patch does.
-pub(crate) fn plan(workspace: &Workspace, shown: &Shown, patch: &Patch<'_>) -> Result<Plan, Failed> {
+pub(crate) fn plan(
+    workspace: &Workspace,
+    shown: &SessionFileTracker,
+    patch: &ParsedPatch<'_>,
+) -> Result<PatchPlan, Failed> {
     let (changes, notes) = (Vec::new(), Vec::new());
-    let mut planner = Planner { workspace, shown, taken: HashMap::new(), read: 0, changes, notes };
+    let mut planner = PatchPlanner { workspace, shown, taken: HashMap::new(), read: 0, changes, notes };
     for file in &patch.files {
         planner.plan(file)?;
     }
     for change in &planner.changes {
-        if let Action::Update { seen, content } = &change.action
+        if let FileEditAction::Update { seen, content } = &change.action
             && seen.base() == Some(content)
         {
             return Err(refused(&change.path, "the patch changes nothing in it"));
         }
     }
-    Ok(Plan { changes: planner.changes, notes: planner.notes })
+    Ok(PatchPlan { changes: planner.changes, notes: planner.notes })
 }
 
 /// Reads a text file that exists, to change it: what an editor shows of it, where that is not saved.
 pub(crate) fn read_text(
     workspace: &Workspace,
-    shown: &Shown,
-    place: &Place,
+    shown: &SessionFileTracker,
+    place: &FileLocation,
     path: &str,
-) -> Result<(Seen, Document), Failed> {
+) -> Result<(FileVersion, TextDocument), Failed> {
     let seen = place.read(path, MAX_FILE_BYTES)?;
     let Some(content) = seen.content() else {
         let reason =
             format!("it has {} bytes and may have {MAX_FILE_BYTES}; change it by a command", seen.bytes());
         return Err(refused(path, &reason));
     };
-    let document = Document::decode(content).ok_or_else(|| {
+    let document = TextDocument::decode(content).ok_or_else(|| {
         refused(path, "it is binary, or in an encoding that is not known; change it by a command")
     })?;
     let Some(unsaved) = shown.unsaved(workspace, path, Some(document.text())) else {
@@ -74,24 +78,24 @@ pub(crate) fn read_text(
 /// Which file a path means: a name in a directory, or where that is missing, the path itself.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum FileId {
-    Place(PlaceId),
+    Place(FileLocationId),
     Path(PathBuf),
 }
 
-struct Planner<'a> {
+struct PatchPlanner<'a> {
     workspace: &'a Workspace,
-    shown: &'a Shown,
+    shown: &'a SessionFileTracker,
     /// The files that the patch has named so far, and the change that each is in.
     taken: HashMap<FileId, usize>,
     read: u64,
-    changes: Vec<Change>,
+    changes: Vec<FileEdit>,
     notes: Vec<String>,
 }
 
-impl Planner<'_> {
+impl PatchPlanner<'_> {
     fn plan(&mut self, file: &FilePatch<'_>) -> Result<(), Failed> {
         let path = &file.path;
-        let place = Place::look(self.workspace, path)?;
+        let place = FileLocation::look(self.workspace, path)?;
         let id = self.id(path, place.as_ref())?;
         let earlier = self.taken.insert(id, self.changes.len());
         if let Some(index) = earlier {
@@ -104,23 +108,23 @@ impl Planner<'_> {
                     place.as_ref(),
                     "use `*** Update File` or write_file to change it",
                 )?;
-                Action::Add { content: content.clone().into_bytes(), executable: *executable }
+                FileEditAction::Add { content: content.clone().into_bytes(), executable: *executable }
             }
             FileAction::Delete { hunks } => {
-                let (seen, document) = self.read(path, place, Follow::No)?;
+                let (seen, document) = self.read(path, place, FinalLinkPolicy::No)?;
                 if !hunks.is_empty() && !apply(path, &document, hunks)?.text.is_empty() {
                     return Err(refused(path, "the patch deletes it but does not remove all of its lines"));
                 }
-                Action::Delete { seen }
+                FileEditAction::Delete { seen }
             }
             FileAction::Update { move_to: None, hunks } => {
-                let (seen, document) = self.read(path, place, Follow::Yes)?;
+                let (seen, document) = self.read(path, place, FinalLinkPolicy::Yes)?;
                 let content = self.updated(path, &document, hunks)?;
-                Action::Update { seen, content }
+                FileEditAction::Update { seen, content }
             }
             FileAction::Update { move_to: Some(to), hunks } => {
-                let (seen, document) = self.read(path, place, Follow::No)?;
-                let target = Place::look(self.workspace, to)?;
+                let (seen, document) = self.read(path, place, FinalLinkPolicy::No)?;
+                let target = FileLocation::look(self.workspace, to)?;
                 let id = self.id(to, target.as_ref())?;
                 if self.taken.insert(id, self.changes.len()).is_some() {
                     return Err(twice(to));
@@ -131,37 +135,44 @@ impl Planner<'_> {
                 } else {
                     self.updated(path, &document, hunks)?
                 };
-                self.changes.push(Change {
+                self.changes.push(FileEdit {
                     path: to.clone(),
-                    action: Action::Move { from: path.clone(), seen, content },
+                    action: FileEditAction::Move { from: path.clone(), seen, content },
                 });
                 return Ok(());
             }
         };
-        self.changes.push(Change { path: path.clone(), action });
+        self.changes.push(FileEdit { path: path.clone(), action });
         Ok(())
     }
 
     /// A file that the patch names again. Only updates can follow one another.
     fn plan_again(&mut self, index: usize, file: &FilePatch<'_>) -> Result<(), Failed> {
         let (
-            Some(Change { action: Action::Update { content, .. }, .. }),
+            Some(FileEdit { action: FileEditAction::Update { content, .. }, .. }),
             FileAction::Update { move_to: None, hunks },
         ) = (self.changes.get(index), &file.action)
         else {
             return Err(twice(&file.path));
         };
-        let document = Document::decode(content).ok_or_else(|| twice(&file.path))?;
+        let document = TextDocument::decode(content).ok_or_else(|| twice(&file.path))?;
         let updated = self.updated(&file.path, &document, hunks)?;
-        if let Some(Change { action: Action::Update { content, .. }, .. }) = self.changes.get_mut(index) {
+        if let Some(FileEdit { action: FileEditAction::Update { content, .. }, .. }) =
+            self.changes.get_mut(index)
+        {
             *content = updated;
         }
-        let id = self.id(&file.path, Place::look(self.workspace, &file.path)?.as_ref())?;
+        let id = self.id(&file.path, FileLocation::look(self.workspace, &file.path)?.as_ref())?;
         self.taken.insert(id, index);
         Ok(())
     }
 
-    fn updated(&mut self, path: &str, document: &Document, hunks: &[Hunk<'_>]) -> Result<Vec<u8>, Failed> {
+    fn updated(
+        &mut self,
+        path: &str,
+        document: &TextDocument,
+        hunks: &[PatchHunk<'_>],
+    ) -> Result<Vec<u8>, Failed> {
         if hunks.is_empty() {
             return Err(refused(path, "the patch has no hunks for it"));
         }
@@ -170,11 +181,16 @@ impl Planner<'_> {
         Ok(document.encode(&applied.text))
     }
 
-    fn read(&mut self, path: &str, place: Option<Place>, follow: Follow) -> Result<(Seen, Document), Failed> {
+    fn read(
+        &mut self,
+        path: &str,
+        place: Option<FileLocation>,
+        follow: FinalLinkPolicy,
+    ) -> Result<(FileVersion, TextDocument), Failed> {
         let place = place.filter(|place| place.existing().is_some()).ok_or_else(|| {
             Failed::new(format!("{} Nothing was changed.", self.workspace.explain(path, Errno::NOENT).0))
         })?;
-        if place.is_link() && follow == Follow::No {
+        if place.is_link() && follow == FinalLinkPolicy::No {
             return Err(refused(
                 path,
                 "it is a symbolic link, which can be neither deleted nor moved here; use a command",
@@ -188,7 +204,7 @@ impl Planner<'_> {
         Ok((seen, document))
     }
 
-    fn refuse_existing(&self, path: &str, place: Option<&Place>, advice: &str) -> Result<(), Failed> {
+    fn refuse_existing(&self, path: &str, place: Option<&FileLocation>, advice: &str) -> Result<(), Failed> {
         match place {
             Some(place) if place.existing().is_some() || place.is_link() => {
                 Err(refused(path, &format!("it exists already; {advice}")))
@@ -201,7 +217,7 @@ impl Planner<'_> {
         }
     }
 
-    fn id(&self, path: &str, place: Option<&Place>) -> Result<FileId, Failed> {
+    fn id(&self, path: &str, place: Option<&FileLocation>) -> Result<FileId, Failed> {
         Ok(match place {
             Some(place) => FileId::Place(place.id().map_err(|errno| self.workspace.explain(path, errno))?),
             None => FileId::Path(self.workspace.relative(path)?),
@@ -211,7 +227,7 @@ impl Planner<'_> {
 
 /// Whether a symbolic link at the end of a path stands for the file that it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Follow {
+enum FinalLinkPolicy {
     Yes,
     No,
 }

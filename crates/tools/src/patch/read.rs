@@ -1,7 +1,7 @@
 //! Reads a patch in either format, out of whatever a model has wrapped it in. The formats themselves
 //! are left to `envelope` and `unified`.
 
-use super::{Patch, envelope, unified};
+use super::{ParsedPatch, envelope, unified};
 use crate::Failed;
 use crate::patch::hunk_reader::PatchLines;
 
@@ -16,7 +16,7 @@ const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 
 /// Reads a patch.
-pub(crate) fn read(text: &str) -> Result<Patch<'_>, Failed> {
+pub(crate) fn read(text: &str) -> Result<ParsedPatch<'_>, Failed> {
     if text.len() > MAX_PATCH_BYTES {
         return Err(Failed::new(format!(
             "The patch has {} bytes and may have {MAX_PATCH_BYTES}. Nothing was changed. Send it in parts.",
@@ -27,8 +27,8 @@ pub(crate) fn read(text: &str) -> Result<Patch<'_>, Failed> {
     let (body, first) = unwrap(&lines)?;
     let mut lines = PatchLines::new(body, first);
     let files = match format(body) {
-        Some(Format::Envelope) => envelope::read(&mut lines)?,
-        Some(Format::Unified) => unified::read(&mut lines)?,
+        Some(PatchFormat::Envelope) => envelope::read(&mut lines)?,
+        Some(PatchFormat::Unified) => unified::read(&mut lines)?,
         None if body.is_empty() => Vec::new(),
         None => {
             return Err(lines.unexpected(
@@ -46,20 +46,20 @@ pub(crate) fn read(text: &str) -> Result<Patch<'_>, Failed> {
             files.len()
         )));
     }
-    Ok(Patch { files })
+    Ok(ParsedPatch { files })
 }
 
-enum Format {
+enum PatchFormat {
     Envelope,
     Unified,
 }
 
-fn format(body: &[&str]) -> Option<Format> {
+fn format(body: &[&str]) -> Option<PatchFormat> {
     let first = body.first()?;
     if first.starts_with("*** ") && !unified::is_context_diff(body) {
-        return Some(Format::Envelope);
+        return Some(PatchFormat::Envelope);
     }
-    (0..body.len()).any(|at| unified::is_file_start(&body[at..])).then_some(Format::Unified)
+    (0..body.len()).any(|at| unified::is_file_start(&body[at..])).then_some(PatchFormat::Unified)
 }
 
 /// Takes off blank lines, code fences, here-documents and the envelope, and gives what is left with the

@@ -1,19 +1,19 @@
 //! Tests over the whole way of a patch in memory: that diffs made here apply here, and that the search
 //! for hunks does not grow with their number times the length of the file.
 
-use super::apply::{Applied, apply};
-use super::document::Document;
+use super::apply::{AppliedHunks, apply};
+use super::document::TextDocument;
 use super::read::read;
-use super::{FileAction, Patch};
+use super::{FileAction, ParsedPatch};
 use crate::Failed;
-use ostler_workspace_fs::Names;
+use ostler_workspace_fs::DiffNames;
 
 use crate::diff::diff;
 
 /// A small generator of numbers, the same in every run.
-struct Numbers(u64);
+struct SeededNumbers(u64);
 
-impl Numbers {
+impl SeededNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -56,16 +56,16 @@ impl Numbers {
     }
 }
 
-fn applied(patch: &Patch<'_>, old: &str) -> Result<Applied, Failed> {
+fn applied(patch: &ParsedPatch<'_>, old: &str) -> Result<AppliedHunks, Failed> {
     let [file] = patch.files.as_slice() else { panic!("one file: {patch:?}") };
     let FileAction::Update { hunks, .. } = &file.action else { panic!("an update: {patch:?}") };
-    apply(&file.path, &Document::decode(old.as_bytes()).unwrap(), hunks)
+    apply(&file.path, &TextDocument::decode(old.as_bytes()).unwrap(), hunks)
 }
 
 #[test]
 fn a_diff_applies_back() {
-    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-    let names = Names { old: Some("dir/some file"), new: Some("dir/some file") };
+    let mut numbers = SeededNumbers(0x9e37_79b9_7f4a_7c15);
+    let names = DiffNames { old: Some("dir/some file"), new: Some("dir/some file") };
     let mut compared = 0;
     for round in 0..3_000 {
         let ending = if round % 3 == 0 { "\r\n" } else { "\n" };

@@ -1,8 +1,8 @@
 //! Reads unified diffs, as `diff -u` and git write them and as models imitate them: counts that do not
 //! add up are tolerated, because hunks are found by their lines.
 
-use super::hunk_reader::{HunkReader, PatchLines, Ranges, hunk_header};
-use super::{FileAction, FilePatch, Hunk, HunkLine};
+use super::hunk_reader::{HunkRanges, HunkReader, PatchLines, hunk_header};
+use super::{FileAction, FilePatch, HunkLine, PatchHunk};
 use crate::Failed;
 
 const NO_FILE: &str = "/dev/null";
@@ -127,14 +127,14 @@ fn read_git_line(lines: &PatchLines<'_, '_>, line: &str, head: &mut FileHead) ->
     Ok(())
 }
 
-fn read_hunks<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<Hunk<'a>>, Failed> {
+fn read_hunks<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<PatchHunk<'a>>, Failed> {
     let mut hunks = HunkReader::default();
     let mut left: Option<(usize, usize)> = None;
     while let Some(line) = lines.peek() {
         let is_counted_out = left.is_none_or(|left| left == (0, 0));
         if line.starts_with("@@") {
             let header = hunk_header(line);
-            left = header.ranges.map(|Ranges { old_count, new_count, .. }| (old_count, new_count));
+            left = header.ranges.map(|HunkRanges { old_count, new_count, .. }| (old_count, new_count));
             hunks.open(lines.number(), &header)?;
         } else if lines.is_at_file() && (is_counted_out || is_surely_file(lines)) {
             break;
@@ -257,7 +257,7 @@ fn unquote(quoted: &str) -> String {
 }
 
 /// What a new file holds; none where its hunks have other lines than added ones.
-fn added_content(hunks: &[Hunk<'_>]) -> Option<String> {
+fn added_content(hunks: &[PatchHunk<'_>]) -> Option<String> {
     let mut content = String::new();
     for line in hunks.iter().flat_map(|hunk| &hunk.lines) {
         match line {

@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::group::{Group, Reader, Writer};
-use crate::output::Decoder;
+use super::group::{ProgramGroup, ProgramOutput, ProgramStdin};
+use crate::output::OutputDecoder;
 
 /// How long output is awaited after the program is over.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
@@ -18,12 +18,12 @@ const KILL_TIME: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 64 * 1024;
 
 /// Takes what a program prints: the stream's name, and text. Must not block.
-pub(crate) trait Taken: FnMut(&'static str, &str) + Send {}
-impl<F: FnMut(&'static str, &str) + Send> Taken for F {}
+pub(crate) trait OutputHandler: FnMut(&'static str, &str) + Send {}
+impl<F: FnMut(&'static str, &str) + Send> OutputHandler for F {}
 
 /// Why a program was killed here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum KillReason {
     /// Its time was up.
     TimedOut(Duration),
     /// Somebody asked for it.
@@ -32,34 +32,34 @@ pub(super) enum Cut {
 
 /// How a program was attended.
 #[derive(Debug)]
-pub(super) struct Attended {
-    pub(super) cut: Option<Cut>,
+pub(super) struct ProgramIoEnd {
+    pub(super) cut: Option<KillReason>,
     /// Whether its pipes were still open when it was over.
     pub(super) left_open: bool,
 }
 
 /// What a program is given to read.
-pub(crate) struct Input {
+pub(crate) struct ProgramInput {
     /// None where it gets nothing, or all that there is.
     queue: Option<mpsc::Receiver<Vec<u8>>>,
     pending: Vec<u8>,
     written: usize,
 }
 
-impl Input {
+impl ProgramInput {
     /// Nothing.
-    pub(crate) fn none() -> Input {
-        Input { queue: None, pending: Vec::new(), written: 0 }
+    pub(crate) fn none() -> ProgramInput {
+        ProgramInput { queue: None, pending: Vec::new(), written: 0 }
     }
 
     /// This, and then the end.
-    pub(crate) fn of(bytes: Vec<u8>) -> Input {
-        Input { queue: None, pending: bytes, written: 0 }
+    pub(crate) fn of(bytes: Vec<u8>) -> ProgramInput {
+        ProgramInput { queue: None, pending: bytes, written: 0 }
     }
 
     /// What comes through a queue, until that is closed.
-    pub(super) fn from_queue(queue: mpsc::Receiver<Vec<u8>>) -> Input {
-        Input { queue: Some(queue), pending: Vec::new(), written: 0 }
+    pub(super) fn from_queue(queue: mpsc::Receiver<Vec<u8>>) -> ProgramInput {
+        ProgramInput { queue: Some(queue), pending: Vec::new(), written: 0 }
     }
 
     pub(super) fn is_some(&self) -> bool {
@@ -68,7 +68,7 @@ impl Input {
 
     /// Does the next thing: takes from the queue, or writes a piece. A writer that can take no more, or
     /// need not, is closed. Loses nothing when it is dropped while it waits.
-    async fn advance(&mut self, writer: &mut Option<Writer>) {
+    async fn advance(&mut self, writer: &mut Option<ProgramStdin>) {
         if self.written < self.pending.len() {
             let Some(open) = writer else { return };
             match open.write(&self.pending[self.written..]).await {
@@ -91,13 +91,13 @@ impl Input {
 
 /// Attends a program until it is over and its pipes are closed, or it was cut and does not end.
 pub(super) async fn attend(
-    group: &mut Group,
-    input: &mut Input,
-    cut: impl Future<Output = Cut>,
-    take: &mut impl Taken,
-) -> Attended {
+    group: &mut ProgramGroup,
+    input: &mut ProgramInput,
+    cut: impl Future<Output = KillReason>,
+    take: &mut impl OutputHandler,
+) -> ProgramIoEnd {
     let (mut stdout, mut stderr) =
-        (Pipe::new("stdout", group.stdout.take()), Pipe::new("stderr", group.stderr.take()));
+        (OutputPipe::new("stdout", group.stdout.take()), OutputPipe::new("stderr", group.stderr.take()));
     let mut stdin = group.stdin.take().filter(|_| input.is_some());
     let (mut exited, mut was_cut) = (false, None);
     let timer = tokio::time::sleep(Duration::ZERO);
@@ -122,21 +122,21 @@ pub(super) async fn attend(
     let left_open = exited && was_cut.is_none() && (stdout.is_open() || stderr.is_open());
     stdout.close(take);
     stderr.close(take);
-    Attended { cut: was_cut, left_open }
+    ProgramIoEnd { cut: was_cut, left_open }
 }
 
 /// One stream of a program.
-struct Pipe {
+struct OutputPipe {
     name: &'static str,
-    reader: Option<Reader>,
-    decoder: Decoder,
+    reader: Option<ProgramOutput>,
+    decoder: OutputDecoder,
     buffer: Vec<u8>,
 }
 
-impl Pipe {
-    fn new(name: &'static str, reader: Option<Reader>) -> Pipe {
+impl OutputPipe {
+    fn new(name: &'static str, reader: Option<ProgramOutput>) -> OutputPipe {
         let buffer = Vec::with_capacity(if reader.is_some() { READ_BYTES } else { 0 });
-        Pipe { name, reader, decoder: Decoder::default(), buffer }
+        OutputPipe { name, reader, decoder: OutputDecoder::default(), buffer }
     }
 
     fn is_open(&self) -> bool {
@@ -155,12 +155,12 @@ impl Pipe {
         }
     }
 
-    fn pass_on(&mut self, take: &mut impl Taken) {
+    fn pass_on(&mut self, take: &mut impl OutputHandler) {
         take(self.name, &self.decoder.push(&self.buffer));
         self.buffer.clear();
     }
 
-    fn close(&mut self, take: &mut impl Taken) {
+    fn close(&mut self, take: &mut impl OutputHandler) {
         self.reader = None;
         take(self.name, self.decoder.finish());
     }

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ostler_runner::ToolContext;
-use ostler_sandbox::Profile;
+use ostler_sandbox::SandboxProfile;
 use ostler_types::SessionId;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::attend::{Cut, Input, attend};
-use super::group::{Ended, Group};
-use super::{Ending, notes, terminal, warnings};
-use crate::confine::{Confines, Program};
-use crate::output::Capture;
+use super::attend::{KillReason, ProgramInput, attend};
+use super::group::{EndedProgram, ProgramGroup};
+use super::{CommandEnding, notes, terminal, warnings};
+use crate::confine::{ProgramConfiner, ProgramSpec};
+use crate::output::OutputCapture;
 
 /// How much is kept of what was printed and not yet asked for.
 const KEPT_BYTES: usize = 1024 * 1024;
@@ -27,24 +27,24 @@ const END_TIME: Duration = Duration::from_secs(5);
 const SETTLE_TIME: Duration = Duration::from_millis(200);
 
 /// A program in the background.
-pub(crate) struct Background {
+pub(crate) struct BackgroundProcess {
     pub(crate) session: SessionId,
     pub(crate) id: String,
     terminal: bool,
-    shared: Arc<Shared>,
+    shared: Arc<BackgroundShared>,
     input: mpsc::Sender<Vec<u8>>,
     task: JoinHandle<()>,
 }
 
 /// What the program printed since it was last asked, and how it stands.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct BackgroundSnapshot {
     /// Head and tail where it is long.
     pub(crate) output: String,
     /// All of it that was kept, where `output` leaves some out.
     pub(crate) whole: Option<Vec<u8>>,
     /// None while it runs.
-    pub(crate) ending: Option<Ending>,
+    pub(crate) ending: Option<CommandEnding>,
     /// What the sandbox has to say of it.
     pub(crate) notes: Vec<String>,
     /// Those of them that people must see.
@@ -53,46 +53,47 @@ pub(crate) struct Snapshot {
 
 /// What the task and the handle both see.
 #[derive(Default)]
-struct Shared {
-    unread: Mutex<Unread>,
+struct BackgroundShared {
+    unread: Mutex<UnreadOutput>,
     /// How much was printed so far, and how it ended.
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<BackgroundProgress>,
     end: Notify,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Progress {
+struct BackgroundProgress {
     printed: u64,
-    ended: Option<(Ending, Said)>,
+    ended: Option<(CommandEnding, SandboxRemarks)>,
 }
 
 /// What the sandbox says of it when it has ended.
 #[derive(Debug, Clone, Default)]
-struct Said {
+struct SandboxRemarks {
     notes: Vec<String>,
     warnings: Vec<String>,
 }
 
-impl Background {
+impl BackgroundProcess {
     /// Starts a program. With a timeout it is killed when that is over; else it runs until it is ended.
     pub(super) async fn start(
-        confines: &Confines,
+        confines: &ProgramConfiner,
         context: &ToolContext,
-        program: Program,
+        program: ProgramSpec,
         id: String,
         timeout: Option<Duration>,
-    ) -> Result<Background, String> {
+    ) -> Result<BackgroundProcess, String> {
         if let Some(reason) = confines.no_background() {
             return Err(reason.to_owned());
         }
         let terminal = program.terminal;
         let mut prepared = confines.prepare(context, program).await.map_err(|failed| failed.0)?;
         let profile = prepared.profile.take();
-        let group = Group::spawn(prepared, terminal, true).map_err(|error| format!("{error}."))?;
-        let shared = Arc::<Shared>::default();
+        let group = ProgramGroup::spawn(prepared, terminal, true).map_err(|error| format!("{error}."))?;
+        let shared = Arc::<BackgroundShared>::default();
         let (input, queue) = mpsc::channel(QUEUED_INPUTS);
-        let task = tokio::spawn(run(group, profile, Input::from_queue(queue), timeout, shared.clone()));
-        Ok(Background { session: context.session, id, terminal, shared, input, task })
+        let task =
+            tokio::spawn(run(group, profile, ProgramInput::from_queue(queue), timeout, shared.clone()));
+        Ok(BackgroundProcess { session: context.session, id, terminal, shared, input, task })
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -128,8 +129,9 @@ impl Background {
     pub(crate) async fn wait(&self, time: Duration) {
         let has_unread = !self.shared.unread().bytes.is_empty();
         let printed = self.shared.progress.borrow().printed;
-        let is_news =
-            |progress: &Progress| has_unread || progress.printed > printed || progress.ended.is_some();
+        let is_news = |progress: &BackgroundProgress| {
+            has_unread || progress.printed > printed || progress.ended.is_some()
+        };
         self.wait_for(time, is_news).await;
         if self.is_running() {
             self.wait_for(time.min(SETTLE_TIME), |progress| progress.ended.is_some()).await;
@@ -142,34 +144,35 @@ impl Background {
     }
 
     /// What it printed since this was last called, and how it stands.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> BackgroundSnapshot {
         // First the end, so that nothing is printed after it.
         let ended = self.shared.progress.borrow().ended.clone();
-        let Unread { bytes, left_out } = std::mem::take(&mut *self.shared.unread());
+        let UnreadOutput { bytes, left_out } = std::mem::take(&mut *self.shared.unread());
         let mut text = String::from_utf8_lossy(&Vec::from(bytes)).into_owned();
         if self.terminal {
             text = terminal::plain(&text);
         }
-        let mut capture = Capture::new(&|_, _| {});
+        let mut capture = OutputCapture::new(&|_, _| {});
         if left_out > 0 {
             capture
                 .push("stdout", &format!("[… {left_out} bytes were printed before this and not kept …]\n"));
         }
         capture.push("stdout", &text);
         let captured = capture.finish();
-        let (ending, said) = ended.map_or((None, Said::default()), |(ending, said)| (Some(ending), said));
-        let Said { notes, warnings } = said;
-        Snapshot { output: captured.text, whole: captured.whole, ending, notes, warnings }
+        let (ending, said) =
+            ended.map_or((None, SandboxRemarks::default()), |(ending, said)| (Some(ending), said));
+        let SandboxRemarks { notes, warnings } = said;
+        BackgroundSnapshot { output: captured.text, whole: captured.whole, ending, notes, warnings }
     }
 
-    async fn wait_for(&self, time: Duration, is_true: impl FnMut(&Progress) -> bool) {
+    async fn wait_for(&self, time: Duration, is_true: impl FnMut(&BackgroundProgress) -> bool) {
         let mut progress = self.shared.progress.subscribe();
         // Running out of time is an answer too, and the sender lives as long as this.
         let _ = tokio::time::timeout(time, progress.wait_for(is_true)).await;
     }
 }
 
-impl Drop for Background {
+impl Drop for BackgroundProcess {
     fn drop(&mut self) {
         // With the task goes the group that it holds.
         self.task.abort();
@@ -178,18 +181,18 @@ impl Drop for Background {
 
 /// Attends the program to its end.
 async fn run(
-    mut group: Group,
-    profile: Option<Profile>,
-    mut input: Input,
+    mut group: ProgramGroup,
+    profile: Option<SandboxProfile>,
+    mut input: ProgramInput,
     timeout: Option<Duration>,
-    shared: Arc<Shared>,
+    shared: Arc<BackgroundShared>,
 ) {
     let mut take = |_: &'static str, text: &str| shared.take(text);
     let time_is_up = async {
         match timeout {
             Some(timeout) => {
                 tokio::time::sleep(timeout).await;
-                Cut::TimedOut(timeout)
+                KillReason::TimedOut(timeout)
             }
             None => std::future::pending().await,
         }
@@ -197,22 +200,22 @@ async fn run(
     let cut = async {
         tokio::select! {
             cut = time_is_up => cut,
-            () = shared.end.notified() => Cut::Asked,
+            () = shared.end.notified() => KillReason::Asked,
         }
     };
     let attended = attend(&mut group, &mut input, cut, &mut take).await;
-    let Ended { status, aftermath } = group.end().await;
-    let ending = attended.cut.map_or_else(|| super::ending_of(status), Ending::from);
+    let EndedProgram { status, aftermath } = group.end().await;
+    let ending = attended.cut.map_or_else(|| super::ending_of(status), CommandEnding::from);
     let last = String::from_utf8_lossy(shared.unread().bytes.make_contiguous()).into_owned();
     let notes = notes(&ending, profile.as_ref(), &aftermath, &last);
-    let said = Said { notes, warnings: warnings(&aftermath) };
+    let said = SandboxRemarks { notes, warnings: warnings(&aftermath) };
     // Its model may never ask how it ended.
     said.warnings.iter().for_each(|warning| tracing::warn!("a command in the background: {warning}"));
     shared.progress.send_modify(|progress| progress.ended = Some((ending, said)));
 }
 
-impl Shared {
-    fn unread(&self) -> std::sync::MutexGuard<'_, Unread> {
+impl BackgroundShared {
+    fn unread(&self) -> std::sync::MutexGuard<'_, UnreadOutput> {
         self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -227,12 +230,12 @@ impl Shared {
 
 /// The last of what was printed and not asked for.
 #[derive(Debug, Default)]
-struct Unread {
+struct UnreadOutput {
     bytes: VecDeque<u8>,
     left_out: u64,
 }
 
-impl Unread {
+impl UnreadOutput {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         let over = self.bytes.len().saturating_sub(KEPT_BYTES);
@@ -243,11 +246,11 @@ impl Unread {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT_BYTES, Unread};
+    use super::{KEPT_BYTES, UnreadOutput};
 
     #[test]
     fn the_last_of_it_is_kept() {
-        let mut unread = Unread::default();
+        let mut unread = UnreadOutput::default();
         for _ in 0..40 {
             unread.push(&[b'x'; 64 * 1024]);
         }

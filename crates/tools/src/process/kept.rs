@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use ostler_runner::ToolContext;
 use ostler_types::SessionId;
 
-use super::Background;
+use super::BackgroundProcess;
 use crate::Failed;
-use crate::confine::{Confines, Program};
+use crate::confine::{ProgramConfiner, ProgramSpec};
 
 /// How many a session may have.
 const MAX_OF_SESSION: usize = 8;
@@ -19,36 +19,36 @@ const MAX: usize = 64;
 
 /// The programs in the background, those included that have ended and may still be asked about.
 #[derive(Default)]
-pub(crate) struct Processes(Mutex<Kept>);
+pub(crate) struct BackgroundProcesses(Mutex<BackgroundTable>);
 
 #[derive(Default)]
-struct Kept {
+struct BackgroundTable {
     /// Oldest first.
-    processes: Vec<Arc<Background>>,
+    processes: Vec<Arc<BackgroundProcess>>,
     /// Places that are taken by programs that are about to start.
     starting: Vec<SessionId>,
     last_id: u64,
     is_stopped: bool,
 }
 
-impl Processes {
+impl BackgroundProcesses {
     /// Starts a program for a session. Until [`Started::keep`], dropping what is returned ends it again.
     pub(crate) async fn start(
         &self,
-        confines: &Confines,
+        confines: &ProgramConfiner,
         context: &ToolContext,
-        program: Program,
+        program: ProgramSpec,
         timeout: Option<Duration>,
-    ) -> Result<Started<'_>, Failed> {
+    ) -> Result<StartedBackground<'_>, Failed> {
         let place = self.take_place(context.session)?;
-        let process = Background::start(confines, context, program, place.id.clone(), timeout).await;
+        let process = BackgroundProcess::start(confines, context, program, place.id.clone(), timeout).await;
         let process =
             process.map_err(|reason| Failed::new(format!("The command was not started: {reason}")))?;
-        Ok(Started { process: Arc::new(process), place })
+        Ok(StartedBackground { process: Arc::new(process), place })
     }
 
     /// A program of a session.
-    pub(crate) fn get(&self, session: SessionId, id: &str) -> Result<Arc<Background>, Failed> {
+    pub(crate) fn get(&self, session: SessionId, id: &str) -> Result<Arc<BackgroundProcess>, Failed> {
         let kept = self.kept();
         let mut own = kept.processes.iter().filter(|process| process.session == session);
         if let Some(process) = own.clone().find(|process| process.id == id) {
@@ -65,8 +65,8 @@ impl Processes {
     /// Ends the programs of a session, or all, and waits a moment for them to be gone.
     pub(crate) async fn end(&self, session: Option<SessionId>) {
         let is_meant =
-            |process: &mut Arc<Background>| session.is_none_or(|session| process.session == session);
-        let ended: Vec<Arc<Background>> = self.kept().processes.extract_if(.., is_meant).collect();
+            |process: &mut Arc<BackgroundProcess>| session.is_none_or(|session| process.session == session);
+        let ended: Vec<Arc<BackgroundProcess>> = self.kept().processes.extract_if(.., is_meant).collect();
         for process in &ended {
             process.end();
         }
@@ -80,7 +80,7 @@ impl Processes {
     }
 
     /// Finds a place for one more, if need be that of one that has ended.
-    fn take_place(&self, session: SessionId) -> Result<Place<'_>, Failed> {
+    fn take_place(&self, session: SessionId) -> Result<ReservedSlot<'_>, Failed> {
         let mut kept = self.kept();
         if kept.is_stopped {
             return Err(Failed::new("The daemon is stopping; nothing was run."));
@@ -89,8 +89,9 @@ impl Processes {
         let own = kept.processes.iter().filter(|process| process.session == session).count();
         let is_full = own + starting >= MAX_OF_SESSION;
         if is_full || kept.processes.len() + kept.starting.len() >= MAX {
-            let is_over =
-                |process: &Arc<Background>| !process.is_running() && (!is_full || process.session == session);
+            let is_over = |process: &Arc<BackgroundProcess>| {
+                !process.is_running() && (!is_full || process.session == session)
+            };
             let Some(oldest) = kept.processes.iter().position(is_over) else {
                 let (count, whose) =
                     if is_full { (MAX_OF_SESSION, "this session") } else { (MAX, "this machine") };
@@ -103,22 +104,22 @@ impl Processes {
         }
         kept.starting.push(session);
         kept.last_id += 1;
-        Ok(Place { processes: self, session, id: format!("p{}", kept.last_id) })
+        Ok(ReservedSlot { processes: self, session, id: format!("p{}", kept.last_id) })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, BackgroundTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A program that has started and is nobody's yet.
-pub(crate) struct Started<'a> {
-    process: Arc<Background>,
-    place: Place<'a>,
+pub(crate) struct StartedBackground<'a> {
+    process: Arc<BackgroundProcess>,
+    place: ReservedSlot<'a>,
 }
 
-impl Started<'_> {
-    pub(crate) fn process(&self) -> &Background {
+impl StartedBackground<'_> {
+    pub(crate) fn process(&self) -> &BackgroundProcess {
         &self.process
     }
 
@@ -133,13 +134,13 @@ impl Started<'_> {
 }
 
 /// A place among the programs, until it is let go of.
-struct Place<'a> {
-    processes: &'a Processes,
+struct ReservedSlot<'a> {
+    processes: &'a BackgroundProcesses,
     session: SessionId,
     id: String,
 }
 
-impl Drop for Place<'_> {
+impl Drop for ReservedSlot<'_> {
     fn drop(&mut self) {
         let mut kept = self.processes.kept();
         if let Some(index) = kept.starting.iter().position(|session| *session == self.session) {

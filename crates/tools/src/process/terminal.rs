@@ -14,16 +14,16 @@ const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel:
 
 /// Our end of a pseudo-terminal. The runtime knows no terminals, but for reading and writing one is a pipe
 /// whose end is an error.
-pub(super) struct Terminal {
+pub(super) struct PseudoTerminal {
     /// What the program prints.
     pub(super) output: Receiver,
     /// What is typed.
     pub(super) input: Sender,
 }
 
-impl Terminal {
+impl PseudoTerminal {
     /// Opens a pseudo-terminal and seats a command at its other end.
-    pub(super) fn open(command: &mut PreparedCommand) -> io::Result<Terminal> {
+    pub(super) fn open(command: &mut PreparedCommand) -> io::Result<PseudoTerminal> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags)?;
         grantpt(&ours)?;
@@ -34,7 +34,7 @@ impl Terminal {
         command.stdout(Stdio::from(theirs.try_clone()?)).stderr(Stdio::from(theirs));
         rustix::io::ioctl_fionbio(&ours, true)?;
         let output = Receiver::from_owned_fd_unchecked(ours.try_clone()?)?;
-        Ok(Terminal { output, input: Sender::from_owned_fd_unchecked(ours)? })
+        Ok(PseudoTerminal { output, input: Sender::from_owned_fd_unchecked(ours)? })
     }
 }
 

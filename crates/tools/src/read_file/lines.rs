@@ -9,7 +9,7 @@ use ostler_workspace_fs::TextEncoding;
 use serde_json::json;
 
 use crate::Failed;
-use crate::blocking::Stop;
+use crate::blocking::StopFlag;
 use crate::text::cut;
 
 /// How much text the model gets at once.
@@ -23,7 +23,7 @@ const MAX_SCANNED_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_LINE_BYTES: usize = 4 * (MAX_LINE + 1);
 
 /// The lines that were asked for, and how many there are.
-pub(super) struct Lines {
+pub(super) struct SelectedLines {
     start: u64,
     end: u64,
     encoding: TextEncoding,
@@ -35,13 +35,13 @@ pub(super) struct Lines {
     count: u64,
 }
 
-impl Lines {
-    pub(super) fn new(start: u64, end: u64, encoding: TextEncoding) -> Lines {
-        Lines { start, end, encoding, kept: Vec::new(), bytes: 0, is_cut: false, count: 0 }
+impl SelectedLines {
+    pub(super) fn new(start: u64, end: u64, encoding: TextEncoding) -> SelectedLines {
+        SelectedLines { start, end, encoding, kept: Vec::new(), bytes: 0, is_cut: false, count: 0 }
     }
 
     /// Reads to the end, or as far as a file is read, and says which.
-    pub(super) fn scan(&mut self, mut reader: impl BufRead, stop: &Stop) -> std::io::Result<bool> {
+    pub(super) fn scan(&mut self, mut reader: impl BufRead, stop: &StopFlag) -> std::io::Result<bool> {
         let (mut scanned, mut line, mut line_bytes) = (0, Vec::new(), 0);
         loop {
             let buffer = reader.fill_buf()?;
@@ -91,7 +91,7 @@ impl Lines {
             let read_to = if is_whole { "has only" } else { "is too long to read beyond" };
             return Err(Failed::new(format!("`{path}` {read_to} {count} lines; `start_line` was {start}.")));
         }
-        let decoder = Decoder::for_lines(&self.kept);
+        let decoder = LineDecoder::for_lines(&self.kept);
         let mut text = String::with_capacity(self.bytes);
         for (number, (line, line_bytes)) in (start..).zip(&self.kept) {
             write_line(&mut text, number, &decoder.decode(line, *line_bytes), *line_bytes);
@@ -140,7 +140,7 @@ fn write_line(text: &mut String, number: u64, line: &str, line_bytes: usize) {
 }
 
 /// How bytes become text, decided once for all lines that are shown.
-enum Decoder {
+enum LineDecoder {
     Utf8,
     /// UTF-8 with bytes that are none, which are replaced.
     Lossy,
@@ -148,9 +148,9 @@ enum Decoder {
     Latin1,
 }
 
-impl Decoder {
+impl LineDecoder {
     /// Where no character beyond ASCII is good UTF-8 and some bytes are bad, the file was never UTF-8.
-    fn for_lines(lines: &[(Vec<u8>, usize)]) -> Decoder {
+    fn for_lines(lines: &[(Vec<u8>, usize)]) -> LineDecoder {
         let (mut has_good, mut has_bad) = (false, false);
         for (line, line_bytes) in lines {
             for chunk in whole_characters(line, *line_bytes).utf8_chunks() {
@@ -159,31 +159,33 @@ impl Decoder {
             }
         }
         match (has_good, has_bad) {
-            (_, false) => Decoder::Utf8,
-            (true, true) => Decoder::Lossy,
-            (false, true) => Decoder::Latin1,
+            (_, false) => LineDecoder::Utf8,
+            (true, true) => LineDecoder::Lossy,
+            (false, true) => LineDecoder::Latin1,
         }
     }
 
     fn decode<'a>(&self, line: &'a [u8], line_bytes: usize) -> Cow<'a, str> {
         match self {
-            Decoder::Utf8 | Decoder::Lossy => String::from_utf8_lossy(whole_characters(line, line_bytes)),
-            Decoder::Latin1 => line.iter().map(|byte| char::from(*byte)).collect(),
+            LineDecoder::Utf8 | LineDecoder::Lossy => {
+                String::from_utf8_lossy(whole_characters(line, line_bytes))
+            }
+            LineDecoder::Latin1 => line.iter().map(|byte| char::from(*byte)).collect(),
         }
     }
 
     fn name(&self) -> Option<&'static str> {
         match self {
-            Decoder::Utf8 | Decoder::Lossy => None,
-            Decoder::Latin1 => Some("latin-1"),
+            LineDecoder::Utf8 | LineDecoder::Lossy => None,
+            LineDecoder::Latin1 => Some("latin-1"),
         }
     }
 
     fn note(&self) -> Option<&'static str> {
         match self {
-            Decoder::Utf8 => None,
-            Decoder::Lossy => Some("Some bytes are not UTF-8 and are shown as \u{fffd}."),
-            Decoder::Latin1 => Some("The file is not UTF-8; it is shown as Latin-1, which is a guess."),
+            LineDecoder::Utf8 => None,
+            LineDecoder::Lossy => Some("Some bytes are not UTF-8 and are shown as \u{fffd}."),
+            LineDecoder::Latin1 => Some("The file is not UTF-8; it is shown as Latin-1, which is a guess."),
         }
     }
 }

@@ -5,26 +5,26 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ostler_command_line::Extent;
+use ostler_command_line::ReadExtent;
 
-use super::scope::Scope;
+use super::scope::PublicReadScope;
 
 /// A glob, taken apart.
 pub(super) struct Glob {
     is_absolute: bool,
-    parts: Vec<Part>,
+    parts: Vec<GlobComponent>,
     text: String,
 }
 
 /// What stands between two slashes: texts, with anything between them.
-struct Part {
+struct GlobComponent {
     texts: Vec<String>,
 }
 
 impl Glob {
     /// Takes a glob apart in which a backslash takes the meaning from the next character.
     pub(super) fn new(glob: &str) -> Glob {
-        let mut parts = vec![Part { texts: vec![String::new()] }];
+        let mut parts = vec![GlobComponent { texts: vec![String::new()] }];
         let mut text = String::new();
         let (mut is_open, mut characters) = (false, glob.chars());
         while let Some(character) = characters.next() {
@@ -36,7 +36,7 @@ impl Glob {
             let Some(part) = parts.last_mut() else { continue };
             match character {
                 '/' => {
-                    parts.push(Part { texts: vec![String::new()] });
+                    parts.push(GlobComponent { texts: vec![String::new()] });
                     is_open = false;
                 }
                 '*' | '?' | '[' if has_meaning && !is_open => {
@@ -70,7 +70,7 @@ impl Glob {
     }
 
     /// The paths that it may become. None where a directory on the way is not public, or there are too many.
-    pub(super) fn expand(&self, directory: &Path, scope: &mut Scope) -> Option<Vec<PathBuf>> {
+    pub(super) fn expand(&self, directory: &Path, scope: &mut PublicReadScope) -> Option<Vec<PathBuf>> {
         let start = if self.is_absolute { Path::new("/") } else { directory };
         let mut paths = vec![start.to_owned()];
         for part in &self.parts {
@@ -80,7 +80,7 @@ impl Glob {
             }
             let mut found = Vec::new();
             for path in &paths {
-                if !scope.is_public(path, Extent::Itself) {
+                if !scope.is_public(path, ReadExtent::Itself) {
                     return None;
                 }
                 found.extend(part.matches_in(path, scope)?);
@@ -99,8 +99,8 @@ fn simple_bracket(rest: &str) -> Option<usize> {
     (!characters.is_empty() && characters.chars().all(is_simple)).then_some(held.len() + 1)
 }
 
-impl Part {
-    fn matches_in(&self, directory: &Path, scope: &mut Scope) -> Option<Vec<PathBuf>> {
+impl GlobComponent {
+    fn matches_in(&self, directory: &Path, scope: &mut PublicReadScope) -> Option<Vec<PathBuf>> {
         // Older shells match `.` and `..` too.
         let special = [".", ".."].map(OsStr::new).into_iter().filter(|_| self.texts[0].starts_with('.'));
         let mut found: Vec<PathBuf> =

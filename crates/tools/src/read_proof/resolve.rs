@@ -14,20 +14,20 @@ const VIRTUAL: &[&str] = &["/proc", "/dev", "/sys"];
 /// An absolute path without links; of one that does not exist, as far as it does, followed by the rest. None where that
 /// cannot be told, as for a link to nothing, which may lead to something by the time that it is read.
 pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
-    let mut rest: VecDeque<Step> = path.components().map(Step::of).collect::<Option<_>>()?;
+    let mut rest: VecDeque<PathStep> = path.components().map(PathStep::of).collect::<Option<_>>()?;
     let (mut real, mut links, mut is_missing) = (PathBuf::from("/"), 0, false);
     while let Some(step) = rest.pop_front() {
         let name = match step {
-            Step::Root => {
+            PathStep::Root => {
                 real = PathBuf::from("/");
                 continue;
             }
-            Step::Up if is_missing => return None,
-            Step::Up => {
+            PathStep::Up if is_missing => return None,
+            PathStep::Up => {
                 real.pop();
                 continue;
             }
-            Step::Name(name) => name,
+            PathStep::Name(name) => name,
         };
         real.push(name);
         if VIRTUAL.iter().any(|place| real.starts_with(place)) {
@@ -44,7 +44,7 @@ pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
                 if real.metadata().is_err() {
                     return None;
                 }
-                let steps: Vec<Step> = target.components().map(Step::of).collect::<Option<_>>()?;
+                let steps: Vec<PathStep> = target.components().map(PathStep::of).collect::<Option<_>>()?;
                 real.pop();
                 steps.into_iter().rev().for_each(|step| rest.push_front(step));
             }
@@ -56,20 +56,20 @@ pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
     Some(real)
 }
 
-enum Step {
+enum PathStep {
     Root,
     Up,
     Name(OsString),
 }
 
-impl Step {
-    fn of(component: Component<'_>) -> Option<Step> {
+impl PathStep {
+    fn of(component: Component<'_>) -> Option<PathStep> {
         match component {
-            Component::RootDir => Some(Step::Root),
-            Component::ParentDir => Some(Step::Up),
-            Component::Normal(name) => Some(Step::Name(name.to_owned())),
+            Component::RootDir => Some(PathStep::Root),
+            Component::ParentDir => Some(PathStep::Up),
+            Component::Normal(name) => Some(PathStep::Name(name.to_owned())),
             // At the beginning of a path that is not absolute; elsewhere it is left out.
-            Component::CurDir => Some(Step::Name(OsString::new())),
+            Component::CurDir => Some(PathStep::Name(OsString::new())),
             Component::Prefix(_) => None,
         }
     }

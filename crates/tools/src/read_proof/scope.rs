@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ostler_command_line::Extent;
+use ostler_command_line::ReadExtent;
 
 use super::resolve::resolve;
-use crate::confine::Confines;
-use crate::hidden::Closed;
+use crate::confine::ProgramConfiner;
+use crate::hidden::WorkspaceHiddenPaths;
 
 /// How many entries of directories, and files that they lead to, are looked at for one line.
 const MAX_LOOKS: usize = 2048;
@@ -53,19 +53,19 @@ const MADE_BY_KERNEL: &[&str] = &[
 ];
 
 /// What one workspace may read.
-pub(super) struct Scope {
+pub(super) struct PublicReadScope {
     root: PathBuf,
     home: Option<PathBuf>,
     /// Where confined programs may write besides the workspace.
     writable: Vec<PathBuf>,
-    closed: Closed,
+    closed: WorkspaceHiddenPaths,
     search_path: Vec<PathBuf>,
     looks: usize,
 }
 
-impl Scope {
+impl PublicReadScope {
     /// None where the workspace cannot be opened or is hidden.
-    pub(super) fn of(workspace: &Path, confines: &Confines) -> Option<Scope> {
+    pub(super) fn of(workspace: &Path, confines: &ProgramConfiner) -> Option<PublicReadScope> {
         let root = workspace.canonicalize().ok()?;
         let closed = confines.hidden.close(&root)?;
         let temporary =
@@ -73,7 +73,7 @@ impl Scope {
         let writable = confines.writable.iter().chain(&temporary);
         let writable = writable.filter_map(|place| place.canonicalize().ok()).collect();
         let home = confines.hidden.home();
-        Some(Scope { root, home, writable, closed, search_path: confines.search_path(), looks: 0 })
+        Some(PublicReadScope { root, home, writable, closed, search_path: confines.search_path(), looks: 0 })
     }
 
     /// The workspace, without links.
@@ -94,29 +94,29 @@ impl Scope {
 
     /// Whether a directory without links may be listed.
     pub(super) fn is_public_directory(&self, real: &Path) -> bool {
-        self.is_real_public(real, Extent::Itself)
+        self.is_real_public(real, ReadExtent::Itself)
     }
 
     /// Whether this much of an absolute path may be read, wherever links lead.
-    pub(super) fn is_public(&mut self, path: &Path, extent: Extent) -> bool {
+    pub(super) fn is_public(&mut self, path: &Path, extent: ReadExtent) -> bool {
         if !self.may_look() {
             return false;
         }
         if path.to_str().is_some_and(|path| MADE_BY_KERNEL.contains(&path)) {
-            return matches!(extent, Extent::Itself | Extent::File);
+            return matches!(extent, ReadExtent::Itself | ReadExtent::File);
         }
         resolve(path).is_some_and(|real| self.is_real_public(&real, extent))
     }
 
-    fn is_real_public(&self, real: &Path, extent: Extent) -> bool {
-        if self.closed.covers(real) || (extent == Extent::File && real.is_dir()) {
+    fn is_real_public(&self, real: &Path, extent: ReadExtent) -> bool {
+        if self.closed.covers(real) || (extent == ReadExtent::File && real.is_dir()) {
             return false;
         }
         if real.starts_with(&self.root) {
             return true;
         }
         let is_below = |places: &[&str]| places.iter().any(|place| real.starts_with(place));
-        let is_known = is_below(SYSTEM) || (extent != Extent::Below && is_below(PARTLY_PUBLIC));
+        let is_known = is_below(SYSTEM) || (extent != ReadExtent::Below && is_below(PARTLY_PUBLIC));
         is_known && !self.is_personal(real) && !is_private(real) && is_readable_by_all(real)
     }
 
@@ -174,8 +174,8 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    use super::Scope;
-    use crate::confine::Confines;
+    use super::PublicReadScope;
+    use crate::confine::ProgramConfiner;
 
     fn executable(path: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -191,7 +191,7 @@ mod tests {
         executable(&elsewhere.join("cat"));
         symlink("/usr/bin/env", elsewhere.join("head")).unwrap();
         symlink(workspace.join("bin/ls"), elsewhere.join("tail")).unwrap();
-        let mut scope = Scope::of(&workspace, &Confines::default()).unwrap();
+        let mut scope = PublicReadScope::of(&workspace, &ProgramConfiner::default()).unwrap();
         let system = Path::new("/usr/bin").to_owned();
         scope.search_path = vec![system.clone()];
         assert!(scope.is_system_program("ls") && scope.is_system_program("/usr/bin/cat"));

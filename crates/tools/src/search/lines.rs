@@ -11,7 +11,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use rustix::fs::Stat;
 
 use crate::text::{cut, reveal, reveal_line};
-use crate::walk::Until;
+use crate::walk::WorkDeadline;
 
 /// How much of a line is shown, in characters.
 const MAX_LINE: usize = 300;
@@ -28,7 +28,7 @@ pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
 pub(super) struct FileSearch<'a> {
     matcher: &'a RegexMatcher,
     searcher: Searcher,
-    until: &'a Until,
+    until: &'a WorkDeadline,
     max_results: usize,
     is_files_only: bool,
 }
@@ -59,7 +59,7 @@ impl Hits {
 impl<'a> FileSearch<'a> {
     pub(super) fn new(
         matcher: &'a RegexMatcher,
-        until: &'a Until,
+        until: &'a WorkDeadline,
         max_results: usize,
         context: usize,
         is_files_only: bool,
@@ -78,7 +78,7 @@ impl<'a> FileSearch<'a> {
         if u64::try_from(stat.st_size).unwrap_or(0) > MAX_FILE_BYTES {
             return Hits { is_too_large: true, ..Hits::default() };
         }
-        let mut lines = Lines {
+        let mut lines = HitCollector {
             matcher: self.matcher,
             path,
             shown_path: None,
@@ -95,7 +95,7 @@ impl<'a> FileSearch<'a> {
 }
 
 /// The lines of one file as they are found.
-struct Lines<'a> {
+struct HitCollector<'a> {
     matcher: &'a RegexMatcher,
     path: &'a Path,
     /// The path as it is shown, made when it first is: most files have no match.
@@ -107,7 +107,7 @@ struct Lines<'a> {
     hits: Hits,
 }
 
-impl Lines<'_> {
+impl HitCollector<'_> {
     fn shown_path(&mut self) -> &str {
         let path = self.path;
         self.shown_path.get_or_insert_with(|| reveal_line(&path.to_string_lossy()))
@@ -126,7 +126,7 @@ impl Lines<'_> {
     }
 }
 
-impl Sink for Lines<'_> {
+impl Sink for HitCollector<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _searcher: &Searcher, matched: &SinkMatch<'_>) -> Result<bool, std::io::Error> {
@@ -182,7 +182,7 @@ fn shown(line: &[u8], at: usize) -> String {
 /// A file whose end comes early when nobody waits for the search.
 struct StoppableFile<'a> {
     file: File,
-    until: &'a Until,
+    until: &'a WorkDeadline,
 }
 
 impl Read for StoppableFile<'_> {

@@ -8,30 +8,30 @@ use ostler_runner::ToolOutcome;
 use serde_json::json;
 
 use super::lines::{HitLine, Hits, MAX_TEXT_BYTES};
-use crate::walk::Omitted;
+use crate::walk::OmittedEntries;
 
 /// What threads have found, by the number of the chunk of files in which they did.
-pub(super) struct Merge {
+pub(super) struct HitMerger {
     max_results: usize,
     /// Whether files are set apart, because lines around the matches are shown.
     has_context: bool,
-    chunks: Mutex<Chunks>,
+    chunks: Mutex<ChunkResults>,
 }
 
 #[derive(Default)]
-struct Chunks {
+struct ChunkResults {
     /// The chunk that is searched next.
     next: usize,
     /// The last chunk that can matter, once that is known.
     end: Option<usize>,
-    found: BTreeMap<usize, Found>,
+    found: BTreeMap<usize, ChunkHits>,
     unreadable: usize,
     too_large: usize,
 }
 
 /// What was found in one chunk.
 #[derive(Default)]
-struct Found {
+struct ChunkHits {
     /// The lines of each file that has any.
     files: Vec<Vec<HitLine>>,
     matches: usize,
@@ -39,12 +39,12 @@ struct Found {
     is_cut: bool,
 }
 
-impl Merge {
-    pub(super) fn new(max_results: usize, has_context: bool) -> Merge {
-        Merge { max_results, has_context, chunks: Mutex::default() }
+impl HitMerger {
+    pub(super) fn new(max_results: usize, has_context: bool) -> HitMerger {
+        HitMerger { max_results, has_context, chunks: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Chunks> {
+    fn lock(&self) -> MutexGuard<'_, ChunkResults> {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +59,7 @@ impl Merge {
 
     /// Takes what was found in a chunk.
     pub(super) fn put(&self, number: usize, hits: Vec<Hits>) {
-        let mut found = Found::default();
+        let mut found = ChunkHits::default();
         let mut chunks = self.lock();
         for hits in hits {
             chunks.unreadable += usize::from(hits.is_unreadable);
@@ -89,11 +89,11 @@ impl Merge {
     }
 
     /// What the call comes to, once all threads have ended.
-    pub(super) fn outcome(self, omitted: &Omitted, is_late: bool) -> ToolOutcome {
+    pub(super) fn outcome(self, omitted: &OmittedEntries, is_late: bool) -> ToolOutcome {
         let has_context = self.has_context;
         let max_results = self.max_results;
         let chunks = self.chunks.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut shown = Shown { max_results, has_context, ..Shown::default() };
+        let mut shown = SearchResultText { max_results, has_context, ..SearchResultText::default() };
         'all: for found in chunks.found.into_values() {
             for file in &found.files {
                 if !shown.add(file) {
@@ -131,7 +131,7 @@ impl Merge {
 
 /// The text as it grows.
 #[derive(Default)]
-struct Shown {
+struct SearchResultText {
     max_results: usize,
     has_context: bool,
     text: String,
@@ -140,7 +140,7 @@ struct Shown {
     is_cut: bool,
 }
 
-impl Shown {
+impl SearchResultText {
     /// Adds the lines of a file, and says whether all of them fitted.
     fn add(&mut self, lines: &[HitLine]) -> bool {
         let mut before = if self.has_context && !self.text.is_empty() { "--\n" } else { "" };

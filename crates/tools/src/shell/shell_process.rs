@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_runner::{Ending, Tool, ToolContext, ToolOutcome};
+use ostler_runner::{CommandEnding, Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::process::{Processes, Snapshot};
+use crate::process::{BackgroundProcesses, BackgroundSnapshot};
 use crate::text::{reveal, reveal_line};
 use crate::{Failed, input};
 
@@ -22,7 +22,7 @@ const MAX_INPUT_BYTES: usize = 64 * 1024;
 
 /// Looks after a command in the background.
 pub(crate) struct ShellProcess {
-    processes: Arc<Processes>,
+    processes: Arc<BackgroundProcesses>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ struct ShellProcessInput {
     #[schemars(length(min = 1))]
     process_id: String,
     /// `poll` gives what it printed since it was last looked at, `write` gives it input, `kill` ends it.
-    action: Action,
+    action: ShellProcessAction,
     /// What to write, with `write`. A line ends with a newline; at a terminal \u0003 interrupts.
     input: Option<String>,
     /// How many seconds to wait for output or the end, where there is no new output yet. With `poll` 0 when
@@ -43,14 +43,14 @@ struct ShellProcessInput {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ShellProcessAction {
     Poll,
     Write,
     Kill,
 }
 
 impl ShellProcess {
-    pub(crate) fn new(processes: Arc<Processes>) -> ShellProcess {
+    pub(crate) fn new(processes: Arc<BackgroundProcesses>) -> ShellProcess {
         ShellProcess { processes }
     }
 
@@ -59,8 +59,8 @@ impl ShellProcess {
         let process = self.processes.get(context.session, &input.process_id)?;
         let wait = input.wait_seconds.map(Duration::from_secs);
         match input.action {
-            Action::Poll => process.wait(wait.unwrap_or_default()).await,
-            Action::Write => {
+            ShellProcessAction::Poll => process.wait(wait.unwrap_or_default()).await,
+            ShellProcessAction::Write => {
                 let text = input.input.filter(|text| !text.is_empty());
                 let text = text.ok_or_else(|| Failed::new("`input` is missing: say what to write."))?;
                 if text.len() > MAX_INPUT_BYTES {
@@ -71,7 +71,7 @@ impl ShellProcess {
                 process.write(text).map_err(Failed::new)?;
                 process.wait(wait.unwrap_or(Duration::from_secs(ANSWER_SECONDS))).await;
             }
-            Action::Kill => {
+            ShellProcessAction::Kill => {
                 process.end();
                 process.until_ended().await;
             }
@@ -126,8 +126,8 @@ impl Tool for ShellProcess {
 }
 
 /// How a process stands and what it printed, for the model and for clients.
-pub(super) fn outcome(id: &str, snapshot: Snapshot) -> ToolOutcome {
-    let Snapshot { output, whole, ending, notes, warnings } = snapshot;
+pub(super) fn outcome(id: &str, snapshot: BackgroundSnapshot) -> ToolOutcome {
+    let BackgroundSnapshot { output, whole, ending, notes, warnings } = snapshot;
     let mut text = output;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -141,10 +141,14 @@ pub(super) fn outcome(id: &str, snapshot: Snapshot) -> ToolOutcome {
         text.push_str(note);
     }
     let exit_code = match ending {
-        Some(Ending::Exited(code)) => Some(code),
-        Some(Ending::Signaled(_) | Ending::TimedOut(_) | Ending::Ended | Ending::NotStarted(_)) | None => {
-            None
-        }
+        Some(CommandEnding::Exited(code)) => Some(code),
+        Some(
+            CommandEnding::Signaled(_)
+            | CommandEnding::TimedOut(_)
+            | CommandEnding::Ended
+            | CommandEnding::NotStarted(_),
+        )
+        | None => None,
     };
     let details = json!({
         "process_id": id,
@@ -154,6 +158,6 @@ pub(super) fn outcome(id: &str, snapshot: Snapshot) -> ToolOutcome {
         "notes": notes,
         "warnings": warnings,
     });
-    let ok = ending.is_none_or(|ending| ending == Ending::Exited(0));
+    let ok = ending.is_none_or(|ending| ending == CommandEnding::Exited(0));
     ToolOutcome { ok, whole, ..ToolOutcome::done(text, details) }
 }

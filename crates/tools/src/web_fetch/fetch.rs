@@ -35,7 +35,7 @@ type Lookup = dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>
 
 /// Fetches pages. Its client is made when it is first used.
 pub(super) struct Fetcher {
-    gate: Arc<Gate>,
+    gate: Arc<AddressPolicy>,
     client: OnceCell<Client>,
 }
 
@@ -65,7 +65,7 @@ impl Fetcher {
         lookup: impl Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
     ) -> Fetcher {
         let private_hosts = private_hosts.iter().map(|host| bare(host)).collect();
-        let gate = Arc::new(Gate { private_hosts, lookup: Box::new(lookup) });
+        let gate = Arc::new(AddressPolicy { private_hosts, lookup: Box::new(lookup) });
         Fetcher { gate, client: OnceCell::new() }
     }
 
@@ -96,12 +96,12 @@ impl Fetcher {
 }
 
 /// Lets through what is public.
-struct Gate {
+struct AddressPolicy {
     private_hosts: Vec<String>,
     lookup: Box<Lookup>,
 }
 
-impl Gate {
+impl AddressPolicy {
     /// Checks all of an address but what its name leads to, which is checked when it is looked up.
     fn check(&self, url: &Url) -> Result<(), Failed> {
         if !matches!(url.scheme(), "http" | "https") {
@@ -141,15 +141,15 @@ impl Gate {
 }
 
 /// The only way in which the client finds addresses.
-struct Checked(Arc<Gate>);
+struct CheckedResolver(Arc<AddressPolicy>);
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let gate = Arc::clone(&self.0);
         let host = name.as_str().to_owned();
         Box::pin(async move {
             let addresses = (gate.lookup)(host.clone()).await?;
-            gate.admit(&host, &addresses).map_err(Refused)?;
+            gate.admit(&host, &addresses).map_err(RefusedHost)?;
             let addresses: Addrs = Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0)));
             Ok(addresses)
         })
@@ -158,17 +158,17 @@ impl Resolve for Checked {
 
 /// Why a host is not reached, on its way through the client's errors.
 #[derive(Debug)]
-struct Refused(String);
+struct RefusedHost(String);
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for RefusedHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for Refused {}
+impl Error for RefusedHost {}
 
-async fn client(gate: Arc<Gate>) -> Result<Client, Failed> {
+async fn client(gate: Arc<AddressPolicy>) -> Result<Client, Failed> {
     let build = move || {
         // Fails only if a provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -179,7 +179,7 @@ async fn client(gate: Arc<Gate>) -> Result<Client, Failed> {
                 .no_proxy()
                 .connect_timeout(CONNECT_TIME)
                 .pool_max_idle_per_host(0)
-                .dns_resolver(Checked(Arc::clone(&gate)))
+                .dns_resolver(CheckedResolver(Arc::clone(&gate)))
         };
         // Without a CA store only plain servers can be reached.
         builder().build().or_else(|_| builder().tls_certs_only([]).build())
@@ -260,7 +260,7 @@ fn unreachable(url: &Url, error: &reqwest::Error) -> Failed {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     let mut last = String::new();
     while let Some(error) = cause {
-        if let Some(Refused(reason)) = error.downcast_ref() {
+        if let Some(RefusedHost(reason)) = error.downcast_ref() {
             return Failed::new(reason.clone());
         }
         last = error.to_string();

@@ -8,7 +8,7 @@
 
 use reqwest::Url;
 
-use super::tags::{Token, Tokens, attribute, unescape};
+use super::tags::{HtmlToken, HtmlTokens, attribute, unescape};
 
 /// How much Markdown a page may come to.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -17,12 +17,12 @@ const MAX_DEPTH: usize = 8;
 
 /// The page as Markdown. Its links are resolved against `base`.
 pub(super) fn to_markdown(html: &str, base: &Url) -> String {
-    let mut writer = Writer { base: Some(base), ..Writer::default() };
-    for token in Tokens::new(html) {
+    let mut writer = MarkdownWriter { base: Some(base), ..MarkdownWriter::default() };
+    for token in HtmlTokens::new(html) {
         match token {
-            Token::Text(text) => writer.text(&unescape(text)),
-            Token::Open(name, attributes) => writer.open(&name, attributes),
-            Token::Close(name) => writer.close(&name),
+            HtmlToken::Text(text) => writer.text(&unescape(text)),
+            HtmlToken::Open(name, attributes) => writer.open(&name, attributes),
+            HtmlToken::Close(name) => writer.close(&name),
         }
         if writer.out.len() > MAX_BYTES {
             break;
@@ -36,7 +36,7 @@ pub(super) fn to_markdown(html: &str, base: &Url) -> String {
 }
 
 #[derive(Default)]
-struct Writer<'a> {
+struct MarkdownWriter<'a> {
     base: Option<&'a Url>,
     out: String,
     /// How many line ends come before the next text.
@@ -56,7 +56,7 @@ struct Writer<'a> {
     is_first_cell: bool,
 }
 
-impl Writer<'_> {
+impl MarkdownWriter<'_> {
     fn text(&mut self, text: &str) {
         if self.in_code_block {
             self.out.push_str(&text.replace("\r\n", "\n"));

@@ -9,7 +9,7 @@ const SKIPPED: &[&str] = &[
 
 /// A piece of a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(super) enum HtmlToken<'a> {
     /// Text as it is written, with its entities.
     Text(&'a str),
     /// A start tag: the name in lower case, and the attributes as they are written.
@@ -19,19 +19,19 @@ pub(super) enum Token<'a> {
 }
 
 /// The pieces of a page.
-pub(super) struct Tokens<'a> {
+pub(super) struct HtmlTokens<'a> {
     rest: &'a str,
     /// Skipped elements that are never closed from here on, so that nobody looks for their end again.
     endless: Vec<&'static str>,
 }
 
-impl<'a> Tokens<'a> {
-    pub(super) fn new(html: &'a str) -> Tokens<'a> {
-        Tokens { rest: html, endless: Vec::new() }
+impl<'a> HtmlTokens<'a> {
+    pub(super) fn new(html: &'a str) -> HtmlTokens<'a> {
+        HtmlTokens { rest: html, endless: Vec::new() }
     }
 
     /// Reads a tag whose `<` is behind us. None where it is none, or one that says nothing.
-    fn tag(&mut self, text: &'a str) -> Option<Token<'a>> {
+    fn tag(&mut self, text: &'a str) -> Option<HtmlToken<'a>> {
         if let Some(comment) = text.strip_prefix("!--") {
             self.rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
             return None;
@@ -51,7 +51,7 @@ impl<'a> Tokens<'a> {
         self.rest = rest.get(end + 1..).unwrap_or_default();
         let name = name.to_ascii_lowercase();
         if is_end {
-            return Some(Token::Close(name));
+            return Some(HtmlToken::Close(name));
         }
         if !attributes.ends_with('/')
             && let Some(skipped) = SKIPPED.iter().find(|skipped| **skipped == name)
@@ -59,7 +59,7 @@ impl<'a> Tokens<'a> {
             self.skip(skipped);
             return None;
         }
-        Some(Token::Open(name, attributes))
+        Some(HtmlToken::Open(name, attributes))
     }
 
     /// Goes on behind the end tag of an element, if there is one.
@@ -84,10 +84,10 @@ impl<'a> Tokens<'a> {
     }
 }
 
-impl<'a> Iterator for Tokens<'a> {
-    type Item = Token<'a>;
+impl<'a> Iterator for HtmlTokens<'a> {
+    type Item = HtmlToken<'a>;
 
-    fn next(&mut self) -> Option<Token<'a>> {
+    fn next(&mut self) -> Option<HtmlToken<'a>> {
         loop {
             if self.rest.is_empty() {
                 return None;
@@ -105,7 +105,7 @@ impl<'a> Iterator for Tokens<'a> {
             let end = self.rest[first..].find('<').map_or(self.rest.len(), |end| end + first);
             let (text, rest) = self.rest.split_at(end);
             self.rest = rest;
-            return Some(Token::Text(text));
+            return Some(HtmlToken::Text(text));
         }
     }
 }
@@ -227,11 +227,11 @@ fn entity(name: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Token, Tokens, attribute, unescape};
+    use super::{HtmlToken, HtmlTokens, attribute, unescape};
 
     fn texts(html: &str) -> Vec<&str> {
-        let text = |token| if let Token::Text(text) = token { Some(text) } else { None };
-        Tokens::new(html).filter_map(text).collect()
+        let text = |token| if let HtmlToken::Text(text) = token { Some(text) } else { None };
+        HtmlTokens::new(html).filter_map(text).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 fn patch(text: impl Into<String>) -> Value {
     json!({"patch": text.into()})
@@ -14,7 +14,7 @@ fn patch(text: impl Into<String>) -> Value {
 
 #[tokio::test]
 async fn the_details_have_a_diff_for_each_file() {
-    let fixture = Fixture::with(&[("a", "1\n2\n"), ("b", "1\n"), ("c", "1\n2\n3\n4\n5\n")]);
+    let fixture = ToolFixture::with(&[("a", "1\n2\n"), ("b", "1\n"), ("c", "1\n2\n3\n4\n5\n")]);
     let absolute = fixture.path("c").to_string_lossy().into_owned();
     let text = format!(
         "*** Begin Patch\n*** Update File: ./a\n-1\n+one\n*** Delete File: b\n*** Add File: d\n+x\n*** Update File: \
@@ -47,7 +47,7 @@ async fn the_diffs_of_a_patch_are_a_patch() {
     let text = "*** Update File: a\n-1\n+one\n*** Delete File: b b\n*** Add File: d d/d\n+x\n*** Add File: f\n*** Delete \
                 File: e\n";
     let rename = "diff --git \"a/c\\\"\\t\" \"b/g\\n\"\nrename from \"c\\\"\\t\"\nrename to \"g\\n\"\n";
-    let (first, second) = (Fixture::with(&files), Fixture::with(&files));
+    let (first, second) = (ToolFixture::with(&files), ToolFixture::with(&files));
     for text in [text, rename] {
         let outcome = first.ok("apply_patch", patch(text)).await;
         let details = outcome.details.unwrap();
@@ -56,7 +56,7 @@ async fn the_diffs_of_a_patch_are_a_patch() {
         second.ok("apply_patch", patch(diffs)).await;
     }
     assert_eq!(first.read("g\n"), "1\n2\n3");
-    let names = |fixture: &Fixture| -> Vec<(String, Option<Vec<u8>>)> {
+    let names = |fixture: &ToolFixture| -> Vec<(String, Option<Vec<u8>>)> {
         let root = fixture.workspace().to_string_lossy().into_owned();
         fixture.names().into_iter().map(|name| (name.replace(&root, ""), std::fs::read(&name).ok())).collect()
     };
@@ -65,7 +65,7 @@ async fn the_diffs_of_a_patch_are_a_patch() {
 
 #[tokio::test]
 async fn a_long_diff_is_cut_over_all_files() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let mut text = String::new();
     for file in ["a", "b", "c"] {
         text += &format!("*** Add File: {file}\n{}", format!("+{}\n", "x".repeat(99)).repeat(2_000));
@@ -86,7 +86,7 @@ async fn encodings_stay_and_binary_files_are_refused() {
     let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
     };
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let update = |path: &str| patch(format!("*** Update File: {path}\n 1\n-zwei\n+z\u{fc}rich \u{1f980}\n"));
     for (path, bytes) in [("little", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("big", u16::to_be_bytes)] {
         fixture.put(path, utf16("1\r\nzwei\r\n", bytes));
@@ -117,7 +117,7 @@ async fn encodings_stay_and_binary_files_are_refused() {
 
 #[tokio::test]
 async fn modes_stay_and_read_only_files_too() {
-    let fixture = Fixture::with(&[("run", "1\n"), ("move", "1\n"), ("locked", "1\n"), ("other", "1\n")]);
+    let fixture = ToolFixture::with(&[("run", "1\n"), ("move", "1\n"), ("locked", "1\n"), ("other", "1\n")]);
     let mode = |path: &str| std::fs::metadata(fixture.path(path)).unwrap().permissions().mode() & 0o777;
     for (path, bits) in [("run", 0o755), ("move", 0o710), ("locked", 0o444)] {
         std::fs::set_permissions(fixture.path(path), std::fs::Permissions::from_mode(bits)).unwrap();
@@ -144,7 +144,7 @@ async fn modes_stay_and_read_only_files_too() {
 
 #[tokio::test]
 async fn links_are_followed_inside_and_nowhere_else() {
-    let fixture = Fixture::with(&[("real", "1\n"), ("d/x", "1\n"), (".git/config", "1\n")]);
+    let fixture = ToolFixture::with(&[("real", "1\n"), ("d/x", "1\n"), (".git/config", "1\n")]);
     fixture.link("link", "real");
     fixture.link("out", fixture.outside().join("secret.txt"));
     fixture.link("folder", fixture.outside());
@@ -181,7 +181,7 @@ async fn links_are_followed_inside_and_nowhere_else() {
 
 #[tokio::test]
 async fn what_is_too_large_is_refused() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let files = |count: usize| -> String {
         (0..count).map(|number| format!("*** Add File: f{number}\n+x\n")).collect()
     };
@@ -219,7 +219,7 @@ fn the_summary_names_every_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_keeps_changing_leaves_both_files_or_neither_changed() {
-    let fixture = Fixture::with(&[("count", "0\n"), ("beside", "0\n")]);
+    let fixture = ToolFixture::with(&[("count", "0\n"), ("beside", "0\n")]);
     let done = AtomicBool::new(false);
     let (applied, theirs) = std::thread::scope(|scope| {
         // Somebody else replaces the file as an editor does: by a rename.
@@ -259,7 +259,7 @@ async fn a_file_that_keeps_changing_leaves_both_files_or_neither_changed() {
 
 #[tokio::test]
 async fn what_somebody_changed_since_it_was_read_is_told_and_not_deleted() {
-    let fixture = Fixture::with(&[("a", "one\ntwo\n"), ("b", "one\n")]);
+    let fixture = ToolFixture::with(&[("a", "one\ntwo\n"), ("b", "one\n")]);
     for path in ["a", "b"] {
         fixture.ok("read_file", json!({"path": path})).await;
     }

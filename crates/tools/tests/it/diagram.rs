@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 use crate::sandboxed::Sandboxed;
 
 /// Tells a test that it runs with the programs that it wants.
@@ -89,7 +89,7 @@ async fn without_a_program_the_description_is_kept() {
         return with_programs("diagram::without_a_program_the_description_is_kept", &[], "");
     }
     // A program that the workspace brings is none.
-    let fixture = Fixture::with(&[("dot", "#!/bin/sh\ntouch ran\n")]);
+    let fixture = ToolFixture::with(&[("dot", "#!/bin/sh\ntouch ran\n")]);
     std::fs::set_permissions(fixture.path("dot"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let outcome = fixture.ok("diagram", json!({"source": "graph TD", "format": "mermaid"})).await;
     assert!(outcome.text.contains("`mmdc` is not installed"), "{}", outcome.text);

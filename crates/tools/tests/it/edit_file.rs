@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 #[tokio::test]
 async fn text_is_replaced_as_often_as_it_should_be() {
@@ -18,7 +18,7 @@ async fn text_is_replaced_as_often_as_it_should_be() {
         ("a\nb\n", "a\r\nb", "x\r\ny", None, "x\ny\n"),
         ("\u{feff}é\n", "é", "漢", None, "\u{feff}漢\n"),
     ] {
-        let fixture = Fixture::with(&[("f", before)]);
+        let fixture = ToolFixture::with(&[("f", before)]);
         let mut input = json!({"path": "f", "old": old, "new": new});
         if let Some(count) = count {
             input["count"] = json!(count);
@@ -30,7 +30,7 @@ async fn text_is_replaced_as_often_as_it_should_be() {
 
 #[tokio::test]
 async fn the_result_has_a_diff() {
-    let fixture = Fixture::with(&[("d/f", "1\n2\n3\n")]);
+    let fixture = ToolFixture::with(&[("d/f", "1\n2\n3\n")]);
     let outcome = fixture.ok("edit_file", json!({"path": "d/f", "old": "2", "new": "two\n2.5"})).await;
     assert_eq!(outcome.text, "Updated d/f: 2 lines added, 1 removed.\n");
     assert_eq!(
@@ -44,7 +44,7 @@ const CODE: &str = "fn f() {\n    one();\n    \u{201c}two\u{201d}();\n}\nfn g() 
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_with_what_came_nearest() {
-    let fixture = Fixture::with(&[("f", CODE), ("many", &"x\n".repeat(30)), ("d/x", "")]);
+    let fixture = ToolFixture::with(&[("f", CODE), ("many", &"x\n".repeat(30)), ("d/x", "")]);
     fixture.put("binary", b"\0");
     fixture.link("out", fixture.outside().join("secret.txt"));
     for (path, old, new, count, expected) in REFUSALS {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use generator::{ALLOWABLE, Line, Random, Words, line};
 use words::CORPUS;
-use world::World;
+use world::EffectsWorld;
 
 /// How many lines each of the four tests makes: 20,000 together, in parts so that none is slow on a loaded machine.
 const LINES: usize = 5_000;
@@ -51,7 +51,7 @@ fn an_allowed_line_leaves_no_trace_from_a_fourth_seed() {
 
 /// Makes so many lines, and runs those that are allowed.
 fn check(wanted: usize, seed: u64) {
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Found::default()));
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(EffectFindings::default()));
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for worker in 0..workers {
@@ -80,7 +80,7 @@ fn check(wanted: usize, seed: u64) {
 /// The lines that got through once ask by now, each for itself; a few that look like them do not.
 #[test]
 fn lines_that_once_got_through_leave_no_trace() {
-    let world = World::new();
+    let world = EffectsWorld::new();
     let judge = Judge::new(&world);
     let allowed: Vec<String> =
         CORPUS.iter().filter(|line| judge.allows(line)).map(|line| (*line).to_owned()).collect();
@@ -91,7 +91,7 @@ fn lines_that_once_got_through_leave_no_trace() {
 
 /// What all workers have found.
 #[derive(Default)]
-struct Found {
+struct EffectFindings {
     made: usize,
     allowed: usize,
     ran: usize,
@@ -99,9 +99,9 @@ struct Found {
     failures: Vec<String>,
 }
 
-impl Found {
+impl EffectFindings {
     fn print(&self, seed: u64) {
-        let Found { made, allowed, ran, constructs, failures } = self;
+        let EffectFindings { made, allowed, ran, constructs, failures } = self;
         println!(
             "seed {seed}: {made} lines, {allowed} allowed, {ran} different ones run, {} failures",
             failures.len()
@@ -113,10 +113,10 @@ impl Found {
 }
 
 /// Makes lines, decides and runs batches until enough were made.
-fn work(random: &mut Random, wanted: usize, next: &AtomicUsize, found: &Mutex<Found>) {
+fn work(random: &mut Random, wanted: usize, next: &AtomicUsize, found: &Mutex<EffectFindings>) {
     let (mut seen, words) = (BTreeSet::new(), Words::new());
     loop {
-        let world = World::new();
+        let world = EffectsWorld::new();
         let (judge, root) = (Judge::new(&world), world.root().display().to_string());
         let (mut batch, mut made, mut allowed) = (Vec::new(), 0, Vec::new());
         while batch.len() < BATCH && next.fetch_add(1, Ordering::Relaxed) < wanted {
@@ -145,7 +145,7 @@ fn work(random: &mut Random, wanted: usize, next: &AtomicUsize, found: &Mutex<Fo
 }
 
 /// Runs lines, and finds the ones that left a trace.
-fn failures(world: &World, lines: &[String]) -> Vec<String> {
+fn failures(world: &EffectsWorld, lines: &[String]) -> Vec<String> {
     if lines.is_empty() {
         return Vec::new();
     }
@@ -159,7 +159,7 @@ fn failures(world: &World, lines: &[String]) -> Vec<String> {
         return failures;
     }
     let again = |lines: &[String]| {
-        let fresh = World::new();
+        let fresh = EffectsWorld::new();
         let lines: Vec<String> =
             lines.iter().map(|line| line.replace(&show(world.root()), &show(fresh.root()))).collect();
         !fresh.run(&lines).changed.is_empty()
@@ -187,7 +187,7 @@ struct Judge {
 }
 
 impl Judge {
-    fn new(world: &World) -> Judge {
+    fn new(world: &EffectsWorld) -> Judge {
         let settings = ToolSettings {
             allow_unconfined: true,
             home: Some(world.home()),
@@ -224,7 +224,7 @@ fn a_trace_is_seen() {
         "tree -Lo 2 P",
         "rm ./-o",
     ] {
-        assert!(!World::new().run(&[line.to_owned()]).changed.is_empty(), "{line:?}");
+        assert!(!EffectsWorld::new().run(&[line.to_owned()]).changed.is_empty(), "{line:?}");
     }
     for line in [
         "cat link-file",
@@ -234,7 +234,7 @@ fn a_trace_is_seen() {
         "diff d1 d2",
         "strings @rsp",
     ] {
-        let world = World::new();
+        let world = EffectsWorld::new();
         assert_eq!(world.run(&["ls".to_owned(), line.to_owned()]).shown, [1], "{line:?}");
         assert!(!Judge::new(&world).allows(line), "{line:?}");
     }

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
 use serde_json::json;
 
-use crate::fixture::{Fixture, soon};
+use crate::fixture::{ToolFixture, soon};
 
 /// A workspace with every link out that one can make.
-fn with_links() -> Fixture {
-    let fixture = Fixture::with(&[("inside.txt", "inside"), ("d/x", "x")]);
+fn with_links() -> ToolFixture {
+    let fixture = ToolFixture::with(&[("inside.txt", "inside"), ("d/x", "x")]);
     fixture.link("file_out", fixture.outside().join("secret.txt"));
     fixture.link("relative_out", "../outside/secret.txt");
     fixture.link("folder_out", fixture.outside());
@@ -22,7 +22,7 @@ fn with_links() -> Fixture {
     fixture
 }
 
-fn outside_paths(fixture: &Fixture) -> Vec<String> {
+fn outside_paths(fixture: &ToolFixture) -> Vec<String> {
     let secret = fixture.outside().join("secret.txt").to_string_lossy().into_owned();
     let workspace = fixture.workspace().to_string_lossy().into_owned();
     let mut paths: Vec<String> = [
@@ -94,7 +94,7 @@ async fn nothing_outside_is_written() {
 
 #[tokio::test]
 async fn a_hard_link_is_cut_rather_than_written_through() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     std::fs::hard_link(fixture.outside().join("secret.txt"), fixture.path("hard")).unwrap();
     fixture.ok("write_file", json!({"path": "hard", "content": "new"})).await;
     assert_eq!(fixture.read("hard"), "new");
@@ -127,7 +127,7 @@ async fn walks_and_commands_stay_inside() {
 
 #[tokio::test]
 async fn a_pipe_or_a_device_is_no_file() {
-    let fixture = Fixture::with(&[("a", "x")]);
+    let fixture = ToolFixture::with(&[("a", "x")]);
     let mode = Mode::from_raw_mode(0o600);
     mknodat(CWD, fixture.path("pipe"), FileType::Fifo, mode, 0).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(fixture.path("socket")).unwrap();
@@ -149,7 +149,7 @@ async fn a_pipe_or_a_device_is_no_file() {
 }
 
 /// Swaps a folder with a link to another one, over and over, while `body` runs.
-async fn while_swapping(fixture: &Fixture, body: impl AsyncFnOnce()) {
+async fn while_swapping(fixture: &ToolFixture, body: impl AsyncFnOnce()) {
     let done = AtomicBool::new(false);
     let (one, other) = (fixture.path("swap"), fixture.path("other"));
     let swap = || renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
@@ -173,7 +173,7 @@ async fn while_swapping(fixture: &Fixture, body: impl AsyncFnOnce()) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_is_swapped_in_leads_nowhere() {
-    let fixture = Fixture::with(&[("swap/secret.txt", "inside\n"), ("swap/deep/secret.txt", "inside\n")]);
+    let fixture = ToolFixture::with(&[("swap/secret.txt", "inside\n"), ("swap/deep/secret.txt", "inside\n")]);
     std::fs::create_dir(fixture.outside().join("deep")).unwrap();
     std::fs::write(fixture.outside().join("deep/outside_only"), "top secret\n").unwrap();
     fixture.link("other", fixture.outside());

@@ -15,14 +15,14 @@ use tempfile::TempDir;
 const HANG: Duration = Duration::from_secs(60);
 
 /// `workspace/` inside a folder that also holds `outside/secret.txt`.
-pub(crate) struct Fixture {
+pub(crate) struct ToolFixture {
     folder: TempDir,
     tools: Tools,
     shown: Arc<Mutex<String>>,
 }
 
-impl Fixture {
-    pub(crate) fn new() -> Fixture {
+impl ToolFixture {
+    pub(crate) fn new() -> ToolFixture {
         let folder = tempfile::tempdir().unwrap();
         let folder_path = folder.path().canonicalize().unwrap();
         std::fs::create_dir(folder_path.join("workspace")).unwrap();
@@ -30,12 +30,12 @@ impl Fixture {
         std::fs::write(folder_path.join("outside/secret.txt"), "top secret\n").unwrap();
         let environment = std::env::vars_os().collect();
         let settings = ToolSettings { allow_unconfined: true, environment, ..ToolSettings::default() };
-        Fixture { folder, tools: Tools::new(settings), shown: Arc::default() }
+        ToolFixture { folder, tools: Tools::new(settings), shown: Arc::default() }
     }
 
     /// A fixture with these files in its workspace.
-    pub(crate) fn with(files: &[(&str, &str)]) -> Fixture {
-        let fixture = Fixture::new();
+    pub(crate) fn with(files: &[(&str, &str)]) -> ToolFixture {
+        let fixture = ToolFixture::new();
         for (path, content) in files {
             fixture.put(path, content);
         }

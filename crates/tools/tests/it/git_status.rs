@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 /// Runs git as a person would, in a folder of the workspace.
 fn git_in(folder: &Path, arguments: &[&str]) {
@@ -31,19 +31,19 @@ fn git_in(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success() || !stderr.contains("fatal"), "git {arguments:?}: {stderr}");
 }
 
-fn git(fixture: &Fixture, arguments: &[&str]) {
+fn git(fixture: &ToolFixture, arguments: &[&str]) {
     git_in(&fixture.workspace(), arguments);
 }
 
-fn repository(files: &[(&str, &str)]) -> Fixture {
-    let fixture = Fixture::with(files);
+fn repository(files: &[(&str, &str)]) -> ToolFixture {
+    let fixture = ToolFixture::with(files);
     git(&fixture, &["init"]);
     git(&fixture, &["add", "."]);
     git(&fixture, &["commit", "-m", "first", "--allow-empty"]);
     fixture
 }
 
-async fn status(fixture: &Fixture) -> String {
+async fn status(fixture: &ToolFixture) -> String {
     fixture.ok("git_status", json!({})).await.text
 }
 
@@ -85,7 +85,7 @@ async fn changes_are_listed_by_kind() {
 
 #[tokio::test]
 async fn upstream_and_odd_heads_are_told() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     git(&fixture, &["init"]);
     let text = status(&fixture).await;
     assert_eq!(text, "On branch main, which has no commits yet.\nNothing is changed.\n");
@@ -132,7 +132,7 @@ async fn many_changes_are_cut() {
 
 #[tokio::test]
 async fn what_is_no_repository_is_said() {
-    let fixture = Fixture::with(&[("a", "x")]);
+    let fixture = ToolFixture::with(&[("a", "x")]);
     let text = fixture.refusal("git_status", json!({})).await;
     assert_eq!(text, "The workspace is not in a git repository.");
     fixture.put(".git/config", "[core\n");
@@ -153,7 +153,7 @@ async fn a_work_tree_elsewhere_is_not_shown() {
 }
 
 /// A program that leaves a mark when it runs.
-fn plant(fixture: &Fixture, name: &str) -> String {
+fn plant(fixture: &ToolFixture, name: &str) -> String {
     let path = fixture.outside().join(name);
     let mark = fixture.outside().join("ran");
     std::fs::write(&path, format!("#!/bin/sh\necho {name} >> '{}'\ncat\n", mark.display())).unwrap();
@@ -161,12 +161,12 @@ fn plant(fixture: &Fixture, name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn ran(fixture: &Fixture) -> String {
+fn ran(fixture: &ToolFixture) -> String {
     std::fs::read_to_string(fixture.outside().join("ran")).unwrap_or_default()
 }
 
 /// A repository in which everything that can name a program names one.
-fn armed() -> Fixture {
+fn armed() -> ToolFixture {
     let fixture = repository(&[("a.txt", "one\n"), ("b.txt", "one\n"), ("c.txt", "one\n")]);
     for (setting, program) in [
         ("core.fsmonitor", "fsmonitor"),
@@ -265,7 +265,7 @@ async fn worktrees_and_folders_of_a_repository_are_looked_at() {
 
 #[tokio::test]
 async fn a_repository_with_longer_hashes_is_read() {
-    let fixture = Fixture::with(&[("a", "x")]);
+    let fixture = ToolFixture::with(&[("a", "x")]);
     git(&fixture, &["init", "--object-format=sha256"]);
     git(&fixture, &["add", "."]);
     git(&fixture, &["commit", "-m", "first"]);

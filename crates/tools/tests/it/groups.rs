@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
 
-use crate::fixture::{Fixture, until};
+use crate::fixture::{ToolFixture, until};
 
 /// A shell, its child and its grandchild, each with its id in a file, and none of them ever done.
 const FAMILY: &str = "echo $$ > main; sleep 1000 & echo $! > child; \
@@ -28,7 +28,7 @@ fn is_dead(pid: Pid) -> bool {
     is_gone(pid) || stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
 }
 
-async fn family(fixture: &Fixture) -> [Pid; 3] {
+async fn family(fixture: &ToolFixture) -> [Pid; 3] {
     let names = ["main", "child", "grandchild"];
     until("all processes run", || names.iter().all(|name| pid(&fixture.path(name)).is_some())).await;
     names.map(|name| pid(&fixture.path(name)).unwrap())
@@ -41,7 +41,7 @@ async fn until_ended([main, child, grandchild]: [Pid; 3]) {
 
 #[tokio::test]
 async fn dropping_the_future_kills_the_group_and_leaves_no_zombie() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for _ in 0..5 {
         let tools = Tools::builtin();
         let shell = tools.get("shell").unwrap().clone();
@@ -60,7 +60,7 @@ async fn dropping_the_future_kills_the_group_and_leaves_no_zombie() {
 
 #[tokio::test]
 async fn a_timeout_kills_the_group() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let command = format!("echo before; {FAMILY}");
     let outcome = fixture.call("shell", json!({"command": command, "timeout_seconds": 1})).await;
     assert!(!outcome.ok);
@@ -72,7 +72,7 @@ async fn a_timeout_kills_the_group() {
 
 #[tokio::test]
 async fn a_child_that_holds_the_output_open_is_not_awaited() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let outcome = fixture.ok("shell", json!({"command": "sleep 1000 & echo $! > child; echo done"})).await;
     assert!(outcome.text.starts_with("done\n[Processes that the command left behind"), "{}", outcome.text);
     assert!(outcome.text.ends_with("exit code 0"));
@@ -82,7 +82,7 @@ async fn a_child_that_holds_the_output_open_is_not_awaited() {
 
 #[tokio::test]
 async fn a_child_that_closed_the_output_is_killed_too() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let outcome =
         fixture.ok("shell", json!({"command": "sleep 1000 > /dev/null 2>&1 & echo $! > child"})).await;
     assert_eq!(outcome.text, "exit code 0");
@@ -92,14 +92,14 @@ async fn a_child_that_closed_the_output_is_killed_too() {
 
 #[tokio::test]
 async fn a_command_that_closes_its_output_is_awaited() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let outcome = fixture.call("shell", json!({"command": "exec >&- 2>&-; sleep 0.1; exit 7"})).await;
     assert_eq!(outcome.text, "exit code 7");
 }
 
 #[tokio::test]
 async fn a_child_that_left_the_group_cannot_hold_the_call() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let command =
         "setsid bash -c 'echo $$ > escaped; sleep 1000' & until [ -s escaped ]; do :; done; echo done";
     let outcome = fixture.ok("shell", json!({"command": command})).await;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_sandbox::Choice;
+use ostler_sandbox::BackendChoice;
 use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const CANARY: &str = "canary_4711";
 
 /// A world whose home and data directory hold secrets, and its root, which holds both.
 async fn world(confined: bool) -> (Sandboxed, PathBuf) {
-    let mut world = Sandboxed::with(Choice::Best, |_| {}).await;
+    let mut world = Sandboxed::with(BackendChoice::Best, |_| {}).await;
     let root = world.workspace.parent().unwrap().to_owned();
     let put = |path: &str| {
         let path = root.join(path);
@@ -171,7 +171,8 @@ async fn confined_commands_see_none_of_it() {
     fs::create_dir(&above).unwrap();
     fs::write(above.join("key"), CANARY).unwrap();
     fs::write(above.join("mine"), "mine\n").unwrap();
-    let world = Sandboxed::with(Choice::Best, |settings| settings.hidden.push(above.join("key"))).await;
+    let world =
+        Sandboxed::with(BackendChoice::Best, |settings| settings.hidden.push(above.join("key"))).await;
     let outcome = world.call_in(&above, "shell", json!({"command": "cat mine; cat key"})).await;
     assert!(outcome.text.contains("mine\n") && !outcome.text.contains(CANARY), "{}", outcome.text);
 }

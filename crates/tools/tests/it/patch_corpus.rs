@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 /// Paths and contents.
 type Files = &'static [(&'static str, &'static str)];
@@ -39,7 +39,7 @@ enum Expected {
 
 async fn check(cases: &[Case]) {
     for case in cases {
-        let fixture = Fixture::with(case.before);
+        let fixture = ToolFixture::with(case.before);
         let outcome = fixture.call("apply_patch", json!({"patch": case.patch})).await;
         let (after, words, ok) = match case.expected {
             Expected::After(after) => (after, [].as_slice(), true),
@@ -66,7 +66,7 @@ async fn check_refused(before: Files, refusals: Refusals) {
 }
 
 /// Every file of the workspace, and every empty directory with no content.
-fn contents(fixture: &Fixture) -> BTreeMap<String, String> {
+fn contents(fixture: &ToolFixture) -> BTreeMap<String, String> {
     let root = fixture.workspace();
     let mut contents = BTreeMap::new();
     for name in fixture.names() {

@@ -5,7 +5,7 @@ use ostler_tools::Tools;
 use ostler_types::ToolKind;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, session, soon, until};
+use crate::fixture::{ToolFixture, session, soon, until};
 use crate::sandboxed::Sandboxed;
 
 async fn call(tools: &Tools, context: &ToolContext, tool: &str, input: Value) -> ToolOutcome {
@@ -101,7 +101,7 @@ async fn processes_end_with_the_tools() {
     let world = Sandboxed::new().await;
     let mark = format!("98763.{}", std::process::id());
     background(&world.tools, &world.context(), &format!("setsid sleep {mark}")).await;
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let tools = Tools::builtin();
     background(&tools, &fixture.context(), &format!("sleep {mark} & sleep {mark}")).await;
     assert!(world.running(&mark) > 1);
@@ -127,7 +127,7 @@ async fn a_call_that_is_dropped_leaves_nothing_running() {
 
 #[tokio::test]
 async fn there_are_only_so_many() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let (tools, context) = (Tools::builtin(), fixture.context());
     // Eight that run and one that is over by then.
     let ids =
@@ -148,7 +148,7 @@ async fn there_are_only_so_many() {
 
 #[tokio::test]
 async fn output_that_nobody_asks_for_is_bounded() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let (tools, context) = (Tools::builtin(), fixture.context());
     let command =
         "read -r go; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last; touch done; read -r end";
@@ -165,7 +165,7 @@ async fn output_that_nobody_asks_for_is_bounded() {
 
 #[tokio::test]
 async fn input_that_is_not_read_is_refused_in_the_end() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let (tools, context) = (Tools::builtin(), fixture.context());
     let id = background(&tools, &context, "sleep 1000").await;
     let write = json!({"process_id": id, "action": "write", "input": "x".repeat(60_000), "wait_seconds": 0});
@@ -204,7 +204,7 @@ async fn what_holds_a_place_for_a_process_is_not_shown() {
 /// Nothing holds the settings of git while a command runs there, so none may run without an end.
 #[tokio::test]
 async fn nothing_runs_in_the_background_where_settings_cannot_be_held() {
-    let world = Sandboxed::with(ostler_sandbox::Choice::Landlock, |_| {}).await;
+    let world = Sandboxed::with(ostler_sandbox::BackendChoice::Landlock, |_| {}).await;
     let input = json!({"command": "touch made; sleep 1000", "background": true});
     let outcome = call(&world.tools, &world.context(), "shell", input).await;
     assert!(!outcome.ok && outcome.text.contains("install bubblewrap"), "{}", outcome.text);

@@ -4,11 +4,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use ostler_sandbox::Choice;
+use ostler_sandbox::BackendChoice;
 use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, until};
+use crate::fixture::{ToolFixture, until};
 use crate::sandboxed::{SECRET, Sandboxed, as_nobody, with_secret};
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn hooks_of_a_repository_are_refused() {
 
 #[tokio::test]
 async fn further_directories_can_be_opened() {
-    let world = Sandboxed::with(Choice::Best, |_| {}).await;
+    let world = Sandboxed::with(BackendChoice::Best, |_| {}).await;
     let settings = ToolSettings {
         sandbox: Some(world.sandbox.clone()),
         writable: vec![world.outside.clone()],
@@ -182,7 +182,7 @@ impl Sandboxed {
 
 #[tokio::test]
 async fn under_landlock_changes_of_what_is_protected_are_undone_and_told() {
-    let world = Sandboxed::with(Choice::Landlock, |_| {}).await;
+    let world = Sandboxed::with(BackendChoice::Landlock, |_| {}).await;
     let outcome = world.shell("mkdir -p .claude && echo x > .claude/settings.json").await;
     assert!(outcome.text.contains("[sandbox]"), "{}", outcome.text);
     assert!(!world.workspace.join(".claude/settings.json").exists());
@@ -192,7 +192,7 @@ async fn under_landlock_changes_of_what_is_protected_are_undone_and_told() {
 
 #[tokio::test]
 async fn without_a_sandbox_nothing_runs_unless_somebody_agrees() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let tools = Tools::new(ToolSettings::default());
     let touch = json!({"command": "touch ran"});
     for (tool, input) in [
@@ -223,7 +223,7 @@ async fn without_a_sandbox_nothing_runs_unless_somebody_agrees() {
 
 #[tokio::test]
 async fn consent_does_not_let_a_call_out_that_can_be_confined() {
-    let world = Sandboxed::with(Choice::Best, |settings| settings.allow_unconfined = true).await;
+    let world = Sandboxed::with(BackendChoice::Best, |settings| settings.allow_unconfined = true).await;
     assert_eq!(world.tools.get("shell").unwrap().warning(&json!({})), None);
     let mut context = world.context();
     context.unconfined = true;

@@ -1,9 +1,9 @@
 //! Programs at a terminal.
 
-use ostler_sandbox::Choice;
+use ostler_sandbox::BackendChoice;
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 use crate::sandboxed::{Sandboxed, as_nobody};
 
 const LOOK: &str = "test -t 0 && test -t 1 && test -t 2 && echo seated; stty size; echo $TERM; \
@@ -20,14 +20,14 @@ async fn a_program_sees_a_terminal_of_its_own() {
 
 #[tokio::test]
 async fn a_terminal_can_be_had_under_landlock() {
-    let world = Sandboxed::with(Choice::Landlock, |_| {}).await;
+    let world = Sandboxed::with(BackendChoice::Landlock, |_| {}).await;
     let outcome = world.call("shell", json!({"command": LOOK, "pty": true})).await;
     assert_eq!(outcome.text, "seated\n24 80\nxterm-256color\ncontrolled\nexit code 0");
 }
 
 #[tokio::test]
 async fn a_terminal_can_be_had_in_the_open() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let command = "test -t 0 && test -t 1 && printf '\\033[1mbold\\033[0m'; stty size";
     let outcome = fixture.ok("shell", json!({"command": command, "pty": true})).await;
     assert_eq!(outcome.text, "bold24 80\nexit code 0");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 use crate::sandboxed::Sandboxed;
 
 const PATHS: &[&str] = &[
@@ -24,7 +24,7 @@ fn patch(body: &str) -> Value {
 
 #[tokio::test]
 async fn they_are_not_made() {
-    let fixture = Fixture::with(&[("a/x", "x\n")]);
+    let fixture = ToolFixture::with(&[("a/x", "x\n")]);
     let before = fixture.names();
     for path in PATHS {
         for (tool, input) in [
@@ -43,7 +43,7 @@ async fn they_are_not_made() {
 #[tokio::test]
 async fn they_are_neither_changed_nor_removed() {
     let fixture =
-        Fixture::with(&[(".vscode/tasks.json", "{}\n"), ("a/.envrc", "old\n"), (".mcp.json", "{}\n")]);
+        ToolFixture::with(&[(".vscode/tasks.json", "{}\n"), ("a/.envrc", "old\n"), (".mcp.json", "{}\n")]);
     for path in [".vscode/tasks.json", "a/.envrc", ".mcp.json"] {
         let old = fixture.read(path);
         for (tool, input) in [
@@ -62,7 +62,7 @@ async fn they_are_neither_changed_nor_removed() {
 
 #[tokio::test]
 async fn links_do_not_help() {
-    let fixture = Fixture::with(&[("settings/x", "x"), ("files/mcp", "{}"), (".idea/x", "x")]);
+    let fixture = ToolFixture::with(&[("settings/x", "x"), ("files/mcp", "{}"), (".idea/x", "x")]);
     fixture.link("to_idea", ".idea");
     fixture.link("to_envrc", ".envrc");
     fixture.link(".vscode", "settings");
@@ -78,7 +78,7 @@ async fn links_do_not_help() {
 
 #[tokio::test]
 async fn names_that_are_only_alike_are_ordinary() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for path in
         ["vscode/tasks.json", ".vscode-test/x", ".envrc.example", "mcp.json", ".github/workflows/a.yml"]
     {

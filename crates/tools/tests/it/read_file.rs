@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 #[tokio::test]
 async fn lines_are_given_with_their_numbers() {
-    let fixture = Fixture::with(&[("a.txt", "one\r\ntwo\nthree"), ("d/empty", "")]);
+    let fixture = ToolFixture::with(&[("a.txt", "one\r\ntwo\nthree"), ("d/empty", "")]);
     let absolute = fixture.path("a.txt").to_string_lossy().into_owned();
     for (input, text, start, end) in [
         (json!({"path": "a.txt"}), "1\tone\r\n2\ttwo\n3\tthree", 1, 3),
@@ -32,7 +32,7 @@ async fn lines_are_given_with_their_numbers() {
 
 #[tokio::test]
 async fn what_is_missing_or_no_file_is_said() {
-    let fixture = Fixture::with(&[("d/a", "x")]);
+    let fixture = ToolFixture::with(&[("d/a", "x")]);
     fixture.link("loop", "loop");
     fixture.link("inside", "d/a");
     for (path, expected) in [
@@ -51,7 +51,7 @@ async fn what_is_missing_or_no_file_is_said() {
 
 #[tokio::test]
 async fn a_long_file_is_read_in_parts() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let content: String = (1..=20_000).map(|line| format!("this is line number {line}\n")).collect();
     let numbered: String = (1..=20_000).map(|line| format!("{line}\tthis is line number {line}\n")).collect();
     fixture.put("long.txt", &content);
@@ -78,7 +78,7 @@ async fn a_long_file_is_read_in_parts() {
 
 #[tokio::test]
 async fn long_lines_are_cut_between_characters() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for character in ["é", "漢", "🦀", "x"] {
         let long = character.repeat(300_000);
         fixture.put("a.txt", format!("{}\n{long}\nend\n", "x".repeat(2_000)));
@@ -94,7 +94,7 @@ async fn long_lines_are_cut_between_characters() {
 
 #[tokio::test]
 async fn a_huge_file_is_read_where_it_is_asked_for() {
-    let fixture = Fixture::with(&[("sparse", "")]);
+    let fixture = ToolFixture::with(&[("sparse", "")]);
     let file = std::fs::OpenOptions::new().write(true).open(fixture.path("sparse")).unwrap();
     file.set_len(1 << 40).unwrap();
     let text = fixture.refusal("read_file", json!({"path": "sparse"})).await;
@@ -108,7 +108,7 @@ async fn a_huge_file_is_read_where_it_is_asked_for() {
 
 #[tokio::test]
 async fn encodings_are_told_and_said() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
         format!("\u{feff}{text}").encode_utf16().flat_map(bytes).collect()
     };
@@ -164,7 +164,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x
 
 #[tokio::test]
 async fn images_are_handed_on() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let table: [(&str, &[u8], Value); 4] = [
         ("a.png", PNG, json!({"mime_type": "image/png", "width": 640, "height": 480})),
         ("b.gif", b"GIF89a\x03\0\x02\0\0\0\0;", json!({"mime_type": "image/gif", "width": 3, "height": 2})),
@@ -188,7 +188,7 @@ async fn images_are_handed_on() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_named() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let table: [(&str, &[u8], &str); 4] = [
         ("data", b"text\0more", "it is binary data of 9 bytes"),
         (

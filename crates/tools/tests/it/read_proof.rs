@@ -6,14 +6,14 @@ use ostler_tools::{ToolSettings, Tools};
 use ostler_types::{ApprovalPolicy, CommandLine, JudgedCall, Rule, Subject, ToolCall, ToolCallId, ToolKind};
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 fn shell(line: &str) -> ToolCall {
     let input = json!({"command": line});
     ToolCall { id: ToolCallId("c".to_owned()), name: "shell".to_owned(), input }
 }
 
-async fn subject(fixture: &Fixture, line: &str) -> Subject {
+async fn subject(fixture: &ToolFixture, line: &str) -> Subject {
     let home = Some(fixture.outside().join("home"));
     let tools = Tools::new(ToolSettings {
         allow_unconfined: true,
@@ -36,14 +36,14 @@ fn known(line: &str, only_reads: Vec<bool>) -> Subject {
     )))
 }
 
-async fn asks(fixture: &Fixture, line: &str) -> bool {
+async fn asks(fixture: &ToolFixture, line: &str) -> bool {
     let line = line.replace('@', fixture.outside().to_str().unwrap());
     let subject = subject(fixture, &line).await;
     asks_about(&ApprovalPolicy::default(), &line, &subject, true)
 }
 
-fn fixture() -> Fixture {
-    let fixture = Fixture::with(&[
+fn fixture() -> ToolFixture {
+    let fixture = ToolFixture::with(&[
         ("a.txt", "a"),
         ("src/b.rs", "b"),
         ("src/deep/c.rs", "c"),

@@ -4,7 +4,7 @@ use ostler_tools::Tools;
 use ostler_types::ToolKind;
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 #[test]
 fn the_tools_have_names_kinds_and_a_fixed_order() {
@@ -62,7 +62,7 @@ fn every_schema_is_one_plain_object() {
 
 #[tokio::test]
 async fn a_bad_input_is_a_result_that_names_the_field() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let table: [(&str, Value, &str); 9] = [
         ("read_file", json!({}), "`path` is missing; it must be a string"),
         (

@@ -6,10 +6,10 @@ use ostler_runner::ToolOutcome;
 use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, soon};
+use crate::fixture::{ToolFixture, soon};
 
-fn shop() -> Fixture {
-    Fixture::with(&[
+fn shop() -> ToolFixture {
+    ToolFixture::with(&[
         (".gitignore", "target/\n"),
         ("target/made.rs", "pub fn ignored_by_git() {}\n"),
         (
@@ -71,7 +71,7 @@ async fn the_focus_is_a_text_or_a_list() {
 
 #[tokio::test]
 async fn the_map_is_cut_to_its_length() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for number in 0..200 {
         fixture.put(&format!("f{number}.py"), format!("def function_{number}(a, b):\n    return a\n"));
     }
@@ -90,7 +90,7 @@ async fn the_map_is_cut_to_its_length() {
 #[tokio::test]
 async fn odd_files_never_fail_a_call() {
     use std::os::unix::ffi::OsStrExt;
-    let fixture = Fixture::with(&[("good.rs", "fn good() {}\n"), ("broken.rs", "fn (((( {{{{ struct\n")]);
+    let fixture = ToolFixture::with(&[("good.rs", "fn good() {}\n"), ("broken.rs", "fn (((( {{{{ struct\n")]);
     fixture.put("binary.c", [0u8, 255, 1, 254].repeat(1_000));
     fixture.put("empty.go", "");
     fixture.put("large.py", "def large(): pass\n".repeat(100_000));
@@ -102,17 +102,17 @@ async fn odd_files_never_fail_a_call() {
     let text = fixture.ok("repo_map", json!({})).await.text;
     assert!(text.contains("fn good()") && text.contains("odd\u{fffd}.rb:\n  1│ def odd"), "{text}");
     assert!(!text.contains("large") && !text.contains("secret") && !text.contains("loop/"), "{text}");
-    let empty = Fixture::with(&[("a.md", "x")]);
+    let empty = ToolFixture::with(&[("a.md", "x")]);
     let text = empty.ok("repo_map", json!({})).await.text;
     assert_eq!(text, "[There is no source code here in a language that can be mapped.]\n");
 }
 
-async fn map(tools: &Tools, fixture: &Fixture) -> ToolOutcome {
+async fn map(tools: &Tools, fixture: &ToolFixture) -> ToolOutcome {
     soon(tools.get("repo_map").unwrap().run(json!({}), fixture.context())).await
 }
 
 /// Gives a file other content of the same size, time and inode, so that only who reads it again can tell.
-fn forge(fixture: &Fixture, path: &str, content: &str) {
+fn forge(fixture: &ToolFixture, path: &str, content: &str) {
     let before = std::fs::metadata(fixture.path(path)).unwrap();
     fixture.put(path, content);
     let file = std::fs::File::options().write(true).open(fixture.path(path)).unwrap();
@@ -127,7 +127,7 @@ fn with_cache(folder: &Path) -> Tools {
 
 #[tokio::test]
 async fn only_what_changed_is_read_again() {
-    let fixture = Fixture::with(&[("a.rs", "fn first() {}\n"), ("b.rs", "fn other() {}\n")]);
+    let fixture = ToolFixture::with(&[("a.rs", "fn first() {}\n"), ("b.rs", "fn other() {}\n")]);
     let folder = tempfile::tempdir().unwrap();
     let tools = with_cache(folder.path());
     let text = map(&tools, &fixture).await.text;

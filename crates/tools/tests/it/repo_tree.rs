@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 #[tokio::test]
 async fn the_tree_is_sorted_and_leaves_out_what_is_ignored() {
-    let fixture = Fixture::with(&[
+    let fixture = ToolFixture::with(&[
         (".gitignore", "target/\n*.log\n!keep.log\n/top\n"),
         (".git/config", "x"),
         (".github/ci.yml", "x"),
@@ -37,7 +37,7 @@ async fn the_tree_is_sorted_and_leaves_out_what_is_ignored() {
 
 #[tokio::test]
 async fn what_is_over_the_limit_is_counted() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for number in 0..30 {
         fixture.put(&format!("d/{number:02}"), "x");
     }
@@ -55,13 +55,13 @@ async fn what_is_over_the_limit_is_counted() {
 
 #[tokio::test]
 async fn names_cannot_forge_lines() {
-    let fixture = Fixture::with(&[("a\nb\u{1b}", "x")]);
+    let fixture = ToolFixture::with(&[("a\nb\u{1b}", "x")]);
     assert_eq!(fixture.ok("repo_tree", json!({})).await.text, "a\\nb\\u{1b}\n");
 }
 
 #[tokio::test]
 async fn an_empty_or_missing_directory_is_said() {
-    let fixture = Fixture::with(&[("a", "x")]);
+    let fixture = ToolFixture::with(&[("a", "x")]);
     std::fs::create_dir(fixture.path("empty")).unwrap();
     let outcome = fixture.ok("repo_tree", json!({"path": "empty"})).await;
     assert!(outcome.text.contains("There are no files here"), "{}", outcome.text);
@@ -73,7 +73,7 @@ async fn an_empty_or_missing_directory_is_said() {
 
 #[tokio::test]
 async fn rules_are_those_of_git() {
-    let fixture = Fixture::with(&[
+    let fixture = ToolFixture::with(&[
         (
             ".gitignore",
             "\u{feff}*.tmp\n!keep.tmp\nbuild/\n!build/keep\n/root_only\na/**/z\n# comment\n\\#odd\ntrailing \n",
@@ -113,7 +113,7 @@ async fn rules_are_those_of_git() {
 #[tokio::test]
 async fn odd_names_and_deep_trees_are_walked() {
     use std::os::unix::ffi::OsStrExt;
-    let fixture = Fixture::with(&[("a.b", "x"), ("a/b", "x"), ("a-b", "x")]);
+    let fixture = ToolFixture::with(&[("a.b", "x"), ("a/b", "x"), ("a-b", "x")]);
     let odd = fixture.workspace().join(std::ffi::OsStr::from_bytes(b"odd\xff"));
     std::fs::create_dir(&odd).unwrap();
     std::fs::write(odd.join("inner"), "x").unwrap();

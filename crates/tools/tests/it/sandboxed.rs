@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use ostler_runner::{ToolContext, ToolOutcome};
-use ostler_sandbox::{Choice, Sandbox, Settings};
+use ostler_sandbox::{BackendChoice, Sandbox, SandboxSettings};
 use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -33,10 +33,10 @@ pub(crate) struct Sandboxed {
 
 impl Sandboxed {
     pub(crate) async fn new() -> Sandboxed {
-        Sandboxed::with(Choice::Best, |_| {}).await
+        Sandboxed::with(BackendChoice::Best, |_| {}).await
     }
 
-    pub(crate) async fn with(choice: Choice, adjust: impl FnOnce(&mut ToolSettings)) -> Sandboxed {
+    pub(crate) async fn with(choice: BackendChoice, adjust: impl FnOnce(&mut ToolSettings)) -> Sandboxed {
         // Beside /tmp, which a confined program has for itself.
         let place = std::env::var_os(PLACE)
             .map_or_else(|| beside_tmp(env!("CARGO_TARGET_TMPDIR")), std::path::PathBuf::from);
@@ -48,7 +48,7 @@ impl Sandboxed {
         };
         let (workspace, outside, home) = (directory("workspace"), directory("outside"), directory("home"));
         let data_dir = directory("data");
-        let sandbox = Sandbox::probe(Settings {
+        let sandbox = Sandbox::probe(SandboxSettings {
             home,
             scratch: data_dir.join("scratch"),
             data_dir,

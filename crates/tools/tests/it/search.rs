@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
 #[tokio::test]
 async fn lines_are_found_by_text_and_by_expression() {
-    let fixture = Fixture::with(&[
+    let fixture = ToolFixture::with(&[
         (".gitignore", "ignored\n"),
         (".git/config", "a.b"),
         ("ignored", "a.b"),
@@ -36,7 +36,7 @@ async fn lines_are_found_by_text_and_by_expression() {
 
 #[tokio::test]
 async fn what_cannot_be_searched_for_is_said() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for (input, expected) in [
         (json!({"query": "a(", "regex": true}), "`query` is not a regular expression"),
         (json!({"query": "a\\nb", "regex": true}), "`query` is not a regular expression"),
@@ -55,7 +55,7 @@ async fn what_cannot_be_searched_for_is_said() {
 
 #[tokio::test]
 async fn many_results_are_cut_and_counted() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     fixture.put("a.txt", "match\n".repeat(100));
     fixture.put("b.txt", "match\n".repeat(100));
     let outcome = fixture.ok("search", json!({"query": "match"})).await;
@@ -71,7 +71,7 @@ async fn many_results_are_cut_and_counted() {
 
 #[tokio::test]
 async fn long_lines_are_shown_where_the_match_is() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     fixture.put("a.txt", format!("{}needle{}\n", "a".repeat(5_000), "b".repeat(5_000)));
     let text = fixture.ok("search", json!({"query": "needle"})).await.text;
     assert_eq!(text, format!("a.txt:1: …{}needle{}…\n", "a".repeat(100), "b".repeat(194)));
@@ -79,7 +79,7 @@ async fn long_lines_are_shown_where_the_match_is() {
 
 #[tokio::test]
 async fn lines_around_a_match_are_shown_and_groups_set_apart() {
-    let fixture = Fixture::with(&[("a.txt", "1\nhit\n3\n4\n5\n6\nhit\n"), ("b.txt", "hit\nhit\nend\n")]);
+    let fixture = ToolFixture::with(&[("a.txt", "1\nhit\n3\n4\n5\n6\nhit\n"), ("b.txt", "hit\nhit\nend\n")]);
     let outcome = fixture.ok("search", json!({"query": "hit", "context_lines": 1})).await;
     assert_eq!(
         outcome.text,
@@ -94,7 +94,7 @@ async fn lines_around_a_match_are_shown_and_groups_set_apart() {
 
 #[tokio::test]
 async fn the_first_results_are_the_same_whoever_finds_them() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for number in 0..500 {
         let hits = "needle\n".repeat(number % 4);
         fixture.put(&format!("d{}/f{number:03}.txt", number % 7), format!("{}{hits}", "straw\n".repeat(200)));
@@ -119,7 +119,7 @@ async fn the_first_results_are_the_same_whoever_finds_them() {
 async fn odd_files_are_searched_or_passed_over() {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::PermissionsExt;
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     std::fs::write(fixture.workspace().join(std::ffi::OsStr::from_bytes(b"odd\xff")), "needle\n").unwrap();
     fixture.put(
         "wide.txt",
@@ -144,7 +144,7 @@ async fn odd_files_are_searched_or_passed_over() {
 
 #[tokio::test]
 async fn a_line_without_end_is_no_trouble() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     fixture.put("long", "needle ".repeat(4 << 20));
     let text = fixture.ok("search", json!({"query": "needle"})).await.text;
     assert!(text.contains("1 files or directories could not be read"), "{text}");

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use ostler_runner::Ending;
+use ostler_runner::CommandEnding;
 use ostler_tools::Tools;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, soon};
+use crate::fixture::{ToolFixture, soon};
 
 #[tokio::test]
 async fn a_command_ends_with_its_code_or_signal() {
-    let fixture = Fixture::with(&[("sub/file", "x")]);
+    let fixture = ToolFixture::with(&[("sub/file", "x")]);
     let cwd = fixture.workspace().join("sub").to_string_lossy().into_owned();
     let table: [(Value, bool, &str, Value, Value); 9] = [
         (json!({"command": "echo hello"}), true, "hello\nexit code 0", json!(0), json!(null)),
@@ -42,7 +42,7 @@ async fn a_command_ends_with_its_code_or_signal() {
 
 #[tokio::test]
 async fn a_command_that_cannot_start_says_why() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     for (input, expected) in [
         (json!({"command": "a\0b"}), "was not started"),
         (json!({"command": "x".repeat(200_000)}), "was not started"),
@@ -55,7 +55,7 @@ async fn a_command_that_cannot_start_says_why() {
 
 #[tokio::test]
 async fn output_is_streamed_in_whole_characters() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let command = "for i in 1 2 3; do printf '\\xe6'; printf '\\xbc'; printf '\\xa2'; done; echo done >&2";
     let outcome = fixture.ok("shell", json!({"command": command})).await;
     // Which of two pipes is read first is nobody's promise.
@@ -68,7 +68,7 @@ async fn output_is_streamed_in_whole_characters() {
 
 #[tokio::test]
 async fn fifty_megabytes_are_drained_and_bounded() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let command = "echo first; head -c 50000000 /dev/zero | tr '\\0' x; echo; echo last";
     let outcome = fixture.ok("shell", json!({"command": command})).await;
     assert!(outcome.text.len() < 33 * 1024, "{}", outcome.text.len());
@@ -81,7 +81,7 @@ async fn fifty_megabytes_are_drained_and_bounded() {
 
 #[tokio::test]
 async fn output_that_is_cut_is_kept_whole_beside() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let outcome = fixture.ok("shell", json!({"command": "seq 1 20000"})).await;
     let expected: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
     assert!(outcome.whole.unwrap() == expected.as_bytes(), "the whole output");
@@ -91,7 +91,7 @@ async fn output_that_is_cut_is_kept_whole_beside() {
 
 #[tokio::test]
 async fn verification_commands_run_the_same_way() {
-    let fixture = Fixture::with(&[("file", "x")]);
+    let fixture = ToolFixture::with(&[("file", "x")]);
     let run = |command: &'static str, timeout| {
         let context = fixture.context();
         async move { soon(Tools::builtin().run_command(&context, command, timeout)).await }
@@ -102,19 +102,19 @@ async fn verification_commands_run_the_same_way() {
     assert!(run("test -f file", minute).await.ok());
     let short = Duration::from_millis(50);
     let outcome = run("echo started; sleep 1000", short).await;
-    assert_eq!(outcome.ending, Ending::TimedOut(short));
+    assert_eq!(outcome.ending, CommandEnding::TimedOut(short));
     assert!(outcome.text().ends_with("timed out after 0.05 s; the command and its children were killed"));
     let mut context = fixture.context();
     context.workspace = fixture.path("none");
     let outcome = soon(Tools::builtin().run_command(&context, "true", minute)).await;
-    assert!(matches!(outcome.ending, Ending::NotStarted(_)), "{outcome:?}");
+    assert!(matches!(outcome.ending, CommandEnding::NotStarted(_)), "{outcome:?}");
 }
 
 /// Runs itself in a second process, because only there can the environment be set.
 #[tokio::test]
 async fn secrets_of_the_daemon_do_not_reach_commands() {
     if std::env::var_os("OSTLER_TOKEN").is_some_and(|value| value == "canary") {
-        let fixture = Fixture::new();
+        let fixture = ToolFixture::new();
         println!("{}", fixture.ok("shell", json!({"command": "env; echo end of environment"})).await.text);
         return;
     }

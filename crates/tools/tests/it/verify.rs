@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 use crate::sandboxed::Sandboxed;
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn each_command_is_reported() {
 
 #[tokio::test]
 async fn the_sessions_commands_are_the_default() {
-    let fixture = Fixture::with(&[("file", "x")]);
+    let fixture = ToolFixture::with(&[("file", "x")]);
     let text = fixture.refusal("verify", json!({})).await;
     assert!(text.contains("names no verification commands"), "{text}");
     let mut context = fixture.context();
@@ -44,7 +44,7 @@ async fn the_sessions_commands_are_the_default() {
 
 #[tokio::test]
 async fn long_outputs_are_cut_each_and_kept_together() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let commands = ["seq 1 20000; false", "seq 1 20000", "echo end; false"];
     let outcome = fixture.call("verify", json!({"commands": commands})).await;
     assert!(outcome.text.len() < 50 * 1024, "{}", outcome.text.len());

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::fixture::{Fixture, soon};
+use crate::fixture::{ToolFixture, soon};
 
 fn tools(private_hosts: &[&str]) -> Tools {
     let private_hosts = private_hosts.iter().map(|host| (*host).to_owned()).collect();
@@ -41,7 +41,7 @@ fn it_is_offered_only_where_it_is_allowed() {
 
 #[tokio::test]
 async fn a_page_is_given_as_text_and_as_data() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let tools = tools(&["127.0.0.1"]);
     let url = serve("200 OK", "<h1>Head\u{e0041}ing</h1><p>a\u{200b}b</p>".to_owned()).await;
     let outcome = soon(tools.get("web_fetch").unwrap().run(json!({"url": url}), fixture.context())).await;
@@ -61,7 +61,7 @@ async fn a_page_is_given_as_text_and_as_data() {
 
 #[tokio::test]
 async fn a_long_page_is_cut_and_kept_beside() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let tools = tools(&["127.0.0.1"]);
     let url = serve("200 OK", format!("<p>{}</p>", "word ".repeat(30_000))).await;
     let outcome = soon(tools.get("web_fetch").unwrap().run(json!({"url": url}), fixture.context())).await;
@@ -72,7 +72,7 @@ async fn a_long_page_is_cut_and_kept_beside() {
 
 #[tokio::test]
 async fn this_machine_is_not_fetched_from() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let tools = tools(&[]);
     for url in
         ["http://127.0.0.1:9/", "http://localhost:8787/v1/sessions", "http://[::1]/", "file:///etc/passwd"]

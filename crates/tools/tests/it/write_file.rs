@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::ToolFixture;
 
-fn mode(fixture: &Fixture, path: &str) -> u32 {
+fn mode(fixture: &ToolFixture, path: &str) -> u32 {
     std::fs::metadata(fixture.path(path)).unwrap().permissions().mode() & 0o7777
 }
 
 #[tokio::test]
 async fn files_are_created_and_replaced() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let outcome = fixture.ok("write_file", json!({"path": "a/b/c.txt", "content": "one\ntwo\n"})).await;
     assert_eq!(outcome.text, "Created a/b/c.txt: 8 bytes, 2 lines added, 0 removed.");
     assert_eq!(
@@ -41,7 +41,7 @@ async fn files_are_created_and_replaced() {
 
 #[tokio::test]
 async fn a_file_too_long_to_compare_is_replaced_without_a_diff() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     fixture.put("long", "x\n".repeat(2 * 1024 * 1024 + 1));
     let outcome = fixture.ok("write_file", json!({"path": "long", "content": "short\n"})).await;
     assert_eq!(outcome.text, "Replaced long: 6 bytes.");
@@ -54,7 +54,7 @@ async fn a_file_too_long_to_compare_is_replaced_without_a_diff() {
 
 #[tokio::test]
 async fn the_mode_of_a_file_is_kept() {
-    let fixture = Fixture::with(&[("run.sh", "old"), ("private", "old"), ("locked", "old")]);
+    let fixture = ToolFixture::with(&[("run.sh", "old"), ("private", "old"), ("locked", "old")]);
     for (path, bits) in [("run.sh", 0o755), ("private", 0o600), ("locked", 0o444)] {
         std::fs::set_permissions(fixture.path(path), std::fs::Permissions::from_mode(bits)).unwrap();
     }
@@ -68,7 +68,7 @@ async fn the_mode_of_a_file_is_kept() {
 
 #[tokio::test]
 async fn links_inside_are_followed_and_stay_links() {
-    let fixture = Fixture::with(&[("real/file", "old")]);
+    let fixture = ToolFixture::with(&[("real/file", "old")]);
     fixture.link("folder", "real");
     fixture.link("real/link", "../real/file");
     fixture.link("real/absolute", fixture.path("real/file"));
@@ -91,7 +91,7 @@ async fn links_inside_are_followed_and_stay_links() {
 
 #[tokio::test]
 async fn nothing_is_written_inside_git() {
-    let fixture = Fixture::with(&[(".git/config", "old"), ("sub/.git/config", "old"), ("a/x", "x")]);
+    let fixture = ToolFixture::with(&[(".git/config", "old"), ("sub/.git/config", "old"), ("a/x", "x")]);
     fixture.link("git", ".git");
     fixture.link("a/config", "../.git/config");
     fixture.link("a/hooks", "../git/hooks");
@@ -121,7 +121,7 @@ async fn nothing_is_written_inside_git() {
 
 #[tokio::test]
 async fn what_is_no_file_or_too_long_is_refused() {
-    let fixture = Fixture::with(&[("d/a", "x")]);
+    let fixture = ToolFixture::with(&[("d/a", "x")]);
     fixture.link("dangling", "nowhere");
     let long = "x".repeat(1024 * 1024 + 1);
     for (path, content, expected) in [
@@ -141,7 +141,7 @@ async fn what_is_no_file_or_too_long_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_never_see_half_a_file() {
-    let fixture = Fixture::new();
+    let fixture = ToolFixture::new();
     let contents = ["a".repeat(400_000), "b".repeat(300_000)];
     fixture.put("file", &contents[0]);
     let done = AtomicBool::new(false);
@@ -172,7 +172,7 @@ async fn readers_never_see_half_a_file() {
 
 #[tokio::test]
 async fn what_somebody_changed_since_it_was_read_is_not_overwritten() {
-    let fixture = Fixture::with(&[("a", "one\n"), ("never-read", "one\n")]);
+    let fixture = ToolFixture::with(&[("a", "one\n"), ("never-read", "one\n")]);
     let write = json!({"path": "a", "content": "mine\n"});
     fixture.ok("read_file", json!({"path": "./a", "start_line": 1})).await;
     fixture.put("a", "theirs\n");

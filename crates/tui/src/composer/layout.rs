@@ -7,7 +7,7 @@ use super::Composer;
 
 /// A line on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct ComposerRow {
     /// Where it begins in the raw text.
     pub start: usize,
     /// Where it ends.
@@ -18,9 +18,9 @@ pub struct Row {
 
 /// All lines, and where the cursor is among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rows {
+pub struct ComposerLayout {
     /// The lines; at least one.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComposerRow>,
     /// The line that the cursor is in.
     pub row: usize,
     /// The cell that it is in.
@@ -29,23 +29,23 @@ pub struct Rows {
 
 impl Composer {
     /// Lays the text out.
-    pub fn rows(&self, cells: usize) -> Rows {
+    pub fn rows(&self, cells: usize) -> ComposerLayout {
         let cells = cells.max(2);
-        let mut rows = vec![Row { start: 0, end: 0, pieces: Vec::new() }];
+        let mut rows = vec![ComposerRow { start: 0, end: 0, pieces: Vec::new() }];
         let (mut taken, mut cursor) = (0, (0, 0));
         for (at, grapheme) in self.raw().grapheme_indices(true) {
             let label = grapheme.chars().next().and_then(|c| self.label(c));
             let (shown, chip) = label.map_or((grapheme.to_owned(), false), |label| (label, true));
             let needs = shown.width();
             if grapheme != "\n" && taken + needs > cells && taken > 0 {
-                rows.push(Row { start: at, end: at, pieces: Vec::new() });
+                rows.push(ComposerRow { start: at, end: at, pieces: Vec::new() });
                 taken = 0;
             }
             if at == self.cursor() {
                 cursor = (rows.len() - 1, taken);
             }
             if grapheme == "\n" {
-                rows.push(Row { start: at + 1, end: at + 1, pieces: Vec::new() });
+                rows.push(ComposerRow { start: at + 1, end: at + 1, pieces: Vec::new() });
                 taken = 0;
                 continue;
             }
@@ -61,7 +61,7 @@ impl Composer {
         if self.cursor() == self.raw().len() {
             cursor = (rows.len() - 1, taken);
         }
-        Rows { rows, row: cursor.0, column: cursor.1 }
+        ComposerLayout { rows, row: cursor.0, column: cursor.1 }
     }
 
     /// One line up; says whether there was one.
@@ -80,7 +80,7 @@ impl Composer {
         true
     }
 
-    fn go_to_cell(&mut self, row: &Row, column: usize) {
+    fn go_to_cell(&mut self, row: &ComposerRow, column: usize) {
         let mut taken = 0;
         for (at, grapheme) in self.raw()[row.start..row.end].grapheme_indices(true) {
             let label = grapheme.chars().next().and_then(|c| self.label(c));

@@ -1,13 +1,13 @@
 //! The question that waits at the foot of a session, and the answers that it can be given. An answer names its
 //! question by id: one that has gone in the meantime gets none.
 
-use ostler_api_types::Approve;
+use ostler_api_types::ApprovalAnswerBody;
 use ostler_types::{
     FileChange, OptionKind, PendingApproval, RejectedFile, ReviewAnswer, ReviewComment, Scope, SessionId,
     ToolCallId, Verdict, View,
 };
 
-use super::Rejected;
+use super::RejectedHunks;
 use crate::composer::Composer;
 
 /// For so long after it appears a question takes no answer, so that nothing is allowed by a key that was meant for
@@ -24,7 +24,7 @@ pub fn is_small(rows: u16) -> bool {
 
 /// How the question is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Dock {
+pub struct ApprovalPanel {
     /// The call that is asked about.
     pub showing: Option<ToolCallId>,
     /// Since when.
@@ -42,7 +42,7 @@ pub struct Dock {
     /// Why the last answer was not taken.
     pub error: Option<String>,
     /// What of a review is to be put back.
-    pub rejected: Rejected,
+    pub rejected: RejectedHunks,
     /// The file of a review that is looked at.
     pub file: usize,
     /// The hunk of that file that is chosen; none when the file is, as a whole.
@@ -57,7 +57,7 @@ pub struct Dock {
 
 /// An answer that can be given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ApprovalAnswer {
     /// The key that gives it.
     pub key: char,
     /// What it is, in words.
@@ -74,7 +74,7 @@ pub struct Answer {
     pub words: bool,
 }
 
-impl Dock {
+impl ApprovalPanel {
     /// The calls that wait for an answer.
     pub fn pending<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a PendingApproval> {
         view.pending_approvals().filter(|approval| !self.over.contains(&approval.tool_call_id))
@@ -92,7 +92,7 @@ impl Dock {
         }
         let showing = self.pending(view).next().map(|approval| approval.tool_call_id.clone());
         let (sent, over) = (self.sent.take(), std::mem::take(&mut self.over));
-        *self = Dock { showing, since: now, sent, over, ..Dock::default() };
+        *self = ApprovalPanel { showing, since: now, sent, over, ..ApprovalPanel::default() };
     }
 
     /// The question that is shown and not answered yet.
@@ -115,7 +115,12 @@ impl Dock {
     }
 
     /// The request that gives an answer to the question that is shown.
-    pub fn request(&self, question: &PendingApproval, answer: &Answer, reason: Option<String>) -> Approve {
+    pub fn request(
+        &self,
+        question: &PendingApproval,
+        answer: &ApprovalAnswer,
+        reason: Option<String>,
+    ) -> ApprovalAnswerBody {
         let is_review = question.is_review();
         let comments: Vec<ReviewComment> = match (&reason, is_review && answer.verdict == Verdict::Approve) {
             (Some(text), true) => vec![ReviewComment { path: None, line: None, text: text.clone() }],
@@ -127,7 +132,7 @@ impl Dock {
         };
         let review = (is_review && !(reject.is_empty() && comments.is_empty()))
             .then_some(ReviewAnswer { reject, comments });
-        Approve {
+        ApprovalAnswerBody {
             turn_id: question.turn_id,
             tool_call_id: question.tool_call_id.clone(),
             action: answer.verdict,
@@ -140,8 +145,8 @@ impl Dock {
 }
 
 /// The answers to a question: those that its agent offers, or our own.
-pub fn choices(question: &PendingApproval) -> Vec<Answer> {
-    let answer = |key, short: &str, label: &str, verdict, scope, words| Answer {
+pub fn choices(question: &PendingApproval) -> Vec<ApprovalAnswer> {
+    let answer = |key, short: &str, label: &str, verdict, scope, words| ApprovalAnswer {
         key,
         label: label.to_owned(),
         short: short.to_owned(),
@@ -156,7 +161,7 @@ pub fn choices(question: &PendingApproval) -> Vec<Answer> {
             answer('y', "keep", "keep the changes", Verdict::Approve, Scope::Once, false),
             answer('c', "remark", "keep them, with a remark", Verdict::Approve, Scope::Once, true),
             answer('n', "back", "put everything back", Verdict::Deny, Scope::Once, false),
-            Answer { label: "put everything back, and say why".to_owned(), ..refuse },
+            ApprovalAnswer { label: "put everything back, and say why".to_owned(), ..refuse },
         ];
     }
     if !question.options.is_empty() {
@@ -167,7 +172,7 @@ pub fn choices(question: &PendingApproval) -> Vec<Answer> {
                 OptionKind::AllowAlways | OptionKind::RejectAlways => Scope::Session,
                 OptionKind::AllowOnce | OptionKind::RejectOnce => Scope::Once,
             };
-            Answer {
+            ApprovalAnswer {
                 option: Some(option.id.clone()),
                 ..answer(key, &option.name, &option.name, verdict, scope, false)
             }

@@ -41,11 +41,11 @@ pub enum Overlay {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picker {
     /// What is picked.
-    pub picking: Picking,
+    pub picking: PickerKind,
     /// What was typed to make the list shorter.
     pub query: String,
     /// All there is.
-    pub items: Vec<Choice>,
+    pub items: Vec<PickerItem>,
     /// Which of those that match is chosen.
     pub selected: usize,
     /// Whether more is on its way.
@@ -54,7 +54,7 @@ pub struct Picker {
 
 /// What is picked from a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Picking {
+pub enum PickerKind {
     /// A session to look at.
     Session,
     /// A session in which something was said.
@@ -73,7 +73,7 @@ pub enum Picking {
 
 /// Something to pick.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct PickerItem {
     /// What is picked.
     pub value: String,
     /// What is shown.
@@ -84,13 +84,13 @@ pub struct Choice {
 
 impl Picker {
     /// A list of which everything is shown.
-    pub fn new(picking: Picking, items: Vec<Choice>) -> Picker {
+    pub fn new(picking: PickerKind, items: Vec<PickerItem>) -> Picker {
         Picker { picking, query: String::new(), items, selected: 0, loading: false }
     }
 
     /// What matches the query: all of its letters, in their order. The better ones come first.
-    pub fn matches(&self) -> Vec<&Choice> {
-        let mut found: Vec<(u32, &Choice)> = self
+    pub fn matches(&self) -> Vec<&PickerItem> {
+        let mut found: Vec<(u32, &PickerItem)> = self
             .items
             .iter()
             .filter_map(|item| Some((score(&format!("{} {}", item.label, item.detail), &self.query)?, item)))
@@ -100,7 +100,7 @@ impl Picker {
     }
 
     /// What is chosen.
-    pub fn chosen(&self) -> Option<Choice> {
+    pub fn chosen(&self) -> Option<PickerItem> {
         self.matches().get(self.selected).map(|choice| (*choice).clone())
     }
 }

@@ -4,30 +4,30 @@ use std::collections::HashMap;
 
 use ostler_types::SessionId;
 
-use crate::picture::{Placed, Protocol, Shown, fit};
+use crate::picture::{PictureProtocol, PlacedPicture, ShownPicture, fit};
 
 /// How many pictures are known at a time.
 const MOST: usize = 64;
 
 /// The pictures that are known.
 #[derive(Debug, Default)]
-pub struct Pictures {
+pub struct PictureRegistry {
     /// How the terminal takes them.
-    pub protocol: Protocol,
+    pub protocol: PictureProtocol,
     /// How many pixels a cell has.
     pub cell: (u16, u16),
     /// Where they stand on the screen, as it was last drawn.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<PlacedPicture>,
     /// Counts the changes, so that what was laid out can be kept.
     pub version: u64,
-    known: Vec<Known>,
+    known: Vec<KnownPicture>,
     /// Those on the screen that are not known yet.
     wanted: Vec<(SessionId, String)>,
     next: u32,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownPicture {
     session: SessionId,
     reference: String,
     number: u32,
@@ -35,28 +35,29 @@ struct Known {
     size: Option<(u16, u16)>,
 }
 
-impl Pictures {
+impl PictureRegistry {
     /// None as yet. Numbers begin at a place that other programs are unlikely to use.
-    pub fn new(protocol: Protocol, cell: (u16, u16), seed: u64) -> Pictures {
+    pub fn new(protocol: PictureProtocol, cell: (u16, u16), seed: u64) -> PictureRegistry {
         let first = u32::try_from(seed >> 8 & 0xffff).unwrap_or(1);
-        Pictures { protocol, cell, next: (first << 8 | 1) & 0xff_ffff, ..Pictures::default() }
+        PictureRegistry { protocol, cell, next: (first << 8 | 1) & 0xff_ffff, ..PictureRegistry::default() }
     }
 
     /// Those of a session that can be shown.
-    pub fn of(&self, session: SessionId) -> HashMap<String, Shown> {
+    pub fn of(&self, session: SessionId) -> HashMap<String, ShownPicture> {
         let of_session = self.known.iter().filter(|known| known.session == session);
         of_session.filter_map(|known| Some((known.reference.clone(), known.shown()?))).collect()
     }
 
     /// The picture of this number, if it can be shown.
-    pub fn shown(&self, number: u32) -> Option<Shown> {
+    pub fn shown(&self, number: u32) -> Option<ShownPicture> {
         self.known.iter().find(|known| known.number == number)?.shown()
     }
 
     /// Says that a picture is on the screen.
     pub fn seen(&mut self, session: SessionId, reference: &str) {
-        let known = |known: &Known| known.session == session && known.reference == reference;
-        if self.protocol != Protocol::None && !self.known.iter().any(known) && self.wanted.len() < MOST {
+        let known = |known: &KnownPicture| known.session == session && known.reference == reference;
+        if self.protocol != PictureProtocol::None && !self.known.iter().any(known) && self.wanted.len() < MOST
+        {
             self.wanted.push((session, reference.to_owned()));
         }
     }
@@ -73,14 +74,14 @@ impl Pictures {
             if self.known.len() >= MOST {
                 self.known.remove(0);
             }
-            self.known.push(Known { session, reference: reference.clone(), number, size: None });
+            self.known.push(KnownPicture { session, reference: reference.clone(), number, size: None });
             asked.push((session, reference, number));
         }
         asked
     }
 
     /// A picture is here, or is not to be had; says how it is shown, if it can be on a screen of so many columns.
-    pub fn arrived(&mut self, number: u32, bytes: &[u8], columns: u16) -> Option<Shown> {
+    pub fn arrived(&mut self, number: u32, bytes: &[u8], columns: u16) -> Option<ShownPicture> {
         let (protocol, cell) = (self.protocol, self.cell);
         let known = self.known.iter_mut().find(|known| known.number == number)?;
         let size = imagesize::blob_size(bytes).ok().filter(|_| protocol.takes(bytes))?;
@@ -97,9 +98,9 @@ impl Pictures {
     }
 }
 
-impl Known {
-    fn shown(&self) -> Option<Shown> {
+impl KnownPicture {
+    fn shown(&self) -> Option<ShownPicture> {
         let (columns, rows) = self.size?;
-        Some(Shown { number: self.number, columns, rows })
+        Some(ShownPicture { number: self.number, columns, rows })
     }
 }

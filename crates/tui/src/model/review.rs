@@ -9,11 +9,11 @@ use crate::text::diff;
 
 /// Files and hunks that are to be put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rejected(BTreeMap<String, Part>);
+pub struct RejectedHunks(BTreeMap<String, RejectedPart>);
 
 /// How a file stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileReviewState {
     /// It stays as the turn has left it.
     Kept,
     /// Some of its hunks are put back.
@@ -23,18 +23,18 @@ pub enum Standing {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum RejectedPart {
     All,
     Hunks(BTreeSet<usize>),
 }
 
-impl Rejected {
+impl RejectedHunks {
     /// How a file stands.
-    pub fn standing(&self, path: &str) -> Standing {
+    pub fn standing(&self, path: &str) -> FileReviewState {
         match self.0.get(path) {
-            None => Standing::Kept,
-            Some(Part::Hunks(_)) => Standing::Partly,
-            Some(Part::All) => Standing::Back,
+            None => FileReviewState::Kept,
+            Some(RejectedPart::Hunks(_)) => FileReviewState::Partly,
+            Some(RejectedPart::All) => FileReviewState::Back,
         }
     }
 
@@ -42,16 +42,18 @@ impl Rejected {
     pub fn has(&self, path: &str, hunk: usize) -> bool {
         match self.0.get(path) {
             None => false,
-            Some(Part::All) => true,
-            Some(Part::Hunks(hunks)) => hunks.contains(&hunk),
+            Some(RejectedPart::All) => true,
+            Some(RejectedPart::Hunks(hunks)) => hunks.contains(&hunk),
         }
     }
 
     /// Puts a file back, or no longer; what was said of its hunks is forgotten.
     pub fn toggle_file(&mut self, path: &str) {
         match self.standing(path) {
-            Standing::Back => _ = self.0.remove(path),
-            Standing::Kept | Standing::Partly => _ = self.0.insert(path.to_owned(), Part::All),
+            FileReviewState::Back => _ = self.0.remove(path),
+            FileReviewState::Kept | FileReviewState::Partly => {
+                _ = self.0.insert(path.to_owned(), RejectedPart::All)
+            }
         }
     }
 
@@ -60,27 +62,27 @@ impl Rejected {
         let count = hunks_of(file);
         let mut chosen: BTreeSet<usize> = match self.0.remove(&file.path) {
             None => BTreeSet::new(),
-            Some(Part::All) => (0..count).collect(),
-            Some(Part::Hunks(hunks)) => hunks,
+            Some(RejectedPart::All) => (0..count).collect(),
+            Some(RejectedPart::Hunks(hunks)) => hunks,
         };
         if !chosen.remove(&hunk) {
             chosen.insert(hunk);
         }
         // Of a diff that is not shown whole, nobody can mean what they have not seen.
         if chosen.len() == count && is_whole(file) {
-            self.0.insert(file.path.clone(), Part::All);
+            self.0.insert(file.path.clone(), RejectedPart::All);
         } else if !chosen.is_empty() {
-            self.0.insert(file.path.clone(), Part::Hunks(chosen));
+            self.0.insert(file.path.clone(), RejectedPart::Hunks(chosen));
         }
     }
 
     /// The same as an answer.
     pub fn answer(&self) -> Vec<RejectedFile> {
-        let of = |(path, part): (&String, &Part)| RejectedFile {
+        let of = |(path, part): (&String, &RejectedPart)| RejectedFile {
             path: path.clone(),
             hunks: match part {
-                Part::All => None,
-                Part::Hunks(hunks) => Some(hunks.iter().copied().collect()),
+                RejectedPart::All => None,
+                RejectedPart::Hunks(hunks) => Some(hunks.iter().copied().collect()),
             },
         };
         self.0.iter().map(of).collect()
@@ -107,7 +109,7 @@ fn is_whole(file: &FileChange) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rejected, Standing, hunks_of};
+    use super::{FileReviewState, RejectedHunks, hunks_of};
     use ostler_types::{ChangeKind, FileChange};
 
     fn file() -> FileChange {
@@ -125,16 +127,19 @@ mod tests {
 
     #[test]
     fn hunks_add_up_to_a_file_and_come_apart_again() {
-        let (file, mut rejected) = (file(), Rejected::default());
+        let (file, mut rejected) = (file(), RejectedHunks::default());
         assert_eq!(hunks_of(&file), 2);
         rejected.toggle_hunk(&file, 1);
         assert_eq!(
             (rejected.standing("a"), rejected.has("a", 0), rejected.has("a", 1)),
-            (Standing::Partly, false, true)
+            (FileReviewState::Partly, false, true)
         );
         assert_eq!(rejected.answer()[0].hunks, Some(vec![1]));
         rejected.toggle_hunk(&file, 0);
-        assert_eq!((rejected.standing("a"), rejected.answer()[0].hunks.clone()), (Standing::Back, None));
+        assert_eq!(
+            (rejected.standing("a"), rejected.answer()[0].hunks.clone()),
+            (FileReviewState::Back, None)
+        );
         rejected.toggle_hunk(&file, 1);
         assert_eq!(rejected.answer()[0].hunks, Some(vec![0]));
         rejected.toggle_hunk(&file, 0);
@@ -143,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_shown_in_part_is_never_put_back_whole_by_its_hunks() {
-        let (file, mut rejected) = (FileChange { added: 90, ..file() }, Rejected::default());
+        let (file, mut rejected) = (FileChange { added: 90, ..file() }, RejectedHunks::default());
         rejected.toggle_hunk(&file, 0);
         rejected.toggle_hunk(&file, 1);
         assert_eq!(rejected.answer()[0].hunks, Some(vec![0, 1]));

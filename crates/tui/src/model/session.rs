@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
-use ostler_api_types::{ContextRoom, SendMessage, SessionShown};
+use ostler_api_types::{ContextUsage, SendMessage, SessionWithContext};
 use ostler_types::{
     Delta, Event, FileChange, MessageEvent, MessageId, PendingApproval, Record, SessionId, ToolCallId,
     TurnId, TurnStatus, View,
 };
 
-use super::Dock;
+use super::ApprovalPanel;
 use crate::composer::Composer;
 use crate::transcript::Transcript;
-use crate::view::Drawn;
+use crate::view::LayoutCache;
 
 /// A session that is followed.
 #[derive(Debug)]
-pub struct OpenSession {
+pub struct FollowedSession {
     /// Its id.
     pub id: SessionId,
     /// How it stands.
@@ -27,19 +27,19 @@ pub struct OpenSession {
     /// The files of patch reviews that wait, read out of their approvals.
     pub reviews: Vec<(ToolCallId, Vec<FileChange>)>,
     /// How full the model's window is.
-    pub context: ContextRoom,
+    pub context: ContextUsage,
     /// Whether what lies in its workspace is trusted.
     pub trusted: bool,
     /// Where its readable files lie.
     pub log_dir: String,
     /// Messages that are on their way.
-    pub outbox: VecDeque<Outgoing>,
+    pub outbox: VecDeque<OutboxMessage>,
     /// The message that waits and is being changed.
-    pub editing: Option<Editing>,
+    pub editing: Option<QueuedMessageEdit>,
     /// The question that is shown.
-    pub dock: Dock,
+    pub dock: ApprovalPanel,
     /// What of the transcript is on the screen.
-    pub place: Place,
+    pub place: ScrollPosition,
     /// Lines to scroll up by, once it is known how high things are; down when negative.
     pub scroll: isize,
     /// Whether the screen shows the beginning of what is held.
@@ -53,12 +53,12 @@ pub struct OpenSession {
     /// When it was last looked at, for letting go of the others.
     pub used: u64,
     /// What was laid out of the transcript.
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: LayoutCache,
 }
 
 /// What of a transcript is on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ScrollPosition {
     /// Its end, whatever is added.
     Tail,
     /// From this line of this entry on.
@@ -72,7 +72,7 @@ pub enum Place {
 
 /// A message that waits and is being changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Editing {
+pub struct QueuedMessageEdit {
     /// The message.
     pub message: MessageId,
     /// What was being written before.
@@ -81,7 +81,7 @@ pub struct Editing {
 
 /// A message on its way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
+pub struct OutboxMessage {
     /// Its key, under which it is taken once however often it is sent.
     pub key: String,
     /// The message.
@@ -90,11 +90,11 @@ pub struct Outgoing {
     pub held: bool,
 }
 
-impl OpenSession {
+impl FollowedSession {
     /// A session as the daemon shows it, with the last `page` records still to be read.
-    pub fn new(shown: SessionShown, page: u64, now: u64) -> OpenSession {
-        let SessionShown { view, context, log_dir, trusted } = shown;
-        let mut session = OpenSession {
+    pub fn new(shown: SessionWithContext, page: u64, now: u64) -> FollowedSession {
+        let SessionWithContext { view, context, log_dir, trusted } = shown;
+        let mut session = FollowedSession {
             id: view.session.id,
             transcript: Transcript::after(view.last_seq.saturating_sub(page)),
             view: View::from(view),
@@ -105,15 +105,15 @@ impl OpenSession {
             log_dir,
             outbox: VecDeque::new(),
             editing: None,
-            dock: Dock::default(),
-            place: Place::Tail,
+            dock: ApprovalPanel::default(),
+            place: ScrollPosition::Tail,
             scroll: 0,
             wants_older: false,
             loading: false,
             following: false,
             follow_at: 0,
             used: now,
-            drawn: Drawn::default(),
+            drawn: LayoutCache::default(),
         };
         session.settle(now);
         session
@@ -123,13 +123,13 @@ impl OpenSession {
     pub fn begin_after(&mut self, seq: u64) {
         self.transcript = Transcript::after(seq);
         // Keys begin anew, so nothing that was laid out for the old ones may stay.
-        self.drawn = Drawn::default();
-        (self.place, self.scroll, self.loading) = (Place::Tail, 0, false);
+        self.drawn = LayoutCache::default();
+        (self.place, self.scroll, self.loading) = (ScrollPosition::Tail, 0, false);
     }
 
     /// Takes in how the session stands, unless more is known already.
-    pub fn refresh(&mut self, shown: SessionShown, now: u64) {
-        let SessionShown { view, context, log_dir, trusted } = shown;
+    pub fn refresh(&mut self, shown: SessionWithContext, now: u64) {
+        let SessionWithContext { view, context, log_dir, trusted } = shown;
         (self.context, self.trusted, self.log_dir) = (context, trusted, log_dir);
         if self.view.refresh(view) {
             self.settle(now);

@@ -12,9 +12,9 @@ use ostler_process::{Invocation, PreparedCommand, Program};
 use ostler_types::SessionId;
 use tokio::io::AsyncReadExt;
 
-use super::network::Outgoing;
-use super::{Shell, files, history};
-use crate::input::{Effect, Input, News};
+use super::network::MessageToSend;
+use super::{TuiShell, files, history};
+use crate::input::{DaemonNews, TuiEffect, TuiInput};
 
 /// How long a command of the person's own may take, and how much of what it prints is told.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
@@ -26,41 +26,43 @@ const MAX_PICTURE: usize = 4 << 20;
 /// The largest file that can be attached.
 const MAX_FILE: u64 = 25 << 20;
 
-impl Shell {
+impl TuiShell {
     #[expect(clippy::wildcard_enum_match_arm, reason = "`look` lists the effects that are left")]
-    pub(super) async fn perform(&mut self, effect: Effect) -> io::Result<()> {
+    pub(super) async fn perform(&mut self, effect: TuiEffect) -> io::Result<()> {
         match effect {
-            Effect::Quit => {}
-            Effect::Suspend => self.suspend()?,
-            Effect::Redraw => {
+            TuiEffect::Quit => {}
+            TuiEffect::Suspend => self.suspend()?,
+            TuiEffect::Redraw => {
                 self.screen.redraw()?;
                 self.gallery.cleared();
             }
-            Effect::Copy(text) => self.screen.copy(&text)?,
-            Effect::Bell => self.screen.bell()?,
-            Effect::Mouse(mouse) => self.screen.listen_to_mouse(mouse)?,
-            Effect::Edit(text) => Box::pin(self.edit(text)).await?,
-            Effect::Remember(text) => {
+            TuiEffect::Copy(text) => self.screen.copy(&text)?,
+            TuiEffect::Bell => self.screen.bell()?,
+            TuiEffect::Mouse(mouse) => self.screen.listen_to_mouse(mouse)?,
+            TuiEffect::Edit(text) => Box::pin(self.edit(text)).await?,
+            TuiEffect::Remember(text) => {
                 if let Some(path) = &self.history {
                     history::append(path, &text);
                 }
             }
-            Effect::Connect { start } => self.network.connect(start),
-            Effect::Send { id, message, key } => self.network.send(Outgoing { id, message, key }).await,
-            Effect::Follow { id, after } => self.network.follow(id, after),
-            Effect::Unfollow(id) => self.network.unfollow(id),
-            Effect::Older { id, first, before } => self.network.older(id, first, before),
-            Effect::List => self.network.list(),
-            Effect::Files { id, query } => self.files(id, query),
-            Effect::Shell { id, workspace, command } => {
+            TuiEffect::Connect { start } => self.network.connect(start),
+            TuiEffect::Send { id, message, key } => {
+                self.network.send(MessageToSend { id, message, key }).await
+            }
+            TuiEffect::Follow { id, after } => self.network.follow(id, after),
+            TuiEffect::Unfollow(id) => self.network.unfollow(id),
+            TuiEffect::Older { id, first, before } => self.network.older(id, first, before),
+            TuiEffect::List => self.network.list(),
+            TuiEffect::Files { id, query } => self.files(id, query),
+            TuiEffect::Shell { id, workspace, command } => {
                 self.network.spawn(async move {
                     let output = shell(&workspace, &command).await;
-                    Input::Shelled { id, command, output }
+                    TuiInput::Shelled { id, command, output }
                 });
             }
-            Effect::Attach { id, path } => self.attach(id, path),
-            Effect::Picture { id, reference, number } => self.picture(id, &reference, number),
-            Effect::Show { shown, bytes } => self.gallery.show(&mut self.screen, shown, &bytes)?,
+            TuiEffect::Attach { id, path } => self.attach(id, path),
+            TuiEffect::Picture { id, reference, number } => self.picture(id, &reference, number),
+            TuiEffect::Show { shown, bytes } => self.gallery.show(&mut self.screen, shown, &bytes)?,
             effect => self.request(effect),
         }
         Ok(())
@@ -68,131 +70,135 @@ impl Shell {
 
     /// Effects that are one request each.
     #[expect(clippy::wildcard_enum_match_arm, reason = "`look` lists the effects that are left")]
-    fn request(&mut self, effect: Effect) {
+    fn request(&mut self, effect: TuiEffect) {
         let network = &mut self.network;
         match effect {
-            Effect::Load(id) => network
-                .ask(move |client| async move { Ok(Some(News::Loaded(Box::new(client.shown(id).await?)))) }),
-            Effect::Create { session, key } => network.ask(move |client| async move {
+            TuiEffect::Load(id) => network.ask(move |client| async move {
+                Ok(Some(DaemonNews::Loaded(Box::new(client.shown(id).await?))))
+            }),
+            TuiEffect::Create { session, key } => network.ask(move |client| async move {
                 Ok(Some(match client.create_session(&session).await {
-                    Ok(id) => News::Created { key, id },
+                    Ok(id) => DaemonNews::Created { key, id },
                     Err(error) => {
                         let later = matches!(error, ClientError::Unreachable { .. });
-                        News::NotSent { id: None, key, why: error.to_string(), later }
+                        DaemonNews::NotSent { id: None, key, why: error.to_string(), later }
                     }
                 }))
             }),
-            Effect::Answer { id, answer } => network.ask(move |client| async move {
+            TuiEffect::Answer { id, answer } => network.ask(move |client| async move {
                 let given = client.approve(id, &answer).await;
                 let call = answer.tool_call_id.0.clone();
                 Ok(given.err().map(|error| {
                     let over = matches!(error, ClientError::Refused { status: 404 | 409, .. });
-                    News::NotAnswered { id, call, why: error.to_string(), over }
+                    DaemonNews::NotAnswered { id, call, why: error.to_string(), over }
                 }))
             }),
-            Effect::Cancel(id) => {
+            TuiEffect::Cancel(id) => {
                 network.ask(move |client| async move { client.cancel(id).await.map(|_| None) })
             }
-            Effect::Withdraw(id, message) => {
+            TuiEffect::Withdraw(id, message) => {
                 network.ask(move |client| async move { client.withdraw(id, message).await.map(|()| None) });
             }
-            Effect::Requeue { id, message, change, text } => network.ask(move |client| async move {
+            TuiEffect::Requeue { id, message, change, text } => network.ask(move |client| async move {
                 let changed = client.requeue(id, message, &change).await;
-                Ok(changed.err().map(|error| News::NotRequeued { id, text, why: error.to_string() }))
+                Ok(changed.err().map(|error| DaemonNews::NotRequeued { id, text, why: error.to_string() }))
             }),
-            Effect::Retry(id, turn) => {
+            TuiEffect::Retry(id, turn) => {
                 network.ask(move |client| async move { client.retry(id, turn).await.map(|_| None) });
             }
-            Effect::Compact(id) => network.ask(move |client| async move {
+            TuiEffect::Compact(id) => network.ask(move |client| async move {
                 client.compact(id).await?;
-                Ok(Some(News::Told("making the conversation shorter".to_owned())))
+                Ok(Some(DaemonNews::Told("making the conversation shorter".to_owned())))
             }),
-            Effect::Fork(id) => network.ask(move |client| async move {
+            TuiEffect::Fork(id) => network.ask(move |client| async move {
                 let fork = client.fork(id, None).await?;
-                Ok(Some(News::Told(format!("forked as {fork}; ctrl+o goes there"))))
+                Ok(Some(DaemonNews::Told(format!("forked as {fork}; ctrl+o goes there"))))
             }),
-            Effect::Close(id) => network.ask(move |client| async move {
+            TuiEffect::Close(id) => network.ask(move |client| async move {
                 client.delete(id, false).await?;
-                Ok(Some(News::Told("closed".to_owned())))
+                Ok(Some(DaemonNews::Told("closed".to_owned())))
             }),
-            Effect::Undo { id, undo } => network.ask(move |client| async move {
+            TuiEffect::Undo { id, undo } => network.ask(move |client| async move {
                 let undone = client.undo(id, &undo).await?;
-                Ok(Some(News::Undone { id, turn: undo.turn_id, preview: undone.preview, undone }))
+                Ok(Some(DaemonNews::Undone { id, turn: undo.turn_id, preview: undone.preview, undone }))
             }),
-            Effect::Update(id, change) => {
+            TuiEffect::Update(id, change) => {
                 network.ask(move |client| async move { client.update(id, &change).await.map(|_| None) })
             }
-            Effect::Choose { id, setting, choice } => network.ask(move |client| async move {
+            TuiEffect::Choose { id, setting, choice } => network.ask(move |client| async move {
                 let settings = BTreeMap::from([(setting, choice.clone())]);
                 client.choose(id, &settings).await?;
-                Ok(Some(News::Told(format!("{choice} from now on"))))
+                Ok(Some(DaemonNews::Told(format!("{choice} from now on"))))
             }),
             effect => self.look(effect),
         }
     }
 
     /// Effects that only ask how something stands, and the one that says whom to trust.
-    fn look(&mut self, effect: Effect) {
+    fn look(&mut self, effect: TuiEffect) {
         let network = &mut self.network;
         match effect {
-            Effect::Models => {
-                network.ask(|client| async move { Ok(Some(News::Models(client.models(false).await?))) });
+            TuiEffect::Models => {
+                network
+                    .ask(|client| async move { Ok(Some(DaemonNews::Models(client.models(false).await?))) });
             }
-            Effect::Agents => network.ask(|client| async move {
+            TuiEffect::Agents => network.ask(|client| async move {
                 let names = client.agent_infos().await?.into_iter().map(|agent| agent.name).collect();
-                Ok(Some(News::Agents(names)))
+                Ok(Some(DaemonNews::Agents(names)))
             }),
-            Effect::Compare { id, of, call } => network.ask(move |client| async move {
+            TuiEffect::Compare { id, of, call } => network.ask(move |client| async move {
                 // Without an answer the call's own words are shown.
                 let files = client.approval_diff(of, &call).await.ok().flatten();
-                Ok(Some(News::Compared { id, call, files }))
+                Ok(Some(DaemonNews::Compared { id, call, files }))
             }),
-            Effect::Search(query) => network.ask(move |client| async move {
+            TuiEffect::Search(query) => network.ask(move |client| async move {
                 let filter =
                     SessionFilter { q: Some(query.clone()), limit: Some(50), ..SessionFilter::default() };
                 let sessions = client.list_sessions(&filter).await?.sessions;
-                Ok(Some(News::Found { query, sessions }))
+                Ok(Some(DaemonNews::Found { query, sessions }))
             }),
-            Effect::Context(id) => {
-                network.ask(move |client| async move { Ok(Some(News::Context(client.context(id).await?))) });
+            TuiEffect::Context(id) => {
+                network.ask(
+                    move |client| async move { Ok(Some(DaemonNews::Context(client.context(id).await?))) },
+                );
             }
-            Effect::Trust(workspace) => network.ask(move |client| async move {
+            TuiEffect::Trust(workspace) => network.ask(move |client| async move {
                 client.trust(&workspace, true).await?;
-                Ok(Some(News::Told(format!("{workspace} is trusted"))))
+                Ok(Some(DaemonNews::Told(format!("{workspace} is trusted"))))
             }),
             // The rest has been seen to by the callers.
-            Effect::Quit
-            | Effect::Suspend
-            | Effect::Redraw
-            | Effect::Copy(_)
-            | Effect::Bell
-            | Effect::Mouse(_)
-            | Effect::Edit(_)
-            | Effect::Remember(_)
-            | Effect::Connect { .. }
-            | Effect::Send { .. }
-            | Effect::Follow { .. }
-            | Effect::Unfollow(_)
-            | Effect::Older { .. }
-            | Effect::List
-            | Effect::Files { .. }
-            | Effect::Shell { .. }
-            | Effect::Attach { .. }
-            | Effect::Picture { .. }
-            | Effect::Show { .. }
-            | Effect::Load(_)
-            | Effect::Create { .. }
-            | Effect::Answer { .. }
-            | Effect::Cancel(_)
-            | Effect::Withdraw(..)
-            | Effect::Requeue { .. }
-            | Effect::Retry(..)
-            | Effect::Compact(_)
-            | Effect::Fork(_)
-            | Effect::Close(_)
-            | Effect::Undo { .. }
-            | Effect::Update(..)
-            | Effect::Choose { .. } => {}
+            TuiEffect::Quit
+            | TuiEffect::Suspend
+            | TuiEffect::Redraw
+            | TuiEffect::Copy(_)
+            | TuiEffect::Bell
+            | TuiEffect::Mouse(_)
+            | TuiEffect::Edit(_)
+            | TuiEffect::Remember(_)
+            | TuiEffect::Connect { .. }
+            | TuiEffect::Send { .. }
+            | TuiEffect::Follow { .. }
+            | TuiEffect::Unfollow(_)
+            | TuiEffect::Older { .. }
+            | TuiEffect::List
+            | TuiEffect::Files { .. }
+            | TuiEffect::Shell { .. }
+            | TuiEffect::Attach { .. }
+            | TuiEffect::Picture { .. }
+            | TuiEffect::Show { .. }
+            | TuiEffect::Load(_)
+            | TuiEffect::Create { .. }
+            | TuiEffect::Answer { .. }
+            | TuiEffect::Cancel(_)
+            | TuiEffect::Withdraw(..)
+            | TuiEffect::Requeue { .. }
+            | TuiEffect::Retry(..)
+            | TuiEffect::Compact(_)
+            | TuiEffect::Fork(_)
+            | TuiEffect::Close(_)
+            | TuiEffect::Undo { .. }
+            | TuiEffect::Update(..)
+            | TuiEffect::Choose { .. } => {}
         }
     }
 
@@ -212,7 +218,7 @@ impl Shell {
                     tokio::task::spawn_blocking(walk).await.unwrap_or_default()
                 }
             };
-            Input::News(News::Files { query, paths })
+            TuiInput::News(DaemonNews::Files { query, paths })
         });
     }
 
@@ -229,14 +235,14 @@ impl Shell {
                 _ => None,
             };
             let bytes = bytes.filter(|bytes| bytes.len() <= MAX_PICTURE).map(|bytes| bytes.to_vec());
-            Ok(Some(News::Picture { number, bytes: bytes.unwrap_or_default() }))
+            Ok(Some(DaemonNews::Picture { number, bytes: bytes.unwrap_or_default() }))
         });
     }
 
     fn attach(&mut self, id: SessionId, path: String) {
         let path = std::path::Path::new(&self.model.workspace_here()).join(path);
         self.network.ask(move |client| async move {
-            let told = |why: String| Ok(Some(News::Failed(why)));
+            let told = |why: String| Ok(Some(DaemonNews::Failed(why)));
             match tokio::fs::metadata(&path).await {
                 Ok(found) if found.len() > MAX_FILE => {
                     return told(format!("{} is too large", path.display()));
@@ -250,7 +256,7 @@ impl Shell {
             };
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let file = client.attach(id, &name, &content).await?;
-            Ok(Some(News::Attached { id, file }))
+            Ok(Some(DaemonNews::Attached { id, file }))
         });
     }
 
@@ -261,10 +267,10 @@ impl Shell {
         let edited = edited(&self.editor, &text).await;
         self.again()?;
         let news = match edited {
-            Ok(text) => Input::Edited(Some(text)),
+            Ok(text) => TuiInput::Edited(Some(text)),
             Err(error) => {
                 let why = format!("`{}` could not be used: {error}; set EDITOR", self.editor);
-                Input::News(News::Failed(why))
+                TuiInput::News(DaemonNews::Failed(why))
             }
         };
         self.take_in(news).await.map(drop)

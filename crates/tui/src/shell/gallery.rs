@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::terminal::Screen;
-use crate::picture::{Placed, Protocol, Shown, draw_at_cursor, forget_kitty, to_kitty};
+use super::terminal::TerminalScreen;
+use crate::picture::{PictureProtocol, PlacedPicture, ShownPicture, draw_at_cursor, forget_kitty, to_kitty};
 
 /// How long a picture's place must stay the same before it is drawn there.
 const STILL: Duration = Duration::from_millis(150);
@@ -14,27 +14,32 @@ const STILL: Duration = Duration::from_millis(150);
 const MOST: usize = 8 << 20;
 
 /// The pictures.
-pub(super) struct Gallery {
-    protocol: Protocol,
+pub(super) struct TerminalPictures {
+    protocol: PictureProtocol,
     cell: (u16, u16),
     /// What draws each picture, the newest last.
     drawings: VecDeque<(u32, Vec<u8>)>,
     /// What kitty was given.
     given: Vec<u32>,
-    on_screen: Vec<Placed>,
+    on_screen: Vec<PlacedPicture>,
     /// What is to be drawn, and when, if nothing changes until then.
-    next: Option<(Vec<Placed>, Instant)>,
+    next: Option<(Vec<PlacedPicture>, Instant)>,
 }
 
-impl Gallery {
-    pub(super) fn new(protocol: Protocol, cell: (u16, u16)) -> Gallery {
+impl TerminalPictures {
+    pub(super) fn new(protocol: PictureProtocol, cell: (u16, u16)) -> TerminalPictures {
         let (drawings, given, on_screen) = (VecDeque::new(), Vec::new(), Vec::new());
-        Gallery { protocol, cell, drawings, given, on_screen, next: None }
+        TerminalPictures { protocol, cell, drawings, given, on_screen, next: None }
     }
 
     /// Takes in a picture.
-    pub(super) fn show(&mut self, screen: &mut Screen, shown: Shown, bytes: &[u8]) -> io::Result<()> {
-        if self.protocol == Protocol::Kitty {
+    pub(super) fn show(
+        &mut self,
+        screen: &mut TerminalScreen,
+        shown: ShownPicture,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        if self.protocol == PictureProtocol::Kitty {
             self.given.push(shown.number);
             return screen.write(&to_kitty(shown, bytes));
         }
@@ -49,7 +54,12 @@ impl Gallery {
 
     /// Draws pictures where they are to stand, if they have stood still. Says whether the screen has to be drawn anew,
     /// because one stands where it should not.
-    pub(super) fn hang(&mut self, screen: &mut Screen, placed: &[Placed], now: Instant) -> io::Result<bool> {
+    pub(super) fn hang(
+        &mut self,
+        screen: &mut TerminalScreen,
+        placed: &[PlacedPicture],
+        now: Instant,
+    ) -> io::Result<bool> {
         if self.on_screen == placed {
             self.next = None;
             return Ok(false);
@@ -58,7 +68,7 @@ impl Gallery {
         self.on_screen.clear();
         match &self.next {
             Some((wanted, at)) if wanted == placed && *at <= now && !moved => {
-                for Placed { number, area } in placed {
+                for PlacedPicture { number, area } in placed {
                     if let Some((_, drawing)) = self.drawings.iter().find(|(known, _)| known == number) {
                         screen.write_at(area.x, area.y, drawing)?;
                     }
@@ -88,7 +98,7 @@ impl Gallery {
     }
 
     /// Makes the terminal forget what it was given.
-    pub(super) fn take_down(&mut self, screen: &mut Screen) -> io::Result<()> {
+    pub(super) fn take_down(&mut self, screen: &mut TerminalScreen) -> io::Result<()> {
         for number in std::mem::take(&mut self.given) {
             screen.write(&forget_kitty(number))?;
         }

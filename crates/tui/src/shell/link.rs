@@ -9,9 +9,9 @@ use ostler_client::{Client, EventStream};
 use ostler_types::EventName;
 use tokio::sync::mpsc;
 
-use super::Reach;
-use crate::input::{Input, News};
-use crate::line::Line;
+use super::DaemonConnector;
+use crate::input::{DaemonNews, TuiInput};
+use crate::line::StreamLine;
 
 /// What of all sessions is worth hearing for whoever does not look at them.
 const HEARD: [EventName; 13] = [
@@ -35,9 +35,9 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// The client, while there is a connection.
 #[derive(Clone, Default)]
-pub(super) struct Held(Arc<Mutex<Option<Client>>>);
+pub(super) struct CurrentClient(Arc<Mutex<Option<Client>>>);
 
-impl Held {
+impl CurrentClient {
     pub(super) fn get(&self) -> Option<Client> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -50,9 +50,9 @@ impl Held {
 /// Keeps the connection for as long as somebody listens. The first time nobody is found, a daemon is started; later
 /// that is done on request only, since somebody may have stopped it on purpose.
 pub(super) async fn keep(
-    reach: Reach,
-    held: Held,
-    out: mpsc::Sender<Input>,
+    reach: DaemonConnector,
+    held: CurrentClient,
+    out: mpsc::Sender<TuiInput>,
     mut asked: mpsc::Receiver<bool>,
 ) {
     let mut start = true;
@@ -67,7 +67,7 @@ pub(super) async fn keep(
             Ok((client, feed)) => {
                 held.set(Some(client));
                 (start, wait) = (false, FIRST);
-                if out.send(Input::News(News::Connected { note: note.take() })).await.is_err() {
+                if out.send(TuiInput::News(DaemonNews::Connected { note: note.take() })).await.is_err() {
                     return;
                 }
                 let why = listen(feed, &out).await;
@@ -76,19 +76,19 @@ pub(super) async fn keep(
             }
             Err(error) => error.to_string(),
         };
-        let lost = News::Lost { why, starting: start };
-        if out.send(Input::News(lost)).await.is_err() {
+        let lost = DaemonNews::Lost { why, starting: start };
+        if out.send(TuiInput::News(lost)).await.is_err() {
             return;
         }
         if std::mem::take(&mut start) {
             match (reach.start)().await {
                 Ok(said) => note = Some(said),
                 Err(why) => {
-                    let failed = News::Lost { why: why.clone(), starting: false };
-                    if out.send(Input::News(failed)).await.is_err() {
+                    let failed = DaemonNews::Lost { why: why.clone(), starting: false };
+                    if out.send(TuiInput::News(failed)).await.is_err() {
                         return;
                     }
-                    _ = out.send(Input::News(News::Failed(why))).await;
+                    _ = out.send(TuiInput::News(DaemonNews::Failed(why))).await;
                 }
             }
             continue;
@@ -107,14 +107,14 @@ pub(super) async fn keep(
 }
 
 /// Passes on what is heard until the connection ends; says why.
-async fn listen(mut feed: EventStream, out: &mpsc::Sender<Input>) -> String {
+async fn listen(mut feed: EventStream, out: &mpsc::Sender<TuiInput>) -> String {
     while let Some(line) = feed.next().await {
         let line = match line {
             Ok(line) => line,
             Err(error) => return error.to_string(),
         };
-        if let Some(Line::Record(record)) = Line::read(line.seq, &line.name, &line.raw)
-            && out.send(Input::News(News::Feed(record))).await.is_err()
+        if let Some(StreamLine::Record(record)) = StreamLine::read(line.seq, &line.name, &line.raw)
+            && out.send(TuiInput::News(DaemonNews::Feed(record))).await.is_err()
         {
             break;
         }

@@ -11,10 +11,10 @@ use ostler_types::{Record, SessionId};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::Reach;
-use super::link::{Held, keep};
-use crate::input::{Input, News};
-use crate::line::Line;
+use super::DaemonConnector;
+use super::link::{CurrentClient, keep};
+use crate::input::{DaemonNews, TuiInput};
+use crate::line::StreamLine;
 
 /// How many sessions are listed.
 const LISTED: u32 = 100;
@@ -24,31 +24,31 @@ const BATCH: usize = 256;
 const OUTGOING: usize = 64;
 
 /// The tasks.
-pub(super) struct Network {
-    pub(super) held: Held,
-    pub(super) out: mpsc::Sender<Input>,
+pub(super) struct DaemonRequests {
+    pub(super) held: CurrentClient,
+    pub(super) out: mpsc::Sender<TuiInput>,
     connect: mpsc::Sender<bool>,
-    send: mpsc::Sender<Outgoing>,
+    send: mpsc::Sender<MessageToSend>,
     tasks: JoinSet<()>,
     followers: HashMap<SessionId, AbortHandle>,
 }
 
 /// A message, and where it goes. They are sent one after the other, so that they arrive in their order.
-pub(super) struct Outgoing {
+pub(super) struct MessageToSend {
     pub(super) id: SessionId,
     pub(super) message: Box<SendMessage>,
     pub(super) key: String,
 }
 
-impl Network {
-    pub(super) fn start(reach: Reach, out: mpsc::Sender<Input>) -> Network {
-        let held = Held::default();
+impl DaemonRequests {
+    pub(super) fn start(reach: DaemonConnector, out: mpsc::Sender<TuiInput>) -> DaemonRequests {
+        let held = CurrentClient::default();
         let (connect, asked) = mpsc::channel(4);
         let (send, outgoing) = mpsc::channel(OUTGOING);
         let mut tasks = JoinSet::new();
         tasks.spawn(keep(reach, held.clone(), out.clone(), asked));
         tasks.spawn(send_in_order(held.clone(), out.clone(), outgoing));
-        Network { held, out, connect, send, tasks, followers: HashMap::new() }
+        DaemonRequests { held, out, connect, send, tasks, followers: HashMap::new() }
     }
 
     /// Looks for the daemon now; starts one if that is wished.
@@ -57,19 +57,21 @@ impl Network {
         _ = self.connect.try_send(start);
     }
 
-    pub(super) async fn send(&self, outgoing: Outgoing) {
+    pub(super) async fn send(&self, outgoing: MessageToSend) {
         _ = self.send.send(outgoing).await;
     }
 
     /// Asks for something; what comes of it is news.
     pub(super) fn ask<F>(&mut self, request: impl FnOnce(Client) -> F)
     where
-        F: Future<Output = Result<Option<News>, ClientError>> + Send + 'static,
+        F: Future<Output = Result<Option<DaemonNews>, ClientError>> + Send + 'static,
     {
         while self.tasks.try_join_next().is_some() {}
         let out = self.out.clone();
         let Some(client) = self.held.get() else {
-            _ = out.try_send(Input::News(News::Failed("there is no connection to the daemon".to_owned())));
+            _ = out.try_send(TuiInput::News(DaemonNews::Failed(
+                "there is no connection to the daemon".to_owned(),
+            )));
             return;
         };
         let request = request(client);
@@ -77,14 +79,14 @@ impl Network {
             let news = match request.await {
                 Ok(Some(news)) => news,
                 Ok(None) => return,
-                Err(error) => News::Failed(error.to_string()),
+                Err(error) => DaemonNews::Failed(error.to_string()),
             };
-            _ = out.send(Input::News(news)).await;
+            _ = out.send(TuiInput::News(news)).await;
         });
     }
 
     /// Runs something that is no request; what comes of it is taken in.
-    pub(super) fn spawn(&mut self, work: impl Future<Output = Input> + Send + 'static) {
+    pub(super) fn spawn(&mut self, work: impl Future<Output = TuiInput> + Send + 'static) {
         let out = self.out.clone();
         self.tasks.spawn(async move {
             let input = work.await;
@@ -98,7 +100,7 @@ impl Network {
                 SessionFilter { limit: Some(LISTED), archived: Some(false), ..SessionFilter::default() };
             let page = client.list_sessions(&filter).await?;
             let approvals = client.approvals().await?;
-            Ok(Some(News::Listed { sessions: page.sessions, approvals }))
+            Ok(Some(DaemonNews::Listed { sessions: page.sessions, approvals }))
         });
     }
 
@@ -110,7 +112,7 @@ impl Network {
                 Some(client) => follow(&client, id, after, &out).await,
                 None => None,
             };
-            _ = out.send(Input::News(News::Ended { id, refused })).await;
+            _ = out.send(TuiInput::News(DaemonNews::Ended { id, refused })).await;
         });
         self.followers.insert(id, handle);
     }
@@ -127,17 +129,17 @@ impl Network {
             let records = match older(&client, id, first, before).await {
                 Ok(records) => records,
                 Err(error) => {
-                    _ = out.send(Input::News(News::Failed(error.to_string()))).await;
+                    _ = out.send(TuiInput::News(DaemonNews::Failed(error.to_string()))).await;
                     Vec::new()
                 }
             };
-            Ok(Some(News::Older { id, first, records }))
+            Ok(Some(DaemonNews::Older { id, first, records }))
         });
     }
 }
 
 /// Passes on a session's stream until it ends; says why it need not be opened again, if so.
-async fn follow(client: &Client, id: SessionId, after: u64, out: &mpsc::Sender<Input>) -> Option<String> {
+async fn follow(client: &Client, id: SessionId, after: u64, out: &mpsc::Sender<TuiInput>) -> Option<String> {
     let mut stream = match client.events(id, after, true).await {
         Ok(stream) => stream,
         Err(error @ ClientError::Refused { status: 400..=499, .. }) => return Some(error.to_string()),
@@ -148,14 +150,14 @@ async fn follow(client: &Client, id: SessionId, after: u64, out: &mpsc::Sender<I
         let (mut next, mut broken) = (Some(first), false);
         while let Some(line) = next.take() {
             match line {
-                Ok(line) => lines.extend(Line::read(line.seq, &line.name, &line.raw)),
+                Ok(line) => lines.extend(StreamLine::read(line.seq, &line.name, &line.raw)),
                 Err(_) => broken = true,
             }
             if lines.len() < BATCH && !broken {
                 next = stream.next().now_or_never().flatten();
             }
         }
-        if !lines.is_empty() && out.send(Input::News(News::Lines { id, lines })).await.is_err() {
+        if !lines.is_empty() && out.send(TuiInput::News(DaemonNews::Lines { id, lines })).await.is_err() {
             return None;
         }
         if broken {
@@ -174,15 +176,19 @@ async fn older(client: &Client, id: SessionId, first: u64, before: u64) -> Resul
         if line.seq.is_some_and(|seq| seq >= before) {
             break;
         }
-        if let Some(Line::Record(record)) = Line::read(line.seq, &line.name, &line.raw) {
+        if let Some(StreamLine::Record(record)) = StreamLine::read(line.seq, &line.name, &line.raw) {
             records.push(*record);
         }
     }
     Ok(records)
 }
 
-async fn send_in_order(held: Held, out: mpsc::Sender<Input>, mut outgoing: mpsc::Receiver<Outgoing>) {
-    while let Some(Outgoing { id, message, key }) = outgoing.recv().await {
+async fn send_in_order(
+    held: CurrentClient,
+    out: mpsc::Sender<TuiInput>,
+    mut outgoing: mpsc::Receiver<MessageToSend>,
+) {
+    while let Some(MessageToSend { id, message, key }) = outgoing.recv().await {
         let sent = match held.get() {
             Some(client) => client
                 .send_message(id, &message)
@@ -192,10 +198,10 @@ async fn send_in_order(held: Held, out: mpsc::Sender<Input>, mut outgoing: mpsc:
             None => Err(("there is no connection".to_owned(), true)),
         };
         let news = match sent {
-            Ok(()) => News::Sent { id, key },
-            Err((why, later)) => News::NotSent { id: Some(id), key, why, later },
+            Ok(()) => DaemonNews::Sent { id, key },
+            Err((why, later)) => DaemonNews::NotSent { id: Some(id), key, why, later },
         };
-        if out.send(Input::News(news)).await.is_err() {
+        if out.send(TuiInput::News(news)).await.is_err() {
             return;
         }
     }

@@ -25,16 +25,16 @@ const MAX_COPY: usize = 74_000;
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that is drawn on. Dropping it gives it back.
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     mouse: bool,
 }
 
-impl Screen {
-    pub(super) fn enter(mouse: bool) -> io::Result<Screen> {
+impl TerminalScreen {
+    pub(super) fn enter(mouse: bool) -> io::Result<TerminalScreen> {
         give_back_on_panic();
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        let mut screen = Screen { terminal, mouse };
+        let mut screen = TerminalScreen { terminal, mouse };
         screen.take_again()?;
         Ok(screen)
     }
@@ -109,7 +109,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         give_back();
     }

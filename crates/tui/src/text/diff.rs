@@ -4,13 +4,13 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::clean::clean;
-use super::highlight::{Carried, highlight, language};
+use super::highlight::{HighlightState, highlight, language};
 use super::wrap::{shorten, wrap};
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// Lines of a diff that stand together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hunk {
+pub struct DiffHunk {
     /// The file that it is the first one of, where the diff says so.
     pub file: Option<String>,
     /// The line that says where it stands; none when there is no such line.
@@ -20,8 +20,8 @@ pub struct Hunk {
 }
 
 /// The hunks of a diff, in their order.
-pub fn hunks(diff: &str) -> Vec<Hunk> {
-    let mut hunks: Vec<Hunk> = Vec::new();
+pub fn hunks(diff: &str) -> Vec<DiffHunk> {
+    let mut hunks: Vec<DiffHunk> = Vec::new();
     let mut file = None;
     // How many lines of either side are still to come: within a hunk, what looks like a head is none.
     let mut left = (0usize, 0usize);
@@ -35,14 +35,14 @@ pub fn hunks(diff: &str) -> Vec<Hunk> {
             }
         } else if line.starts_with("@@") {
             left = sizes(line);
-            hunks.push(Hunk { file: file.take(), head: Some(line.to_owned()), lines: Vec::new() });
+            hunks.push(DiffHunk { file: file.take(), head: Some(line.to_owned()), lines: Vec::new() });
             continue;
         } else if let Some(named) = head(line) {
             file = named.or(file);
             continue;
         }
         if hunks.is_empty() || file.is_some() {
-            hunks.push(Hunk { file: file.take(), ..Hunk::default() });
+            hunks.push(DiffHunk { file: file.take(), ..DiffHunk::default() });
         }
         if let Some(hunk) = hunks.last_mut() {
             hunk.lines.push(line.to_owned());
@@ -52,10 +52,13 @@ pub fn hunks(diff: &str) -> Vec<Hunk> {
 }
 
 /// One text in the place of another, as a diff of which nothing else is known.
-pub fn replaced(old: &str, new: &str) -> Hunk {
+pub fn replaced(old: &str, new: &str) -> DiffHunk {
     let (old, new) = (clean(old), clean(new));
     let removed = old.lines().map(|line| format!("-{line}"));
-    Hunk { lines: removed.chain(new.lines().map(|line| format!("+{line}"))).collect(), ..Hunk::default() }
+    DiffHunk {
+        lines: removed.chain(new.lines().map(|line| format!("+{line}"))).collect(),
+        ..DiffHunk::default()
+    }
 }
 
 /// Draws the hunks of a diff, at most so many lines; says how many were left out. Without a path, those in the diff are
@@ -67,20 +70,20 @@ pub fn lines(diff: &str, path: &str, cells: usize, limit: usize, theme: &Theme) 
     let mut out: Vec<Line<'static>> = Vec::new();
     for hunk in &hunks {
         if let (Some(file), true, true) = (&hunk.file, path.is_empty(), room > 0) {
-            out.push(Line::styled(shorten(&format!("  {file}"), cells), theme.style(Role::Link)));
+            out.push(Line::styled(shorten(&format!("  {file}"), cells), theme.style(StyleRole::Link)));
         }
         let of = if path.is_empty() { hunk.file.as_deref().unwrap_or("") } else { path };
         out.extend(some_of(hunk, of, cells, &mut room, theme));
     }
     if count > limit {
         let text = format!("  … {} more lines", count - limit);
-        out.push(Line::styled(text, theme.style(Role::Dim)));
+        out.push(Line::styled(text, theme.style(StyleRole::Dim)));
     }
     out
 }
 
 /// Draws one hunk.
-pub fn hunk_lines(hunk: &Hunk, path: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub fn hunk_lines(hunk: &DiffHunk, path: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut room = usize::MAX;
     some_of(hunk, path, cells, &mut room, theme)
 }
@@ -96,7 +99,7 @@ pub fn counts(diff: &str) -> (usize, usize) {
 }
 
 #[derive(Default)]
-struct Numbers {
+struct DiffLineNumbers {
     old: u32,
     new: u32,
 }
@@ -124,8 +127,8 @@ fn head(line: &str) -> Option<Option<String>> {
     line.strip_prefix("*** ").map(|rest| Some(rest.to_owned()))
 }
 
-fn some_of(hunk: &Hunk, path: &str, cells: usize, room: &mut usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut numbers = Numbers::default();
+fn some_of(hunk: &DiffHunk, path: &str, cells: usize, room: &mut usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut numbers = DiffLineNumbers::default();
     let mut out = Vec::new();
     for line in hunk.head.iter().chain(&hunk.lines) {
         let Some(left) = room.checked_sub(1) else { break };
@@ -135,19 +138,25 @@ fn some_of(hunk: &Hunk, path: &str, cells: usize, room: &mut usize, theme: &Them
     out
 }
 
-fn one(line: &str, path: &str, cells: usize, numbers: &mut Numbers, theme: &Theme) -> Vec<Line<'static>> {
+fn one(
+    line: &str,
+    path: &str,
+    cells: usize,
+    numbers: &mut DiffLineNumbers,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     if let Some(ranges) = line.strip_prefix("@@") {
         (numbers.old, numbers.new) = starts(ranges);
-        return vec![Line::styled(shorten(line, cells), theme.style(Role::Dim))];
+        return vec![Line::styled(shorten(line, cells), theme.style(StyleRole::Dim))];
     }
     if line.starts_with('\\') {
-        return vec![Line::styled(shorten(&format!("       {line}"), cells), theme.style(Role::Dim))];
+        return vec![Line::styled(shorten(&format!("       {line}"), cells), theme.style(StyleRole::Dim))];
     }
     let (mark, text) = line.split_at(line.chars().next().map_or(0, char::len_utf8));
     let (role, number) = match mark {
-        "+" => (Role::Added, numbers.new),
-        "-" => (Role::Removed, numbers.old),
-        _ => (Role::Dim, numbers.new),
+        "+" => (StyleRole::Added, numbers.new),
+        "-" => (StyleRole::Removed, numbers.old),
+        _ => (StyleRole::Dim, numbers.new),
     };
     match mark {
         "+" => numbers.new += 1,
@@ -162,8 +171,8 @@ fn one(line: &str, path: &str, cells: usize, numbers: &mut Numbers, theme: &Them
         if numbers.old.max(numbers.new) == 0 || number == 0 { String::new() } else { number.to_string() };
     let first = [Span::styled(format!("{shown:>4} {mark} "), theme.style(role))];
     let rest = [Span::styled("       ", theme.style(role))];
-    let spans: Vec<(String, Style)> = if role == Role::Dim {
-        highlight(text, language(path), &mut Carried::default(), theme)
+    let spans: Vec<(String, Style)> = if role == StyleRole::Dim {
+        highlight(text, language(path), &mut HighlightState::default(), theme)
     } else {
         vec![(text.to_owned(), theme.style(role))]
     };
@@ -195,12 +204,12 @@ fn sizes(head: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::{counts, hunks, lines};
-    use crate::theme::{Depth, Theme};
+    use crate::theme::{ColorDepth, Theme};
 
     const DIFF: &str = "--- a/x.rs\n+++ b/x.rs\n@@ -3,2 +3,3 @@\n keep\n-old\n+new\n+more\n";
 
     fn drawn(diff: &str, path: &str, limit: usize) -> Vec<String> {
-        let theme = Theme::new("night", Depth::None);
+        let theme = Theme::new("night", ColorDepth::None);
         lines(diff, path, 40, limit, &theme).iter().map(ToString::to_string).collect()
     }
 

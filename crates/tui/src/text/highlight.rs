@@ -3,24 +3,24 @@
 
 use ratatui::style::Style;
 
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// What has to be remembered from one line of a block to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct HighlightState {
     in_comment: bool,
 }
 
 /// A family of languages.
 #[derive(Debug, Clone, Copy)]
-pub struct Language {
+pub struct HighlightLanguage {
     line_comment: &'static [&'static str],
     block_comment: Option<(&'static str, &'static str)>,
     quotes: &'static [char],
     keywords: &'static [&'static str],
 }
 
-const C_FAMILY: Language = Language {
+const C_FAMILY: HighlightLanguage = HighlightLanguage {
     line_comment: &["//"],
     block_comment: Some(("/*", "*/")),
     quotes: &['"', '\'', '`'],
@@ -102,7 +102,7 @@ const C_FAMILY: Language = Language {
     ],
 };
 
-const RUST: Language = Language {
+const RUST: HighlightLanguage = HighlightLanguage {
     line_comment: &["//"],
     block_comment: Some(("/*", "*/")),
     quotes: &['"'],
@@ -114,7 +114,7 @@ const RUST: Language = Language {
     ],
 };
 
-const HASH_FAMILY: Language = Language {
+const HASH_FAMILY: HighlightLanguage = HighlightLanguage {
     line_comment: &["#"],
     block_comment: None,
     quotes: &['"', '\''],
@@ -127,7 +127,7 @@ const HASH_FAMILY: Language = Language {
     ],
 };
 
-const SQL: Language = Language {
+const SQL: HighlightLanguage = HighlightLanguage {
     line_comment: &["--"],
     block_comment: Some(("/*", "*/")),
     quotes: &['\''],
@@ -141,7 +141,7 @@ const SQL: Language = Language {
 };
 
 /// The language of a code block or of a file by its ending; none when it is not known.
-pub fn language(name: &str) -> Option<Language> {
+pub fn language(name: &str) -> Option<HighlightLanguage> {
     let name = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
     match name.as_str() {
         "rust" | "rs" => Some(RUST),
@@ -159,11 +159,11 @@ pub fn language(name: &str) -> Option<Language> {
 /// Colours one line of code.
 pub fn highlight(
     line: &str,
-    language: Option<Language>,
-    carried: &mut Carried,
+    language: Option<HighlightLanguage>,
+    carried: &mut HighlightState,
     theme: &Theme,
 ) -> Vec<(String, Style)> {
-    let Some(language) = language else { return vec![(line.to_owned(), theme.style(Role::Code))] };
+    let Some(language) = language else { return vec![(line.to_owned(), theme.style(StyleRole::Code))] };
     let mut spans: Vec<(String, Style)> = Vec::new();
     let mut rest = line;
     while !rest.is_empty() {
@@ -179,36 +179,36 @@ pub fn highlight(
 }
 
 /// The length of the next token, which is never zero, and what it is.
-fn token(rest: &str, language: &Language, carried: &mut Carried) -> (usize, Role) {
+fn token(rest: &str, language: &HighlightLanguage, carried: &mut HighlightState) -> (usize, StyleRole) {
     if let Some((open, close)) = language.block_comment
         && (carried.in_comment || rest.starts_with(open))
     {
         let from = if carried.in_comment { 0 } else { open.len() };
         let end = rest[from..].find(close).map(|at| from + at + close.len());
         carried.in_comment = end.is_none();
-        return (end.unwrap_or(rest.len()).max(1), Role::Comment);
+        return (end.unwrap_or(rest.len()).max(1), StyleRole::Comment);
     }
     if language.line_comment.iter().any(|mark| rest.starts_with(mark)) {
-        return (rest.len(), Role::Comment);
+        return (rest.len(), StyleRole::Comment);
     }
     let first = rest.chars().next().unwrap_or(' ');
     if language.quotes.contains(&first) {
-        return (string_end(rest, first), Role::Str);
+        return (string_end(rest, first), StyleRole::Str);
     }
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     if in_word(first) {
         let end = rest.find(|c: char| !in_word(c)).unwrap_or(rest.len());
         let word = &rest[..end];
         let role = if first.is_ascii_digit() {
-            Role::Number
+            StyleRole::Number
         } else if language.keywords.contains(&word) {
-            Role::Keyword
+            StyleRole::Keyword
         } else {
-            Role::Code
+            StyleRole::Code
         };
         return (end, role);
     }
-    (first.len_utf8(), Role::Code)
+    (first.len_utf8(), StyleRole::Code)
 }
 
 /// Where a string ends that begins here; at the end of the line if nothing ends it before.
@@ -227,30 +227,30 @@ fn string_end(text: &str, quote: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Carried, highlight, language};
-    use crate::theme::{Depth, Role, Theme};
+    use super::{HighlightState, highlight, language};
+    use crate::theme::{ColorDepth, StyleRole, Theme};
 
     #[test]
     fn a_line_keeps_its_text_and_its_parts_their_roles() {
-        let theme = Theme::new("night", Depth::True);
-        let mut carried = Carried::default();
+        let theme = Theme::new("night", ColorDepth::True);
+        let mut carried = HighlightState::default();
         let line = "fn a() { \"x\\\"y\"; 42 } // end";
         let spans = highlight(line, language("rs"), &mut carried, &theme);
         assert_eq!(spans.iter().map(|(text, _)| text.as_str()).collect::<String>(), line);
         let role_of = |text: &str| spans.iter().find(|(span, _)| span == text).map(|(_, style)| *style);
-        assert_eq!(role_of("fn"), Some(theme.style(Role::Keyword)));
-        assert_eq!(role_of("\"x\\\"y\""), Some(theme.style(Role::Str)));
-        assert_eq!(role_of("42"), Some(theme.style(Role::Number)));
-        assert_eq!(role_of("// end"), Some(theme.style(Role::Comment)));
+        assert_eq!(role_of("fn"), Some(theme.style(StyleRole::Keyword)));
+        assert_eq!(role_of("\"x\\\"y\""), Some(theme.style(StyleRole::Str)));
+        assert_eq!(role_of("42"), Some(theme.style(StyleRole::Number)));
+        assert_eq!(role_of("// end"), Some(theme.style(StyleRole::Comment)));
     }
 
     #[test]
     fn a_comment_goes_on_until_it_is_closed() {
-        let theme = Theme::new("night", Depth::True);
-        let mut carried = Carried::default();
+        let theme = Theme::new("night", ColorDepth::True);
+        let mut carried = HighlightState::default();
         highlight("/* a", language("c"), &mut carried, &theme);
-        assert_eq!(highlight("b", language("c"), &mut carried, &theme)[0].1, theme.style(Role::Comment));
+        assert_eq!(highlight("b", language("c"), &mut carried, &theme)[0].1, theme.style(StyleRole::Comment));
         highlight("*/ int", language("c"), &mut carried, &theme);
-        assert_eq!(highlight("b", language("c"), &mut carried, &theme)[0].1, theme.style(Role::Code));
+        assert_eq!(highlight("b", language("c"), &mut carried, &theme)[0].1, theme.style(StyleRole::Code));
     }
 }

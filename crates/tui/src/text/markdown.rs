@@ -11,13 +11,13 @@ use ratatui::text::Line;
 
 use super::clean::clean;
 use crate::theme::Theme;
-use blocks::Blocks;
+use blocks::BlockRenderer;
 
 /// Lays a text out in lines of so many cells.
 pub fn render(text: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let text = clean(text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut blocks = Blocks::new(cells.max(8), *theme);
+    let mut blocks = BlockRenderer::new(cells.max(8), *theme);
     for event in Parser::new_ext(&text, options) {
         blocks.event(event);
     }
@@ -50,10 +50,10 @@ pub fn stable_prefix(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{render, stable_prefix};
-    use crate::theme::{Depth, Theme};
+    use crate::theme::{ColorDepth, Theme};
 
     fn lines(text: &str) -> Vec<String> {
-        let theme = Theme::new("night", Depth::None);
+        let theme = Theme::new("night", ColorDepth::None);
         render(text, 30, &theme).iter().map(|line| line.to_string().trim_end().to_owned()).collect()
     }
 
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_text_laid_out_in_two_goes_is_the_same() {
         let text = "# A\n\ntext *em*\n\n```\nx\n\ny\n```\n\nlast\n\n> q\n\n- a\n- b\n\nend\n";
-        let theme = Theme::new("night", Depth::True);
+        let theme = Theme::new("night", ColorDepth::True);
         for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
             let stable = stable_prefix(&text[..cut]);
             let mut twice = render(&text[..stable], 30, &theme);

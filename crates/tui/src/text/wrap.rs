@@ -39,7 +39,7 @@ pub fn wrap(
     first: &[Span<'static>],
     rest: &[Span<'static>],
 ) -> Vec<Line<'static>> {
-    let mut wrapping = Wrapping::new(cells, first, rest);
+    let mut wrapping = LineWrapper::new(cells, first, rest);
     for (text, style) in spans {
         for word in text.split_word_bounds() {
             wrapping.word(word, *style);
@@ -48,7 +48,7 @@ pub fn wrap(
     wrapping.finish()
 }
 
-struct Wrapping<'a> {
+struct LineWrapper<'a> {
     cells: usize,
     rest: &'a [Span<'static>],
     lines: Vec<Line<'static>>,
@@ -59,10 +59,10 @@ struct Wrapping<'a> {
     empty: bool,
 }
 
-impl<'a> Wrapping<'a> {
-    fn new(cells: usize, first: &[Span<'static>], rest: &'a [Span<'static>]) -> Wrapping<'a> {
+impl<'a> LineWrapper<'a> {
+    fn new(cells: usize, first: &[Span<'static>], rest: &'a [Span<'static>]) -> LineWrapper<'a> {
         let taken = first.iter().map(Span::width).sum();
-        Wrapping { cells: cells.max(1), rest, lines: Vec::new(), line: first.to_vec(), taken, empty: true }
+        LineWrapper { cells: cells.max(1), rest, lines: Vec::new(), line: first.to_vec(), taken, empty: true }
     }
 
     fn word(&mut self, word: &str, style: Style) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// One thing in a transcript.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct TranscriptEntry {
     /// Names it for as long as it is held.
     pub key: u64,
     /// The record that it came with, or the newest before it for text that streams.
@@ -13,7 +13,7 @@ pub struct Entry {
     /// The turn that it belongs to.
     pub turn: Option<TurnId>,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Whether it is folded, once somebody has said so.
     pub folded: Option<bool>,
     /// Counts its changes, so that what was laid out of it can be kept.
@@ -22,7 +22,7 @@ pub struct Entry {
 
 /// What an entry is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum EntryKind {
     /// What a person said.
     User {
         /// The message.
@@ -40,11 +40,11 @@ pub enum Kind {
         text: String,
     },
     /// What the model said.
-    Answer(Spoken),
+    Answer(ModelText),
     /// What it thought.
-    Thinking(Spoken),
+    Thinking(ModelText),
     /// A tool call.
-    Call(Box<Call>),
+    ToolCall(Box<TranscriptCall>),
     /// A check of the workspace.
     Check {
         /// Which one of the turn, from 1.
@@ -83,7 +83,7 @@ pub enum Kind {
 
 /// A part of a message of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spoken {
+pub struct ModelText {
     /// The message.
     pub id: MessageId,
     /// Which of its parts.
@@ -96,7 +96,7 @@ pub struct Spoken {
 
 /// A tool call and what came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct TranscriptCall {
     /// Its id, unique within its turn.
     pub id: ToolCallId,
     /// The tool.
@@ -106,7 +106,7 @@ pub struct Call {
     /// What it is to do; null until that is known.
     pub input: Value,
     /// How it stands.
-    pub status: CallStatus,
+    pub status: TranscriptCallStatus,
     /// What it prints while it runs.
     pub output: String,
     /// What it answered.
@@ -127,7 +127,7 @@ pub struct Call {
 
 /// How a call stands. The order is that of time: it never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CallStatus {
+pub enum TranscriptCallStatus {
     /// The model asks for it.
     Proposed,
     /// It waits for an answer.
@@ -142,10 +142,10 @@ pub enum CallStatus {
     Failed,
 }
 
-impl CallStatus {
+impl TranscriptCallStatus {
     /// Whether nothing more is to come.
     pub fn is_over(self) -> bool {
-        matches!(self, CallStatus::Done | CallStatus::Failed)
+        matches!(self, TranscriptCallStatus::Done | TranscriptCallStatus::Failed)
     }
 }
 
@@ -162,15 +162,15 @@ pub enum Tone {
     Bad,
 }
 
-impl Call {
+impl TranscriptCall {
     /// A call of which only the name is known.
-    pub fn new(id: ToolCallId, name: impl Into<String>) -> Call {
-        Call {
+    pub fn new(id: ToolCallId, name: impl Into<String>) -> TranscriptCall {
+        TranscriptCall {
             id,
             name: name.into(),
             kind: None,
             input: Value::Null,
-            status: CallStatus::Proposed,
+            status: TranscriptCallStatus::Proposed,
             output: String::new(),
             result: None,
             diffs: Vec::new(),
@@ -183,7 +183,7 @@ impl Call {
     }
 
     /// Moves it on; what is over stays as it is.
-    pub fn advance(&mut self, status: CallStatus) {
+    pub fn advance(&mut self, status: TranscriptCallStatus) {
         if !self.status.is_over() && status > self.status {
             self.status = status;
         }
@@ -204,40 +204,44 @@ impl Call {
     }
 }
 
-impl Entry {
+impl TranscriptEntry {
     /// Roughly how many bytes it holds.
     pub fn size(&self) -> usize {
         let text = match &self.kind {
-            Kind::User { text, .. } | Kind::Told { text, .. } | Kind::Note { text, .. } => text.len(),
-            Kind::Answer(spoken) | Kind::Thinking(spoken) => spoken.text.len(),
-            Kind::Call(call) => {
+            EntryKind::User { text, .. } | EntryKind::Told { text, .. } | EntryKind::Note { text, .. } => {
+                text.len()
+            }
+            EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) => spoken.text.len(),
+            EntryKind::ToolCall(call) => {
                 let diffs: usize = call.diffs.iter().map(|(path, diff)| path.len() + diff.len()).sum();
                 call.output.len() + call.result.as_ref().map_or(0, String::len) + diffs + 512
             }
-            Kind::Check { results, .. } => {
+            EntryKind::Check { results, .. } => {
                 results.iter().flatten().map(|result| result.output.len() + result.command.len()).sum()
             }
-            Kind::Review { files, .. } => {
+            EntryKind::Review { files, .. } => {
                 files.iter().map(|file| file.diff.as_ref().map_or(0, String::len) + 128).sum()
             }
-            Kind::End { text, .. } => text.len(),
+            EntryKind::End { text, .. } => text.len(),
         };
-        text + size_of::<Entry>()
+        text + size_of::<TranscriptEntry>()
     }
 
     /// Whether it is drawn as one line: by the reader's wish, or as its kind is at first.
     pub fn is_folded(&self) -> bool {
         self.folded.unwrap_or(match &self.kind {
-            Kind::Thinking(_) | Kind::Told { .. } => true,
-            Kind::Call(call) => {
-                call.status.is_over() && call.diffs.is_empty() && call.status != CallStatus::Failed
+            EntryKind::Thinking(_) | EntryKind::Told { .. } => true,
+            EntryKind::ToolCall(call) => {
+                call.status.is_over() && call.diffs.is_empty() && call.status != TranscriptCallStatus::Failed
             }
-            Kind::Check { results, .. } => results.iter().flatten().all(|result| result.exit_code == Some(0)),
-            Kind::User { .. }
-            | Kind::Answer(_)
-            | Kind::Review { .. }
-            | Kind::Note { .. }
-            | Kind::End { .. } => false,
+            EntryKind::Check { results, .. } => {
+                results.iter().flatten().all(|result| result.exit_code == Some(0))
+            }
+            EntryKind::User { .. }
+            | EntryKind::Answer(_)
+            | EntryKind::Review { .. }
+            | EntryKind::Note { .. }
+            | EntryKind::End { .. } => false,
         })
     }
 
@@ -245,23 +249,27 @@ impl Entry {
     pub fn can_fold(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Thinking(_) | Kind::Told { .. } | Kind::Call(_) | Kind::Check { .. } | Kind::Review { .. }
+            EntryKind::Thinking(_)
+                | EntryKind::Told { .. }
+                | EntryKind::ToolCall(_)
+                | EntryKind::Check { .. }
+                | EntryKind::Review { .. }
         )
     }
 
     /// The pictures that are drawn with it.
     pub fn pictures(&self) -> Vec<&str> {
         let all = match &self.kind {
-            Kind::User { files, .. } => files,
-            Kind::Call(call) if !self.is_folded() => &call.pictures,
-            Kind::Told { .. }
-            | Kind::Answer(_)
-            | Kind::Thinking(_)
-            | Kind::Call(_)
-            | Kind::Check { .. }
-            | Kind::Review { .. }
-            | Kind::Note { .. }
-            | Kind::End { .. } => return Vec::new(),
+            EntryKind::User { files, .. } => files,
+            EntryKind::ToolCall(call) if !self.is_folded() => &call.pictures,
+            EntryKind::Told { .. }
+            | EntryKind::Answer(_)
+            | EntryKind::Thinking(_)
+            | EntryKind::ToolCall(_)
+            | EntryKind::Check { .. }
+            | EntryKind::Review { .. }
+            | EntryKind::Note { .. }
+            | EntryKind::End { .. } => return Vec::new(),
         };
         all.iter().map(String::as_str).filter(|file| is_picture(file)).collect()
     }
@@ -269,12 +277,12 @@ impl Entry {
     /// Its text, as a person would copy it.
     pub fn text(&self) -> String {
         match &self.kind {
-            Kind::User { text, .. }
-            | Kind::Told { text, .. }
-            | Kind::Note { text, .. }
-            | Kind::End { text, .. } => text.clone(),
-            Kind::Answer(spoken) | Kind::Thinking(spoken) => spoken.text.clone(),
-            Kind::Call(call) => {
+            EntryKind::User { text, .. }
+            | EntryKind::Told { text, .. }
+            | EntryKind::Note { text, .. }
+            | EntryKind::End { text, .. } => text.clone(),
+            EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) => spoken.text.clone(),
+            EntryKind::ToolCall(call) => {
                 let mut text = format!("{} {}", call.name, call.subject());
                 for said in call.result.iter().chain(call.diffs.iter().map(|(_, diff)| diff)) {
                     text.push('\n');
@@ -282,11 +290,11 @@ impl Entry {
                 }
                 text
             }
-            Kind::Check { commands, results, .. } => {
+            EntryKind::Check { commands, results, .. } => {
                 let outputs = results.iter().flatten().map(|result| result.output.as_str());
                 commands.iter().map(String::as_str).chain(outputs).collect::<Vec<_>>().join("\n")
             }
-            Kind::Review { files, .. } => {
+            EntryKind::Review { files, .. } => {
                 files.iter().filter_map(|file| file.diff.as_deref()).collect::<Vec<_>>().join("\n")
             }
         }

@@ -7,7 +7,9 @@ use ostler_types::{
 };
 use serde_json::Value;
 
-use super::{Call, CallStatus, Entry, Kind, Spoken, Tone, Transcript, is_call};
+use super::{
+    EntryKind, ModelText, Tone, Transcript, TranscriptCall, TranscriptCallStatus, TranscriptEntry, is_call,
+};
 
 /// How much of a result is held: its head and its tail.
 const RESULT_BYTES: usize = 32 << 10;
@@ -22,10 +24,10 @@ impl Transcript {
                 self.completed(seq, turn, message)
             }
             Event::Call(CallEvent::Started { tool_call, kind }) => {
-                self.call(seq, turn, tool_call, Some(*kind), CallStatus::Running);
+                self.call(seq, turn, tool_call, Some(*kind), TranscriptCallStatus::Running);
             }
             Event::Approval(ApprovalEvent::Requested { tool_call, kind, child: None, .. }) => {
-                self.call(seq, turn, tool_call, Some(*kind), CallStatus::Waiting);
+                self.call(seq, turn, tool_call, Some(*kind), TranscriptCallStatus::Waiting);
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child: None, by, .. }) => {
                 self.answered(seq, turn, tool_call_id, &format!("allowed by {by}"), Tone::Plain);
@@ -39,13 +41,13 @@ impl Transcript {
             }
             Event::Workspace(WorkspaceEvent::VerificationStarted { round, commands }) => {
                 let (round, commands) = (*round, commands.clone());
-                self.push(seq, turn, Kind::Check { round, commands, results: None });
+                self.push(seq, turn, EntryKind::Check { round, commands, results: None });
             }
             Event::Workspace(WorkspaceEvent::VerificationCompleted { round, results, .. }) => {
                 self.checked(seq, turn, *round, results)
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested { tool_call_id, files, more, .. }) => {
-                let kind = Kind::Review { id: tool_call_id.clone(), files: files.clone(), more: *more };
+                let kind = EntryKind::Review { id: tool_call_id.clone(), files: files.clone(), more: *more };
                 self.push(seq, turn, kind);
             }
             Event::Child(ChildEvent::Started { session_id, tool_call_id, description, .. }) => {
@@ -70,30 +72,30 @@ impl Transcript {
             | Event::Agent(_)
             | Event::Child(ChildEvent::Completed { .. })) => {
                 if let Some((tone, text)) = note(event) {
-                    self.push(seq, turn, Kind::Note { tone, text });
+                    self.push(seq, turn, EntryKind::Note { tone, text });
                 }
             }
         }
     }
 
     fn message(&mut self, seq: u64, turn: Option<TurnId>, message: &Message) {
-        let known = |entry: &Entry| matches!(&entry.kind, Kind::User { id, .. } | Kind::Told { id, .. } if *id == message.id);
+        let known = |entry: &TranscriptEntry| matches!(&entry.kind, EntryKind::User { id, .. } | EntryKind::Told { id, .. } if *id == message.id);
         if self.entries.iter().any(known) {
             return;
         }
         let (id, text) = (message.id, message.text());
         let kind = match message.role {
-            Role::User => Kind::User { id, text, files: files(message) },
-            Role::System | Role::Assistant | Role::Tool => Kind::Told { id, text },
+            Role::User => EntryKind::User { id, text, files: files(message) },
+            Role::System | Role::Assistant | Role::Tool => EntryKind::Told { id, text },
         };
         self.push(seq, turn, kind);
     }
 
     /// The whole message takes the place of what was seen of it, in its own order.
     fn completed(&mut self, seq: u64, turn: Option<TurnId>, message: &Message) {
-        let is_part = |entry: &Entry| matches!(&entry.kind, Kind::Answer(spoken) | Kind::Thinking(spoken) if spoken.id == message.id);
+        let is_part = |entry: &TranscriptEntry| matches!(&entry.kind, EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) if spoken.id == message.id);
         let at = self.entries.iter().position(is_part).unwrap_or(self.entries.len());
-        let mut seen: Vec<Entry> = Vec::new();
+        let mut seen: Vec<TranscriptEntry> = Vec::new();
         while let Some(index) = self.entries.iter().rposition(is_part) {
             if let Some(entry) = self.entries.remove(index) {
                 self.bytes = self.bytes.saturating_sub(entry.size());
@@ -102,17 +104,17 @@ impl Transcript {
         }
         let mut at = at;
         for (part, content) in (0u32..).zip(&message.parts) {
-            let spoken = |text: &String| Spoken { id: message.id, part, text: text.clone(), done: true };
+            let spoken = |text: &String| ModelText { id: message.id, part, text: text.clone(), done: true };
             let kind = match content {
-                Part::Text { text } if !text.trim().is_empty() => Kind::Answer(spoken(text)),
-                Part::Reasoning { text, .. } if !text.trim().is_empty() => Kind::Thinking(spoken(text)),
+                Part::Text { text } if !text.trim().is_empty() => EntryKind::Answer(spoken(text)),
+                Part::Reasoning { text, .. } if !text.trim().is_empty() => EntryKind::Thinking(spoken(text)),
                 Part::Image { reference, .. }
                 | Part::Audio { reference, .. }
                 | Part::File { reference, .. } => {
-                    Kind::Note { tone: Tone::Plain, text: format!("[file: {reference}]") }
+                    EntryKind::Note { tone: Tone::Plain, text: format!("[file: {reference}]") }
                 }
                 Part::ToolCall { call } => {
-                    self.call(seq, turn, call, None, CallStatus::Proposed);
+                    self.call(seq, turn, call, None, TranscriptCallStatus::Proposed);
                     continue;
                 }
                 Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult { .. } => continue,
@@ -136,12 +138,12 @@ impl Transcript {
         turn: Option<TurnId>,
         call: &ToolCall,
         kind: Option<ToolKind>,
-        status: CallStatus,
+        status: TranscriptCallStatus,
     ) {
         let found = self.change(
             |entry| is_call(entry, turn, &call.id),
             |entry| {
-                if let Kind::Call(known) = &mut entry.kind {
+                if let EntryKind::ToolCall(known) = &mut entry.kind {
                     if known.input.is_null() {
                         known.input.clone_from(&call.input);
                     }
@@ -152,9 +154,9 @@ impl Transcript {
             },
         );
         if !found {
-            let mut known = Call::new(call.id.clone(), call.name.clone());
+            let mut known = TranscriptCall::new(call.id.clone(), call.name.clone());
             (known.input, known.kind, known.status) = (call.input.clone(), kind, status);
-            self.push(seq, turn, Kind::Call(Box::new(known)));
+            self.push(seq, turn, EntryKind::ToolCall(Box::new(known)));
         }
     }
 
@@ -163,12 +165,12 @@ impl Transcript {
         self.change(
             |entry| is_call(entry, turn, id),
             |entry| {
-                if let (Kind::Call(call), true) = (&mut entry.kind, granted) {
-                    call.advance(CallStatus::Granted);
+                if let (EntryKind::ToolCall(call), true) = (&mut entry.kind, granted) {
+                    call.advance(TranscriptCallStatus::Granted);
                 }
             },
         );
-        self.push(seq, turn, Kind::Note { tone, text: text.to_owned() });
+        self.push(seq, turn, EntryKind::Note { tone, text: text.to_owned() });
     }
 
     fn result(
@@ -181,18 +183,22 @@ impl Transcript {
         duration_ms: u64,
     ) {
         if !self.entries.iter().any(|entry| is_call(entry, turn, id)) {
-            let mut call = Call::new(id.clone(), name);
+            let mut call = TranscriptCall::new(id.clone(), name);
             call.orphan = true;
-            self.push(seq, turn, Kind::Call(Box::new(call)));
+            self.push(seq, turn, EntryKind::ToolCall(Box::new(call)));
         }
         self.change(
             |entry| is_call(entry, turn, id),
             |entry| {
-                let Kind::Call(call) = &mut entry.kind else { return };
+                let EntryKind::ToolCall(call) = &mut entry.kind else { return };
                 if call.status.is_over() {
                     return;
                 }
-                call.advance(if result.ok { CallStatus::Done } else { CallStatus::Failed });
+                call.advance(if result.ok {
+                    TranscriptCallStatus::Done
+                } else {
+                    TranscriptCallStatus::Failed
+                });
                 call.result = Some(shortened(&result.text()));
                 call.duration_ms = Some(duration_ms);
                 call.output = String::new();
@@ -208,17 +214,17 @@ impl Transcript {
         let found = self.change(
             |entry| {
                 entry.turn == turn
-                    && matches!(&entry.kind, Kind::Check { round: known, .. } if *known == round)
+                    && matches!(&entry.kind, EntryKind::Check { round: known, .. } if *known == round)
             },
             |entry| {
-                if let Kind::Check { results: known, .. } = &mut entry.kind {
+                if let EntryKind::Check { results: known, .. } = &mut entry.kind {
                     *known = Some(results.to_vec());
                 }
             },
         );
         if !found {
             let commands = results.iter().map(|result| result.command.clone()).collect();
-            self.push(seq, turn, Kind::Check { round, commands, results: Some(results.to_vec()) });
+            self.push(seq, turn, EntryKind::Check { round, commands, results: Some(results.to_vec()) });
         }
     }
 
@@ -234,7 +240,7 @@ impl Transcript {
             self.change(
                 |entry| is_call(entry, turn, id),
                 |entry| {
-                    if let Kind::Call(call) = &mut entry.kind {
+                    if let EntryKind::ToolCall(call) = &mut entry.kind {
                         call.child = Some(session);
                     }
                 },
@@ -242,37 +248,38 @@ impl Transcript {
         });
         if !attached {
             let text = format!("started {session}: {description}");
-            self.push(seq, turn, Kind::Note { tone: Tone::Plain, text });
+            self.push(seq, turn, EntryKind::Note { tone: Tone::Plain, text });
         }
     }
 
     /// Nothing of a turn that is over is still on its way.
-    fn turn_over(&mut self, seq: u64, turn: Option<TurnId>, (tone, text, hint): End) {
+    fn turn_over(&mut self, seq: u64, turn: Option<TurnId>, (tone, text, hint): TurnEndNote) {
         for entry in self.entries.iter_mut().filter(|entry| entry.turn == turn) {
             match &mut entry.kind {
-                Kind::Answer(spoken) | Kind::Thinking(spoken) if !spoken.done => spoken.done = true,
-                Kind::Call(call) if !call.status.is_over() => call.status = CallStatus::Failed,
-                Kind::User { .. }
-                | Kind::Told { .. }
-                | Kind::Answer(_)
-                | Kind::Thinking(_)
-                | Kind::Call(_)
-                | Kind::Check { .. }
-                | Kind::Review { .. }
-                | Kind::Note { .. }
-                | Kind::End { .. } => continue,
+                EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) if !spoken.done => spoken.done = true,
+                EntryKind::ToolCall(call) if !call.status.is_over() => {
+                    call.status = TranscriptCallStatus::Failed
+                }
+                EntryKind::User { .. }
+                | EntryKind::Told { .. }
+                | EntryKind::Answer(_)
+                | EntryKind::Thinking(_)
+                | EntryKind::ToolCall(_)
+                | EntryKind::Check { .. }
+                | EntryKind::Review { .. }
+                | EntryKind::Note { .. }
+                | EntryKind::End { .. } => continue,
             }
             entry.revision += 1;
         }
-        self.push(seq, turn, Kind::End { tone, text, hint });
+        self.push(seq, turn, EntryKind::End { tone, text, hint });
     }
 }
 
-fn same_part(one: &Kind, other: &Kind) -> bool {
+fn same_part(one: &EntryKind, other: &EntryKind) -> bool {
     match (one, other) {
-        (Kind::Answer(one), Kind::Answer(other)) | (Kind::Thinking(one), Kind::Thinking(other)) => {
-            one.part == other.part
-        }
+        (EntryKind::Answer(one), EntryKind::Answer(other))
+        | (EntryKind::Thinking(one), EntryKind::Thinking(other)) => one.part == other.part,
         _ => false,
     }
 }
@@ -313,9 +320,9 @@ fn shortened(text: &str) -> String {
 }
 
 /// How a turn ended, in a line, and what to do next.
-type End = (Tone, String, Option<String>);
+type TurnEndNote = (Tone, String, Option<String>);
 
-fn completed(usage: &Usage, verified: Option<bool>, stop_reason: &str) -> End {
+fn completed(usage: &Usage, verified: Option<bool>, stop_reason: &str) -> TurnEndNote {
     let (tone, word) = match verified {
         Some(true) => (Tone::Good, "✓ done, verified"),
         Some(false) => (Tone::Warn, "! done, not verified"),
@@ -325,12 +332,12 @@ fn completed(usage: &Usage, verified: Option<bool>, stop_reason: &str) -> End {
     (tone, format!("{word}{}", spent(usage)), None)
 }
 
-fn failed(Failure { message, hint, .. }: &Failure) -> End {
+fn failed(Failure { message, hint, .. }: &Failure) -> TurnEndNote {
     let hint = hint.clone().unwrap_or_else(|| "/retry tries again".to_owned());
     (Tone::Bad, format!("✗ failed: {message}"), Some(hint))
 }
 
-fn canceled(by: &str, reason: Option<&String>) -> End {
+fn canceled(by: &str, reason: Option<&String>) -> TurnEndNote {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     (Tone::Warn, format!("■ canceled by {by}{reason}"), Some("/retry tries again".to_owned()))
 }

@@ -2,7 +2,7 @@
 
 use ostler_types::{DeltaKind, LiveText, MessageId, Spliced, ToolCallId, TurnId};
 
-use super::{CallStatus, Kind, Spoken, Transcript};
+use super::{EntryKind, ModelText, Transcript, TranscriptCallStatus};
 
 /// How much of a running tool's output is held: its end.
 const OUTPUT_BYTES: usize = 32 << 10;
@@ -19,10 +19,10 @@ impl Transcript {
         let Some(text) = live.text(kind).filter(|_| !self.detached) else { return };
         match kind {
             DeltaKind::Text { message_id, part } => {
-                self.spoken(turn, (*message_id, *part), Kind::Answer, text, spliced);
+                self.spoken(turn, (*message_id, *part), EntryKind::Answer, text, spliced);
             }
             DeltaKind::Reasoning { message_id, part } => {
-                self.spoken(turn, (*message_id, *part), Kind::Thinking, text, spliced);
+                self.spoken(turn, (*message_id, *part), EntryKind::Thinking, text, spliced);
             }
             DeltaKind::ToolOutput { tool_call_id, .. } => self.printed(turn, tool_call_id, spliced),
         }
@@ -32,21 +32,21 @@ impl Transcript {
         &mut self,
         turn: Option<TurnId>,
         (id, part): (MessageId, u32),
-        kind: impl Fn(Spoken) -> Kind,
+        kind: impl Fn(ModelText) -> EntryKind,
         text: &str,
         spliced: Option<Spliced<'_>>,
     ) {
-        let is_part = |kind: &Kind| matches!(kind, Kind::Answer(spoken) | Kind::Thinking(spoken) if spoken.id == id && spoken.part == part);
+        let is_part = |kind: &EntryKind| matches!(kind, EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) if spoken.id == id && spoken.part == part);
         // The transcript may have begun anew since the text began to stream.
         if !text.is_empty() && !self.entries.iter().rev().any(|entry| is_part(&entry.kind)) {
-            let spoken = Spoken { id, part, text: text.to_owned(), done: false };
+            let spoken = ModelText { id, part, text: text.to_owned(), done: false };
             return self.push(self.cursor, turn, kind(spoken));
         }
         let Some(spliced) = spliced else { return };
         self.change(
             |entry| is_part(&entry.kind),
             |entry| {
-                if let Kind::Answer(spoken) | Kind::Thinking(spoken) = &mut entry.kind
+                if let EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) = &mut entry.kind
                     && !spoken.done
                 {
                     spoken.text.truncate(usize::try_from(spliced.at).unwrap_or(usize::MAX));
@@ -60,11 +60,11 @@ impl Transcript {
         self.change(
             |entry| super::is_call(entry, turn, id),
             |entry| {
-                let Kind::Call(call) = &mut entry.kind else { return };
+                let EntryKind::ToolCall(call) = &mut entry.kind else { return };
                 if call.status.is_over() {
                     return;
                 }
-                call.advance(CallStatus::Running);
+                call.advance(TranscriptCallStatus::Running);
                 if let Some(spliced) = spliced {
                     call.output.push_str(spliced.text);
                     cut_front(&mut call.output);

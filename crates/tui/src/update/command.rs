@@ -4,10 +4,10 @@ use ostler_api_types::{InputPart, UndoTurn, UpdateSession};
 use ostler_types::Delivery;
 
 use super::{compose, modes, needs_link, overlays, queue, sessions};
-use crate::input::Effect;
-use crate::model::{Model, Overlay, Picking};
+use crate::input::TuiEffect;
+use crate::model::{Overlay, PickerKind, TuiModel};
 use crate::theme::{NAMES, Theme};
-use crate::transcript::{Kind, Tone};
+use crate::transcript::{EntryKind, Tone};
 
 /// The commands: name, what follows it, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
@@ -45,7 +45,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 /// Commands that begin so, as completions: first ours, then those that the session's agent understands.
-pub(super) fn matching(model: &Model, word: &str) -> Vec<(String, String)> {
+pub(super) fn matching(model: &TuiModel, word: &str) -> Vec<(String, String)> {
     let ours = COMMANDS.iter().filter(|(name, _, _)| name.starts_with(word));
     let mut items: Vec<(String, String)> = ours
         .map(|(name, follows, what)| {
@@ -64,7 +64,7 @@ pub(super) fn matching(model: &Model, word: &str) -> Vec<(String, String)> {
 }
 
 /// Does what a line that begins with a slash says; false when it is no command of ours.
-pub(super) fn run(model: &mut Model, line: &str, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn run(model: &mut TuiModel, line: &str, effects: &mut Vec<TuiEffect>) -> bool {
     let (name, rest) = line[1..].split_once(char::is_whitespace).unwrap_or((&line[1..], ""));
     let rest = rest.trim().to_owned();
     if !COMMANDS.iter().any(|(known, _, _)| *known == name) {
@@ -87,32 +87,32 @@ pub(super) fn run(model: &mut Model, line: &str, effects: &mut Vec<Effect>) -> b
             model.find = rest;
             overlays::find_next(model, true);
         }
-        "agent" if rest.is_empty() => overlays::ask(model, Picking::Agent, Effect::Agents, effects),
+        "agent" if rest.is_empty() => overlays::ask(model, PickerKind::Agent, TuiEffect::Agents, effects),
         "agent" => {
             model.next.agent = Some(rest);
             sessions::focus(model, None, effects);
         }
-        "model" if rest.is_empty() => overlays::ask(model, Picking::Model, Effect::Models, effects),
+        "model" if rest.is_empty() => overlays::ask(model, PickerKind::Model, TuiEffect::Models, effects),
         "model" => set_model(model, rest, effects),
         "theme" if NAMES.contains(&rest.as_str()) => model.theme = Theme::new(&rest, model.theme.depth),
         "theme" => overlays::pick_theme(model),
         "expand" => model.composer_mut().expand_chips(),
-        "editor" => effects.push(Effect::Edit(String::new())),
+        "editor" => effects.push(TuiEffect::Edit(String::new())),
         "mouse" => {
             model.mouse = !model.mouse;
-            effects.push(Effect::Mouse(model.mouse));
+            effects.push(TuiEffect::Mouse(model.mouse));
         }
-        "trust" => effects.push(Effect::Trust(model.workspace_here())),
+        "trust" => effects.push(TuiEffect::Trust(model.workspace_here())),
         "attach" if !rest.is_empty() && model.focus.is_none() => compose::begin_with(model, rest, effects),
         "help" => overlays::help(model),
-        "quit" => effects.push(Effect::Quit),
+        "quit" => effects.push(TuiEffect::Quit),
         _ => of_session(model, name, rest, effects),
     }
     true
 }
 
 /// Commands about the session that is looked at.
-fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Effect>) {
+fn of_session(model: &mut TuiModel, name: &str, rest: String, effects: &mut Vec<TuiEffect>) {
     let Some(session) = model.focused() else {
         model.notify(Tone::Warn, format!("/{name} is about a session, and there is none here yet"));
         return;
@@ -138,7 +138,7 @@ fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Eff
         "mode" => modes::set(model, &rest, effects),
         "copy" => {
             let text = session.transcript.last_answer().unwrap_or_default().to_owned();
-            effects.push(Effect::Copy(text));
+            effects.push(TuiEffect::Copy(text));
             model.notify(Tone::Plain, "copied the last answer");
         }
         "fold" | "unfold" => {
@@ -153,11 +153,11 @@ fn of_session(model: &mut Model, name: &str, rest: String, effects: &mut Vec<Eff
 
 /// Commands that the daemon carries out.
 fn asked_of_daemon(
-    model: &mut Model,
+    model: &mut TuiModel,
     name: &str,
     rest: String,
     id: ostler_types::SessionId,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<TuiEffect>,
 ) {
     if !needs_link(model) {
         return;
@@ -165,50 +165,50 @@ fn asked_of_daemon(
     let Some(session) = model.focused() else { return };
     let (repeatable, undoable) = (session.repeatable(), session.undoable());
     match name {
-        "stop" => effects.push(Effect::Cancel(id)),
+        "stop" => effects.push(TuiEffect::Cancel(id)),
         "retry" => match repeatable {
-            Some(turn) => effects.push(Effect::Retry(id, turn)),
+            Some(turn) => effects.push(TuiEffect::Retry(id, turn)),
             None => model.notify(Tone::Warn, "the last turn neither failed nor was canceled"),
         },
         "undo" => match undoable {
             Some(turn_id) => {
-                effects.push(Effect::Undo {
+                effects.push(TuiEffect::Undo {
                     id,
                     undo: UndoTurn { turn_id, preview: Some(true), force: Some(false) },
                 });
             }
             None => model.notify(Tone::Warn, "no turn of this session has changed the workspace"),
         },
-        "compact" => effects.push(Effect::Compact(id)),
-        "context" => effects.push(Effect::Context(id)),
-        "fork" => effects.push(Effect::Fork(id)),
+        "compact" => effects.push(TuiEffect::Compact(id)),
+        "context" => effects.push(TuiEffect::Context(id)),
+        "fork" => effects.push(TuiEffect::Fork(id)),
         "rename" => {
-            effects.push(Effect::Update(
+            effects.push(TuiEffect::Update(
                 id,
                 Box::new(UpdateSession { title: Some(rest), ..UpdateSession::default() }),
             ));
         }
         "archive" => {
-            effects.push(Effect::Update(
+            effects.push(TuiEffect::Update(
                 id,
                 Box::new(UpdateSession { archived: Some(true), ..UpdateSession::default() }),
             ));
             sessions::forget(model, id, effects);
         }
-        "close" => effects.push(Effect::Close(id)),
+        "close" => effects.push(TuiEffect::Close(id)),
         "attach" if rest.is_empty() => model.notify(Tone::Warn, "say which file: /attach FILE"),
-        "attach" => effects.push(Effect::Attach { id, path: rest }),
+        "attach" => effects.push(TuiEffect::Attach { id, path: rest }),
         _ => {}
     }
 }
 
 /// Chooses the model of the session that is looked at, or of the next one.
-pub(super) fn set_model(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
+pub(super) fn set_model(model: &mut TuiModel, name: String, effects: &mut Vec<TuiEffect>) {
     let focus = model.focus;
     match focus {
         Some(id) if needs_link(model) => {
             let update = UpdateSession { model: Some(name.clone()), ..UpdateSession::default() };
-            effects.push(Effect::Update(id, Box::new(update)));
+            effects.push(TuiEffect::Update(id, Box::new(update)));
             model.notify(Tone::Plain, format!("{name} from the next turn on"));
         }
         Some(_) => {}
@@ -216,18 +216,18 @@ pub(super) fn set_model(model: &mut Model, name: String, effects: &mut Vec<Effec
     }
 }
 
-fn search(model: &mut Model, words: &str, effects: &mut Vec<Effect>) {
+fn search(model: &mut TuiModel, words: &str, effects: &mut Vec<TuiEffect>) {
     if words.is_empty() {
         model.notify(Tone::Warn, "say what to look for: /search WORDS");
     } else if needs_link(model) {
-        overlays::ask(model, Picking::Found, Effect::Search(words.to_owned()), effects);
+        overlays::ask(model, PickerKind::Found, TuiEffect::Search(words.to_owned()), effects);
     }
 }
 
 /// Folds all thinking, or unfolds it if all of it is folded.
-pub(super) fn toggle_thinking(model: &mut Model) {
+pub(super) fn toggle_thinking(model: &mut TuiModel) {
     let Some(session) = model.focused_mut() else { return };
-    let is_thinking = |kind: &Kind| matches!(kind, Kind::Thinking(_));
+    let is_thinking = |kind: &EntryKind| matches!(kind, EntryKind::Thinking(_));
     let open =
         session.transcript.entries().iter().any(|entry| is_thinking(&entry.kind) && !entry.is_folded());
     session.transcript.fold_all(open, is_thinking);

@@ -5,17 +5,20 @@ use ostler_api_types::{CreateSession, InputPart, SendMessage, Speaker};
 use ostler_types::{Delivery, SessionId};
 
 use super::{command, needs_link, queue, settle_area};
-use crate::input::Effect;
-use crate::model::{Area, Completion, Creating, First, Link, MAX_HISTORY, Model, Outgoing, Place};
+use crate::input::TuiEffect;
+use crate::model::{
+    Completion, DaemonLinkState, FirstContent, FocusArea, MAX_HISTORY, OutboxMessage, PendingSession,
+    ScrollPosition, TuiModel,
+};
 use crate::transcript::Tone;
 
 /// Takes a key for what is being written.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let shift = key.modifiers.contains(KeyModifiers::SHIFT);
-    model.area = Area::Composer;
+    model.area = FocusArea::Composer;
     let cells = crate::view::composer_cells(model);
     let history = std::mem::take(&mut model.history);
     let composer = model.composer_mut();
@@ -65,7 +68,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
 
 /// Takes a key for the list of completions; says whether it was one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn completion_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn completion_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let Some(completion) = model.completion.as_mut().filter(|completion| !completion.items.is_empty()) else {
         return false;
     };
@@ -94,7 +97,7 @@ pub(super) fn completion_key(model: &mut Model, key: KeyEvent, effects: &mut Vec
 }
 
 /// Looks what could complete the word at the cursor: a command at the very beginning, a file after an `@`.
-pub(super) fn complete(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn complete(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     let composer = model.composer();
     let before = &composer.raw()[..composer.cursor()];
     let from = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
@@ -109,14 +112,14 @@ pub(super) fn complete(model: &mut Model, effects: &mut Vec<Effect>) {
         let known = model.completion.take().filter(|known| known.from == from && known.word.starts_with('@'));
         let items = known.map(|known| known.items).unwrap_or_default();
         model.completion = Some(Completion { from, word, items, selected: 0 });
-        effects.push(Effect::Files { id: model.focus, query });
+        effects.push(TuiEffect::Files { id: model.focus, query });
     } else {
         model.completion = None;
     }
 }
 
 /// Files came for a completion, unless the word is another one by now.
-pub(super) fn found_files(model: &mut Model, query: &str, paths: Vec<String>) {
+pub(super) fn found_files(model: &mut TuiModel, query: &str, paths: Vec<String>) {
     if let Some(completion) = &mut model.completion
         && completion.word.strip_prefix('@') == Some(query)
     {
@@ -128,7 +131,7 @@ pub(super) fn found_files(model: &mut Model, query: &str, paths: Vec<String>) {
 }
 
 /// Sends what is written: a command to us, a command to the shell, or a message.
-pub(super) fn send(model: &mut Model, delivery: Delivery, effects: &mut Vec<Effect>) {
+pub(super) fn send(model: &mut TuiModel, delivery: Delivery, effects: &mut Vec<TuiEffect>) {
     model.completion = None;
     if queue::save(model, effects) {
         return;
@@ -143,7 +146,7 @@ pub(super) fn send(model: &mut Model, delivery: Delivery, effects: &mut Vec<Effe
         remember(model, &written, effects);
         if !command.is_empty() {
             model.notify(Tone::Plain, format!("running {command}"));
-            effects.push(Effect::Shell { id: model.focus, workspace: model.workspace_here(), command });
+            effects.push(TuiEffect::Shell { id: model.focus, workspace: model.workspace_here(), command });
         }
         return;
     }
@@ -165,32 +168,36 @@ pub(super) fn send(model: &mut Model, delivery: Delivery, effects: &mut Vec<Effe
 
 /// Says something in the session that is looked at, or in a new one.
 pub(super) fn submit(
-    model: &mut Model,
+    model: &mut TuiModel,
     parts: Vec<InputPart>,
     delivery: Option<Delivery>,
     auto_run: Option<bool>,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<TuiEffect>,
 ) {
     let key = model.key();
-    let live = model.link == Link::Live;
+    let live = model.link == DaemonLinkState::Live;
     let message =
         SendMessage { role: Speaker::User, parts, auto_run, delivery, idempotency_key: Some(key.clone()) };
     match model.focus {
         Some(id) => {
             let Some(session) = model.session_mut(id) else { return };
-            session.outbox.push_back(Outgoing { key: key.clone(), message: message.clone(), held: !live });
-            (session.place, session.scroll) = (Place::Tail, 0);
+            session.outbox.push_back(OutboxMessage {
+                key: key.clone(),
+                message: message.clone(),
+                held: !live,
+            });
+            (session.place, session.scroll) = (ScrollPosition::Tail, 0);
             if live {
-                effects.push(Effect::Send { id, message: Box::new(message), key });
+                effects.push(TuiEffect::Send { id, message: Box::new(message), key });
             }
         }
         None => {
             // Whoever does not wait for the file's session says it in one without the file.
-            if let Some(Creating { first: First::File(path), .. }) = model.creating.take() {
+            if let Some(PendingSession { first: FirstContent::File(path), .. }) = model.creating.take() {
                 model.notify(Tone::Warn, format!("{path} is not attached yet; /attach it again"));
             }
-            let first = First::Message(message);
-            model.creating = Some(Creating { key, first, session: None, held: !live });
+            let first = FirstContent::Message(message);
+            model.creating = Some(PendingSession { key, first, session: None, held: !live });
             create(model, effects);
         }
     }
@@ -200,16 +207,17 @@ pub(super) fn submit(
 }
 
 /// Begins a session with a file that goes with its first message, because files are a session's.
-pub(super) fn begin_with(model: &mut Model, path: String, effects: &mut Vec<Effect>) {
+pub(super) fn begin_with(model: &mut TuiModel, path: String, effects: &mut Vec<TuiEffect>) {
     if needs_link(model) && model.creating.is_none() {
         let key = model.key();
-        model.creating = Some(Creating { key, first: First::File(path), session: None, held: false });
+        model.creating =
+            Some(PendingSession { key, first: FirstContent::File(path), session: None, held: false });
         create(model, effects);
     }
 }
 
 /// Asks for the session of a first message, if there is somebody to ask. Asking twice makes one.
-pub(super) fn create(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn create(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     let Some(creating) = model.creating.as_ref().filter(|creating| !creating.held) else { return };
     let session = CreateSession {
         workspace_path: model.workspace.clone(),
@@ -218,11 +226,11 @@ pub(super) fn create(model: &mut Model, effects: &mut Vec<Effect>) {
         idempotency_key: Some(format!("{}-session", creating.key)),
         ..CreateSession::default()
     };
-    effects.push(Effect::Create { session: Box::new(session), key: creating.key.clone() });
+    effects.push(TuiEffect::Create { session: Box::new(session), key: creating.key.clone() });
 }
 
 /// Remembers what was sent.
-pub(super) fn remember(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+pub(super) fn remember(model: &mut TuiModel, text: &str, effects: &mut Vec<TuiEffect>) {
     let text = text.trim();
     if text.is_empty() || text.len() > 64 << 10 || model.history.last().is_some_and(|last| last == text) {
         return;
@@ -231,16 +239,16 @@ pub(super) fn remember(model: &mut Model, text: &str, effects: &mut Vec<Effect>)
     if model.history.len() > MAX_HISTORY {
         model.history.remove(0);
     }
-    effects.push(Effect::Remember(text.to_owned()));
+    effects.push(TuiEffect::Remember(text.to_owned()));
 }
 
 /// A command of the person's own has ended: the session is told, so that the model knows of it with the next turn.
 pub(super) fn shelled(
-    model: &mut Model,
+    model: &mut TuiModel,
     id: Option<SessionId>,
     command: &str,
     output: &str,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<TuiEffect>,
 ) {
     let output = crate::text::clean::clean(output);
     let text = format!("I ran `{command}`:\n\n```\n{}\n```", output.trim_end());

@@ -5,13 +5,13 @@ use ostler_types::{FileChange, Scope};
 
 use super::needs_link;
 use crate::composer::Composer;
-use crate::input::Effect;
-use crate::model::{Answer, Dock, Model, choices, hunks_of, is_small};
+use crate::input::TuiEffect;
+use crate::model::{ApprovalAnswer, ApprovalPanel, TuiModel, choices, hunks_of, is_small};
 use crate::transcript::Tone;
 
 /// Takes a key for the question; says whether it was one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let (now, small) = (model.now, is_small(model.size.1));
     let Some(session) = model.focused_mut() else { return false };
     let Some(question) = session.dock.question(&session.view) else { return false };
@@ -71,7 +71,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
 
 /// Takes a key for the files and hunks of a review; says whether it was one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-fn review_key(dock: &mut Dock, files: &[FileChange], key: KeyCode) -> bool {
+fn review_key(dock: &mut ApprovalPanel, files: &[FileChange], key: KeyCode) -> bool {
     let at = dock.file.min(files.len() - 1);
     let (file, count) = (&files[at], hunks_of(&files[at]));
     match key {
@@ -100,7 +100,7 @@ fn review_key(dock: &mut Dock, files: &[FileChange], key: KeyCode) -> bool {
 
 /// Takes a key for the words that go with an answer, while they are being written.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn reason_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn reason_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let Some(session) = model.focused_mut() else { return false };
     let Some(question) = session.dock.question(&session.view) else { return false };
     let answers = choices(question);
@@ -130,7 +130,7 @@ pub(super) fn reason_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Eff
     true
 }
 
-fn give(model: &mut Model, answer: &Answer, reason: Option<String>, effects: &mut Vec<Effect>) {
+fn give(model: &mut TuiModel, answer: &ApprovalAnswer, reason: Option<String>, effects: &mut Vec<TuiEffect>) {
     if !needs_link(model) {
         return;
     }
@@ -140,12 +140,12 @@ fn give(model: &mut Model, answer: &Answer, reason: Option<String>, effects: &mu
     let request = session.dock.request(question, answer, reason);
     session.dock.sent = Some(request.tool_call_id.clone());
     session.dock.error = None;
-    effects.push(Effect::Answer { id, answer: Box::new(request) });
+    effects.push(TuiEffect::Answer { id, answer: Box::new(request) });
 }
 
 /// An answer was not taken. The question is there again, unless somebody else has answered it.
 pub(super) fn not_answered(
-    model: &mut Model,
+    model: &mut TuiModel,
     id: ostler_types::SessionId,
     call: &str,
     why: String,

@@ -5,12 +5,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ostler_types::Delivery;
 
 use super::{TWICE_MS, command, compose, docked, modes, overlays, queue, scroll, sessions, settle_area};
-use crate::input::Effect;
-use crate::model::{Area, Link, Model, Overlay, Place};
-use crate::transcript::{Kind, Tone};
+use crate::input::TuiEffect;
+use crate::model::{DaemonLinkState, FocusArea, Overlay, ScrollPosition, TuiModel};
+use crate::transcript::{EntryKind, Tone};
 
 /// Takes in a key.
-pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) {
     if key.kind == KeyEventKind::Release {
         return;
     }
@@ -21,16 +21,18 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     if !taken {
         let area = model.area;
         match area {
-            Area::Dock if docked::key(model, key, effects) => {}
-            Area::Transcript(at) if transcript_key(model, at, key, effects) => {}
-            Area::Composer | Area::Dock | Area::Transcript(_) => compose::key(model, key, effects),
+            FocusArea::Dock if docked::key(model, key, effects) => {}
+            FocusArea::Transcript(at) if transcript_key(model, at, key, effects) => {}
+            FocusArea::Composer | FocusArea::Dock | FocusArea::Transcript(_) => {
+                compose::key(model, key, effects)
+            }
         }
     }
     settle_area(model);
 }
 
 /// Takes in what was pasted.
-pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+pub(super) fn paste(model: &mut TuiModel, text: &str, effects: &mut Vec<TuiEffect>) {
     match &mut model.overlay {
         Some(Overlay::Picker(picker)) => {
             picker.query.push_str(&crate::text::clean::in_one_line(text, 200));
@@ -43,7 +45,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
                 reason.paste(text);
                 return;
             }
-            model.area = Area::Composer;
+            model.area = FocusArea::Composer;
             model.composer_mut().paste(text);
             compose::complete(model, effects);
         }
@@ -51,21 +53,21 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-fn everywhere(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+fn everywhere(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let page = isize::try_from(model.size.1 / 2).unwrap_or(10).max(1);
     match key.code {
         KeyCode::Char('c') if control => interrupt(model, effects),
-        KeyCode::Char('d') if control && model.composer().is_empty() => effects.push(Effect::Quit),
-        KeyCode::Char('z') if control => effects.push(Effect::Suspend),
-        KeyCode::Char('l') if control => effects.push(Effect::Redraw),
+        KeyCode::Char('d') if control && model.composer().is_empty() => effects.push(TuiEffect::Quit),
+        KeyCode::Char('z') if control => effects.push(TuiEffect::Suspend),
+        KeyCode::Char('l') if control => effects.push(TuiEffect::Redraw),
         KeyCode::Char('n') if control => sessions::focus(model, None, effects),
         KeyCode::Char('o') if control => overlays::pick_session(model, effects),
         KeyCode::Char('p') if control => overlays::pick_command(model),
         KeyCode::Char('f') if control => model.overlay = Some(Overlay::Find),
         KeyCode::Char('b') if control => model.sidebar = Some(!model.shows_sidebar()),
-        KeyCode::Char('g') if control => effects.push(Effect::Edit(model.composer().expanded())),
+        KeyCode::Char('g') if control => effects.push(TuiEffect::Edit(model.composer().expanded())),
         KeyCode::Char('r') if control => reconnect(model, effects),
         KeyCode::Char('t') if control => compose::send(model, Delivery::Steer, effects),
         KeyCode::Char('x') if control => compose::send(model, Delivery::Interrupt, effects),
@@ -88,7 +90,7 @@ fn everywhere(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bo
 }
 
 /// Ctrl+C: clears what is written, else stops the turn, else leaves when it is pressed twice.
-fn interrupt(model: &mut Model, effects: &mut Vec<Effect>) {
+fn interrupt(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     if !model.composer().is_empty() {
         let text = model.composer_mut().take();
         compose::remember(model, &text, effects);
@@ -96,12 +98,12 @@ fn interrupt(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     if let Some(session) = model.focused().filter(|session| session.running.is_some()) {
-        effects.push(Effect::Cancel(session.id));
+        effects.push(TuiEffect::Cancel(session.id));
         model.notify(Tone::Plain, "stopping the turn; what was written is kept");
         return;
     }
     if model.leaving.is_some_and(|since| model.now.saturating_sub(since) < TWICE_MS) {
-        effects.push(Effect::Quit);
+        effects.push(TuiEffect::Quit);
         return;
     }
     model.leaving = Some(model.now);
@@ -109,9 +111,9 @@ fn interrupt(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Esc: back to what is being written, and from there, pressed twice, it stops the turn.
-fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.area != Area::Composer {
-        model.area = Area::Composer;
+fn escape(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
+    if model.area != FocusArea::Composer {
+        model.area = FocusArea::Composer;
         if let Some(session) = model.focused_mut() {
             session.dock.left = true;
         }
@@ -130,7 +132,7 @@ fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     if model.stopping.take().is_some() {
-        effects.push(Effect::Cancel(id));
+        effects.push(TuiEffect::Cancel(id));
         model.notify(Tone::Plain, "stopping the turn; what was written is kept");
     } else {
         model.stopping = Some(model.now);
@@ -138,37 +140,39 @@ fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-fn reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
+fn reconnect(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     match &model.link {
-        Link::Live => effects.push(Effect::List),
-        Link::Connecting | Link::Lost { .. } => effects.push(Effect::Connect { start: true }),
+        DaemonLinkState::Live => effects.push(TuiEffect::List),
+        DaemonLinkState::Connecting | DaemonLinkState::Lost { .. } => {
+            effects.push(TuiEffect::Connect { start: true })
+        }
     }
 }
 
-fn to_the_end(model: &mut Model) {
+fn to_the_end(model: &mut TuiModel) {
     if let Some(session) = model.focused_mut() {
-        (session.place, session.scroll) = (Place::Tail, 0);
+        (session.place, session.scroll) = (ScrollPosition::Tail, 0);
     }
 }
 
 /// Tab: from what is written to the question, to what was said, and around.
-fn next_area(model: &mut Model, back: bool) {
+fn next_area(model: &mut TuiModel, back: bool) {
     let Some(session) = model.focused() else { return };
     let asks = session.dock.question(&session.view).is_some();
     let last = session.transcript.entries().back().map(|entry| entry.key);
-    let transcript = last.map_or(Area::Composer, Area::Transcript);
+    let transcript = last.map_or(FocusArea::Composer, FocusArea::Transcript);
     model.area = match (model.area, back) {
-        (Area::Composer, false) if asks => Area::Dock,
-        (Area::Composer, false) | (Area::Dock, false) => transcript,
-        (Area::Composer, true) => transcript,
-        (Area::Transcript(_), true) if asks => Area::Dock,
-        (Area::Transcript(_), _) | (Area::Dock, true) => Area::Composer,
+        (FocusArea::Composer, false) if asks => FocusArea::Dock,
+        (FocusArea::Composer, false) | (FocusArea::Dock, false) => transcript,
+        (FocusArea::Composer, true) => transcript,
+        (FocusArea::Transcript(_), true) if asks => FocusArea::Dock,
+        (FocusArea::Transcript(_), _) | (FocusArea::Dock, true) => FocusArea::Composer,
     };
 }
 
 /// Keys while an entry of the transcript is chosen.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-fn transcript_key(model: &mut Model, at: u64, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+fn transcript_key(model: &mut TuiModel, at: u64, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let third = isize::try_from(model.size.1 / 3).unwrap_or(3);
     let Some(session) = model.focused_mut() else { return false };
     let entries = session.transcript.entries();
@@ -185,21 +189,21 @@ fn transcript_key(model: &mut Model, at: u64, key: KeyEvent, effects: &mut Vec<E
         }
         KeyCode::Char('y') => {
             let text = session.transcript.get(at).map(|entry| entry.text()).unwrap_or_default();
-            effects.push(Effect::Copy(text));
+            effects.push(TuiEffect::Copy(text));
             model.notify(Tone::Plain, "copied");
             return true;
         }
         KeyCode::Char('c') => {
             let child = session.transcript.get(at).and_then(|entry| match &entry.kind {
-                Kind::Call(call) => call.child,
-                Kind::User { .. }
-                | Kind::Told { .. }
-                | Kind::Answer(_)
-                | Kind::Thinking(_)
-                | Kind::Check { .. }
-                | Kind::Review { .. }
-                | Kind::Note { .. }
-                | Kind::End { .. } => None,
+                EntryKind::ToolCall(call) => call.child,
+                EntryKind::User { .. }
+                | EntryKind::Told { .. }
+                | EntryKind::Answer(_)
+                | EntryKind::Thinking(_)
+                | EntryKind::Check { .. }
+                | EntryKind::Review { .. }
+                | EntryKind::Note { .. }
+                | EntryKind::End { .. } => None,
             });
             if let Some(child) = child {
                 sessions::focus(model, Some(child), effects);
@@ -209,11 +213,11 @@ fn transcript_key(model: &mut Model, at: u64, key: KeyEvent, effects: &mut Vec<E
         _ => return false,
     };
     if let Some(next) = next {
-        session.place = Place::At { key: next, line: 0 };
+        session.place = ScrollPosition::At { key: next, line: 0 };
         session.scroll = third;
-        model.area = Area::Transcript(next);
+        model.area = FocusArea::Transcript(next);
     } else if key.code == KeyCode::Down {
-        model.area = Area::Composer;
+        model.area = FocusArea::Composer;
         to_the_end(model);
     }
     true

@@ -3,7 +3,7 @@
 //! What concerns a session that nobody looks at changes that session and its place in the list, and nothing else:
 //! it moves no focus, opens nothing and touches nothing that is being written.
 
-use ostler_api_types::{InputPart, ListedSession, ModelList, SessionShown, StoredFile};
+use ostler_api_types::{InputPart, ListedSession, ModelList, SessionWithContext, StoredFile};
 use ostler_types::{
     AgentEvent, ApprovalEvent, Event, PendingApproval, Record, SessionEvent, SessionId, SessionView,
     TurnEvent, View, WorkspaceEvent,
@@ -11,9 +11,12 @@ use ostler_types::{
 
 use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
 use crate::composer::AttachedFile;
-use crate::input::{Effect, News};
-use crate::line::Line;
-use crate::model::{Choice, First, Link, Listed, Model, OpenSession, Outgoing, Overlay, Picking};
+use crate::input::{DaemonNews, TuiEffect};
+use crate::line::StreamLine;
+use crate::model::{
+    DaemonLinkState, FirstContent, FollowedSession, OutboxMessage, Overlay, PickerItem, PickerKind,
+    SessionListEntry, TuiModel,
+};
 use crate::transcript::Tone;
 
 /// Who was away for longer than so many records is shown the end rather than everything between.
@@ -22,16 +25,16 @@ const FAR: u64 = 2000;
 const AGAIN_MS: u64 = 500;
 
 /// Takes in what the daemon says.
-pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
+pub(super) fn news(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<TuiEffect>) {
     match news {
-        News::Connected { note } => connected(model, note, effects),
-        News::Lost { why, starting } => lost(model, &why, starting),
-        News::Listed { sessions, approvals } => listed(model, sessions, &approvals),
-        News::Feed(record) => feed(model, &record, effects),
-        News::Loaded(shown) => loaded(model, *shown, effects),
-        News::Lines { id, lines } => self::lines(model, id, lines, effects),
-        News::Ended { id, refused } => ended(model, id, refused),
-        News::Older { id, first, records } => {
+        DaemonNews::Connected { note } => connected(model, note, effects),
+        DaemonNews::Lost { why, starting } => lost(model, &why, starting),
+        DaemonNews::Listed { sessions, approvals } => listed(model, sessions, &approvals),
+        DaemonNews::Feed(record) => feed(model, &record, effects),
+        DaemonNews::Loaded(shown) => loaded(model, *shown, effects),
+        DaemonNews::Lines { id, lines } => self::lines(model, id, lines, effects),
+        DaemonNews::Ended { id, refused } => ended(model, id, refused),
+        DaemonNews::Older { id, first, records } => {
             if let Some(session) = model.session_mut(id) {
                 session.loading = false;
                 let reaches = records.last().is_none_or(|last| last.seq + 1 >= session.transcript.first());
@@ -40,45 +43,47 @@ pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 }
             }
         }
-        News::Created { key, id } => created(model, &key, id, effects),
-        News::Sent { id, key } => {
+        DaemonNews::Created { key, id } => created(model, &key, id, effects),
+        DaemonNews::Sent { id, key } => {
             // The record says that it is in; this says that it need not be sent again.
             if let Some(outgoing) = outgoing(model, id, &key) {
                 outgoing.held = false;
             }
         }
-        News::NotSent { id, key, why, later } => not_sent(model, id, &key, &why, later),
-        News::NotAnswered { id, call, why, over } => docked::not_answered(model, id, &call, why, over),
-        News::NotRequeued { id, text, why } => queue::not_changed(model, id, text.as_deref(), &why),
-        News::Models(models) => models_listed(model, models),
-        News::Agents(names) => {
-            let of = |name: String| Choice { value: name.clone(), label: name, detail: String::new() };
-            overlays::fill(model, Picking::Agent, names.into_iter().map(of).collect());
+        DaemonNews::NotSent { id, key, why, later } => not_sent(model, id, &key, &why, later),
+        DaemonNews::NotAnswered { id, call, why, over } => docked::not_answered(model, id, &call, why, over),
+        DaemonNews::NotRequeued { id, text, why } => queue::not_changed(model, id, text.as_deref(), &why),
+        DaemonNews::Models(models) => models_listed(model, models),
+        DaemonNews::Agents(names) => {
+            let of = |name: String| PickerItem { value: name.clone(), label: name, detail: String::new() };
+            overlays::fill(model, PickerKind::Agent, names.into_iter().map(of).collect());
         }
-        News::Files { query, paths } => compose::found_files(model, &query, paths),
-        News::Found { query, sessions } => {
+        DaemonNews::Files { query, paths } => compose::found_files(model, &query, paths),
+        DaemonNews::Found { query, sessions } => {
             model.searched = query;
             overlays::found(model, sessions);
         }
-        News::Undone { id, turn, preview, undone } => overlays_undone(model, id, turn, preview, &undone),
-        News::Context(context) => {
+        DaemonNews::Undone { id, turn, preview, undone } => {
+            overlays_undone(model, id, turn, preview, &undone)
+        }
+        DaemonNews::Context(context) => {
             let lines = crate::view::context_lines(&context);
             model.overlay = Some(Overlay::Page { title: "context".to_owned(), lines, scroll: 0 });
         }
-        News::Attached { id, file } => attached(model, id, file),
-        News::Compared { id, call, files } => {
+        DaemonNews::Attached { id, file } => attached(model, id, file),
+        DaemonNews::Compared { id, call, files } => {
             let dock = model.session_mut(id).map(|session| &mut session.dock);
             if let Some(dock) = dock.filter(|dock| dock.showing.as_ref() == Some(&call)) {
                 dock.compared = files;
             }
         }
-        News::Picture { number, bytes } => {
+        DaemonNews::Picture { number, bytes } => {
             if let Some(shown) = model.pictures.arrived(number, &bytes, model.size.0) {
-                effects.push(Effect::Show { shown, bytes });
+                effects.push(TuiEffect::Show { shown, bytes });
             }
         }
-        News::Told(text) => model.notify(Tone::Plain, text),
-        News::Failed(why) => {
+        DaemonNews::Told(text) => model.notify(Tone::Plain, text),
+        DaemonNews::Failed(why) => {
             if let Some(Overlay::Picker(picker)) = &model.overlay
                 && picker.loading
             {
@@ -89,8 +94,8 @@ pub(super) fn news(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     }
 }
 
-fn models_listed(model: &mut Model, models: ModelList) {
-    let of = |info: ostler_types::ModelInfo| Choice {
+fn models_listed(model: &mut TuiModel, models: ModelList) {
+    let of = |info: ostler_types::ModelInfo| PickerItem {
         detail: info.unavailable.clone().unwrap_or_else(|| match info.context_window {
             Some(window) => crate::words::tokens(window),
             None => String::new(),
@@ -98,39 +103,40 @@ fn models_listed(model: &mut Model, models: ModelList) {
         label: info.name.clone(),
         value: info.name,
     };
-    overlays::fill(model, Picking::Model, models.models.into_iter().map(of).collect());
+    overlays::fill(model, PickerKind::Model, models.models.into_iter().map(of).collect());
 }
 
 /// A file is with the daemon, and goes with the next message.
-fn attached(model: &mut Model, id: SessionId, file: StoredFile) {
+fn attached(model: &mut TuiModel, id: SessionId, file: StoredFile) {
     let name = crate::text::clean::in_one_line(&file.name, 80);
     model.notify(Tone::Plain, format!("{name} goes with the next message"));
     let file = AttachedFile { name, reference: file.reference, mime_type: file.mime_type };
     model.draft_mut(Some(id)).files.push(file);
 }
 
-fn connected(model: &mut Model, note: Option<String>, effects: &mut Vec<Effect>) {
-    let again = matches!(model.link, Link::Lost { .. });
-    model.link = Link::Live;
+fn connected(model: &mut TuiModel, note: Option<String>, effects: &mut Vec<TuiEffect>) {
+    let again = matches!(model.link, DaemonLinkState::Lost { .. });
+    model.link = DaemonLinkState::Live;
     if let Some(note) = note {
         model.notify(Tone::Good, note);
     } else if again {
         model.notify(Tone::Good, "connected again");
     }
-    effects.push(Effect::List);
-    effects.extend(model.open.iter().map(|session| Effect::Load(session.id)));
+    effects.push(TuiEffect::List);
+    effects.extend(model.open.iter().map(|session| TuiEffect::Load(session.id)));
     if let Some(id) = model.focus.filter(|id| model.session(*id).is_none()) {
-        effects.push(Effect::Load(id));
+        effects.push(TuiEffect::Load(id));
     }
     for session in &mut model.open {
         let id = session.id;
-        for Outgoing { key, message, held } in session.outbox.iter_mut().filter(|outgoing| outgoing.held) {
+        for OutboxMessage { key, message, held } in session.outbox.iter_mut().filter(|outgoing| outgoing.held)
+        {
             *held = false;
-            effects.push(Effect::Send { id, message: Box::new(message.clone()), key: key.clone() });
+            effects.push(TuiEffect::Send { id, message: Box::new(message.clone()), key: key.clone() });
         }
     }
     match &mut model.creating {
-        Some(creating) if creating.session.is_some() => effects.extend(creating.session.map(Effect::Load)),
+        Some(creating) if creating.session.is_some() => effects.extend(creating.session.map(TuiEffect::Load)),
         Some(creating) if creating.held => {
             creating.held = false;
             compose::create(model, effects);
@@ -139,15 +145,15 @@ fn connected(model: &mut Model, note: Option<String>, effects: &mut Vec<Effect>)
     }
 }
 
-fn lost(model: &mut Model, why: &str, starting: bool) {
-    model.link = Link::Lost { why: crate::text::clean::in_one_line(why, 200), starting };
+fn lost(model: &mut TuiModel, why: &str, starting: bool) {
+    model.link = DaemonLinkState::Lost { why: crate::text::clean::in_one_line(why, 200), starting };
     for session in &mut model.open {
         (session.following, session.loading) = (false, false);
         session.dock.sent = None;
     }
 }
 
-fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingApproval]) {
+fn listed(model: &mut TuiModel, sessions: Vec<ListedSession>, approvals: &[PendingApproval]) {
     let mut before = std::mem::take(&mut model.list);
     for listed in sessions {
         let shown = listed.view(approvals);
@@ -157,7 +163,7 @@ fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingA
                 known.view.refresh(shown);
                 known
             }
-            None => Listed::new(View::from(shown)),
+            None => SessionListEntry::new(View::from(shown)),
         };
         // The session's own stream may be ahead of the list, and tells more.
         if let Some(open) = model.open.iter().find(|open| open.id == row.session().id) {
@@ -166,21 +172,21 @@ fn listed(model: &mut Model, sessions: Vec<ListedSession>, approvals: &[PendingA
         model.list.push(row);
     }
     if let Some(Overlay::Picker(picker)) = &model.overlay
-        && picker.picking == Picking::Session
+        && picker.picking == PickerKind::Session
     {
         let items = overlays::session_choices(model);
-        overlays::fill(model, Picking::Session, items);
+        overlays::fill(model, PickerKind::Session, items);
     }
 }
 
 /// What happened in some session, for the list and for whoever looks elsewhere.
-fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
+fn feed(model: &mut TuiModel, record: &Record, effects: &mut Vec<TuiEffect>) {
     let id = record.session_id;
     let away = model.focus != Some(id);
     if let Event::Session(SessionEvent::Created { session }) = &record.event {
         if session.parent_session_id.is_none() && model.listed_mut(id).is_none() {
             let view = View::from(SessionView::new(session.clone(), record.seq));
-            model.list.insert(0, Listed::new(view));
+            model.list.insert(0, SessionListEntry::new(view));
         }
         return;
     }
@@ -195,22 +201,22 @@ fn feed(model: &mut Model, record: &Record, effects: &mut Vec<Effect>) {
     } else if record.event.name().ends_turn() {
         row.unread |= away;
         if away {
-            effects.push(Effect::Bell);
+            effects.push(TuiEffect::Bell);
         }
     } else if let Event::Approval(ApprovalEvent::Requested { summary, .. }) = &record.event {
         row.unread |= away;
-        effects.push(Effect::Bell);
+        effects.push(TuiEffect::Bell);
         if away {
             let summary = crate::text::clean::in_one_line(summary, 80);
             model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
         }
     } else if let Event::Workspace(WorkspaceEvent::PatchReviewRequested { waits: true, .. }) = &record.event {
         row.unread |= away;
-        effects.push(Effect::Bell);
+        effects.push(TuiEffect::Bell);
     }
 }
 
-fn loaded(model: &mut Model, shown: SessionShown, effects: &mut Vec<Effect>) {
+fn loaded(model: &mut TuiModel, shown: SessionWithContext, effects: &mut Vec<TuiEffect>) {
     let (id, last) = (shown.view.session.id, shown.view.last_seq);
     let now = model.now;
     if let Some(session) = model.session_mut(id) {
@@ -224,20 +230,24 @@ fn loaded(model: &mut Model, shown: SessionShown, effects: &mut Vec<Effect>) {
         session.refresh(shown, now);
         if !session.following {
             session.following = true;
-            effects.push(Effect::Follow { id, after: session.transcript.cursor() });
+            effects.push(TuiEffect::Follow { id, after: session.transcript.cursor() });
         }
     } else {
-        let mut session = OpenSession::new(shown, PAGE, now);
+        let mut session = FollowedSession::new(shown, PAGE, now);
         session.following = true;
-        effects.push(Effect::Follow { id, after: session.transcript.cursor() });
+        effects.push(TuiEffect::Follow { id, after: session.transcript.cursor() });
         if let Some(creating) = model.creating.take_if(|creating| creating.session == Some(id)) {
             match creating.first {
-                First::Message(message) => {
+                FirstContent::Message(message) => {
                     let key = creating.key;
-                    effects.push(Effect::Send { id, message: Box::new(message.clone()), key: key.clone() });
-                    session.outbox.push_back(Outgoing { key, message, held: false });
+                    effects.push(TuiEffect::Send {
+                        id,
+                        message: Box::new(message.clone()),
+                        key: key.clone(),
+                    });
+                    session.outbox.push_back(OutboxMessage { key, message, held: false });
                 }
-                First::File(path) => effects.push(Effect::Attach { id, path }),
+                FirstContent::File(path) => effects.push(TuiEffect::Attach { id, path }),
             }
         }
         model.open.push(session);
@@ -246,13 +256,13 @@ fn loaded(model: &mut Model, shown: SessionShown, effects: &mut Vec<Effect>) {
     settle_area(model);
 }
 
-fn lines(model: &mut Model, id: SessionId, lines: Vec<Line>, effects: &mut Vec<Effect>) {
+fn lines(model: &mut TuiModel, id: SessionId, lines: Vec<StreamLine>, effects: &mut Vec<TuiEffect>) {
     let now = model.now;
     let Some(session) = model.session_mut(id) else { return };
     let mut over = false;
     for line in lines {
         match line {
-            Line::Record(record) => {
+            StreamLine::Record(record) => {
                 let new = record.session_id == id && session.apply(&record, now);
                 let ends = matches!(
                     record.event,
@@ -263,21 +273,21 @@ fn lines(model: &mut Model, id: SessionId, lines: Vec<Line>, effects: &mut Vec<E
                 );
                 over |= new && ends;
             }
-            Line::Delta { session_id, delta } if session_id == id => {
+            StreamLine::Delta { session_id, delta } if session_id == id => {
                 session.splice(&delta);
             }
-            Line::Delta { .. } => {}
-            Line::Unknown { seq } => session.skip(seq),
+            StreamLine::Delta { .. } => {}
+            StreamLine::Unknown { seq } => session.skip(seq),
         }
     }
     if over {
-        effects.push(Effect::Load(id));
+        effects.push(TuiEffect::Load(id));
     }
     queue::settle(model, id);
     settle_area(model);
 }
 
-fn ended(model: &mut Model, id: SessionId, refused: Option<String>) {
+fn ended(model: &mut TuiModel, id: SessionId, refused: Option<String>) {
     let again = model.now + AGAIN_MS;
     if let Some(session) = model.session_mut(id) {
         (session.following, session.follow_at) = (false, again);
@@ -291,7 +301,7 @@ fn ended(model: &mut Model, id: SessionId, refused: Option<String>) {
     }
 }
 
-fn created(model: &mut Model, key: &str, id: SessionId, effects: &mut Vec<Effect>) {
+fn created(model: &mut TuiModel, key: &str, id: SessionId, effects: &mut Vec<TuiEffect>) {
     let here = model.focus.is_none();
     let Some(creating) = model.creating.as_mut().filter(|creating| creating.key == key) else { return };
     creating.session = Some(id);
@@ -301,17 +311,17 @@ fn created(model: &mut Model, key: &str, id: SessionId, effects: &mut Vec<Effect
         *model.draft_mut(Some(id)) = draft;
         sessions::focus(model, Some(id), effects);
     } else {
-        effects.push(Effect::Load(id));
+        effects.push(TuiEffect::Load(id));
     }
     model.next = crate::model::NextSession::default();
 }
 
-fn outgoing<'a>(model: &'a mut Model, id: SessionId, key: &str) -> Option<&'a mut Outgoing> {
+fn outgoing<'a>(model: &'a mut TuiModel, id: SessionId, key: &str) -> Option<&'a mut OutboxMessage> {
     model.session_mut(id)?.outbox.iter_mut().find(|outgoing| outgoing.key == key)
 }
 
 /// A message that could not be delivered waits for a connection; one that was refused is given back.
-fn not_sent(model: &mut Model, id: Option<SessionId>, key: &str, why: &str, later: bool) {
+fn not_sent(model: &mut TuiModel, id: Option<SessionId>, key: &str, why: &str, later: bool) {
     let mut refused = None;
     match id {
         Some(id) if later => {
@@ -334,8 +344,8 @@ fn not_sent(model: &mut Model, id: Option<SessionId>, key: &str, why: &str, late
         None => {
             refused =
                 match model.creating.take_if(|creating| creating.key == key).map(|creating| creating.first) {
-                    Some(First::Message(message)) => Some(message),
-                    Some(First::File(_)) | None => None,
+                    Some(FirstContent::Message(message)) => Some(message),
+                    Some(FirstContent::File(_)) | None => None,
                 }
         }
     }
@@ -352,7 +362,7 @@ fn not_sent(model: &mut Model, id: Option<SessionId>, key: &str, why: &str, late
 }
 
 fn overlays_undone(
-    model: &mut Model,
+    model: &mut TuiModel,
     id: SessionId,
     turn_id: ostler_types::TurnId,
     preview: bool,

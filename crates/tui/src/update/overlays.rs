@@ -5,13 +5,13 @@ use ostler_api_types::UndoTurn;
 use ostler_types::SessionId;
 
 use super::{command, compose, modes, queue, sessions};
-use crate::input::Effect;
-use crate::model::{Choice, Model, Overlay, Picker, Picking, Place, title};
+use crate::input::TuiEffect;
+use crate::model::{Overlay, Picker, PickerItem, PickerKind, ScrollPosition, TuiModel, title};
 use crate::theme::{NAMES, Theme};
 use crate::transcript::Tone;
 
 /// Takes a key for what lies over everything; says whether there is something.
-pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let Some(overlay) = &mut model.overlay else { return false };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
@@ -43,7 +43,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) -
             let (id, turn_id) = (*id, undo.turn_id);
             let force = key.code == KeyCode::Char('f');
             if force || matches!(key.code, KeyCode::Char('y') | KeyCode::Enter) {
-                effects.push(Effect::Undo {
+                effects.push(TuiEffect::Undo {
                     id,
                     undo: UndoTurn { turn_id, preview: Some(false), force: Some(force) },
                 });
@@ -101,25 +101,25 @@ fn picker_key(picker: &mut Picker, key: KeyEvent) -> bool {
     false
 }
 
-fn picked(model: &mut Model, picking: Picking, choice: &Choice, effects: &mut Vec<Effect>) {
+fn picked(model: &mut TuiModel, picking: PickerKind, choice: &PickerItem, effects: &mut Vec<TuiEffect>) {
     match picking {
-        Picking::Session => sessions::focus(model, choice.value.parse::<SessionId>().ok(), effects),
-        Picking::Found => {
+        PickerKind::Session => sessions::focus(model, choice.value.parse::<SessionId>().ok(), effects),
+        PickerKind::Found => {
             sessions::focus(model, choice.value.parse::<SessionId>().ok(), effects);
             // What was searched for stands out there, and enter goes from one place to the next.
             let word = model.searched.split_whitespace().next().unwrap_or_default();
             model.find = word.to_owned();
             model.overlay = Some(Overlay::Find);
         }
-        Picking::Model => command::set_model(model, choice.value.clone(), effects),
-        Picking::Agent => {
+        PickerKind::Model => command::set_model(model, choice.value.clone(), effects),
+        PickerKind::Agent => {
             model.next.agent = Some(choice.value.clone());
             sessions::focus(model, None, effects);
             model.notify(Tone::Plain, format!("the next session is run by {}", choice.value));
         }
-        Picking::Mode => modes::chosen(model, &choice.value, effects),
-        Picking::Theme => model.theme = Theme::new(&choice.value, model.theme.depth),
-        Picking::Command => {
+        PickerKind::Mode => modes::chosen(model, &choice.value, effects),
+        PickerKind::Theme => model.theme = Theme::new(&choice.value, model.theme.depth),
+        PickerKind::Command => {
             let line = format!("/{}", choice.value);
             if choice.value.ends_with(' ') {
                 model.composer_mut().take();
@@ -138,13 +138,18 @@ fn picked(model: &mut Model, picking: Picking, choice: &Choice, effects: &mut Ve
 }
 
 /// Opens a list that is still to come, and asks for it.
-pub(super) fn ask(model: &mut Model, picking: Picking, effect: Effect, effects: &mut Vec<Effect>) {
+pub(super) fn ask(
+    model: &mut TuiModel,
+    picking: PickerKind,
+    effect: TuiEffect,
+    effects: &mut Vec<TuiEffect>,
+) {
     model.overlay = Some(Overlay::Picker(Picker { loading: true, ..Picker::new(picking, Vec::new()) }));
     effects.push(effect);
 }
 
 /// What was asked for is here, if it is still wanted.
-pub(super) fn fill(model: &mut Model, picking: Picking, items: Vec<Choice>) {
+pub(super) fn fill(model: &mut TuiModel, picking: PickerKind, items: Vec<PickerItem>) {
     if let Some(Overlay::Picker(picker)) = &mut model.overlay
         && picker.picking == picking
     {
@@ -153,59 +158,60 @@ pub(super) fn fill(model: &mut Model, picking: Picking, items: Vec<Choice>) {
 }
 
 /// The list of sessions, those that want something first.
-pub(super) fn pick_session(model: &mut Model, effects: &mut Vec<Effect>) {
-    effects.push(Effect::List);
-    let mut picker = Picker::new(Picking::Session, session_choices(model));
+pub(super) fn pick_session(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
+    effects.push(TuiEffect::List);
+    let mut picker = Picker::new(PickerKind::Session, session_choices(model));
     // The one that is looked at is the last to be wanted.
     picker.selected = usize::from(picker.items.len() > 1 && model.focus.is_some());
     model.overlay = Some(Overlay::Picker(picker));
 }
 
 /// The sessions as choices.
-pub(super) fn session_choices(model: &Model) -> Vec<Choice> {
-    let new = Choice { value: String::new(), label: "+ new session".to_owned(), detail: "ctrl+n".to_owned() };
-    let of = |listed: &crate::model::Listed| {
+pub(super) fn session_choices(model: &TuiModel) -> Vec<PickerItem> {
+    let new =
+        PickerItem { value: String::new(), label: "+ new session".to_owned(), detail: "ctrl+n".to_owned() };
+    let of = |listed: &crate::model::SessionListEntry| {
         let id = listed.session().id;
         let place = crate::words::place(&listed.session().workspace_path, model.home.as_deref());
         let ago = crate::words::ago(model.unix - listed.session().updated_at.as_second());
         let draft = if model.draft(Some(id)).is_some() { " · draft" } else { "" };
         let label = format!("{} {}", crate::view::status_mark(listed), model.title_of(listed.session()));
-        Choice { value: id.to_string(), label, detail: format!("{place} · {ago}{draft}") }
+        PickerItem { value: id.to_string(), label, detail: format!("{place} · {ago}{draft}") }
     };
     std::iter::once(new).chain(model.list.iter().map(of)).collect()
 }
 
 /// The commands.
-pub(super) fn pick_command(model: &mut Model) {
-    let of = |(name, follows, what): &(&str, &str, &str)| Choice {
+pub(super) fn pick_command(model: &mut TuiModel) {
+    let of = |(name, follows, what): &(&str, &str, &str)| PickerItem {
         value: if follows.is_empty() { (*name).to_owned() } else { format!("{name} ") },
         label: format!("/{name} {follows}"),
         detail: (*what).to_owned(),
     };
     let items = super::COMMANDS.iter().map(of).collect();
-    model.overlay = Some(Overlay::Picker(Picker::new(Picking::Command, items)));
+    model.overlay = Some(Overlay::Picker(Picker::new(PickerKind::Command, items)));
 }
 
 /// The themes.
-pub(super) fn pick_theme(model: &mut Model) {
+pub(super) fn pick_theme(model: &mut TuiModel) {
     let about = ["for dark screens", "for light screens", "the terminal's own sixteen", "without colours"];
-    let of = |(name, about): (&str, &str)| Choice {
+    let of = |(name, about): (&str, &str)| PickerItem {
         value: name.to_owned(),
         label: name.to_owned(),
         detail: about.to_owned(),
     };
     let items = NAMES.into_iter().zip(about).map(of).collect();
-    model.overlay = Some(Overlay::Picker(Picker::new(Picking::Theme, items)));
+    model.overlay = Some(Overlay::Picker(Picker::new(PickerKind::Theme, items)));
 }
 
 /// The keys.
-pub(super) fn help(model: &mut Model) {
+pub(super) fn help(model: &mut TuiModel) {
     let lines = crate::view::HELP.lines().map(str::to_owned).collect();
     model.overlay = Some(Overlay::Page { title: "keys".to_owned(), lines, scroll: 0 });
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-fn find_key(model: &mut Model, key: KeyEvent) {
+fn find_key(model: &mut TuiModel, key: KeyEvent) {
     match key.code {
         KeyCode::Enter | KeyCode::Up => find_next(model, true),
         KeyCode::Down => find_next(model, false),
@@ -218,13 +224,13 @@ fn find_key(model: &mut Model, key: KeyEvent) {
 }
 
 /// Goes to the next place, upwards or downwards, at which what is searched for stands.
-pub(super) fn find_next(model: &mut Model, up: bool) {
+pub(super) fn find_next(model: &mut TuiModel, up: bool) {
     let query = model.find.to_lowercase();
     let Some(session) = model.focused_mut().filter(|_| !query.is_empty()) else { return };
     let entries = session.transcript.entries();
     let at = match session.place {
-        Place::At { key, .. } => session.transcript.position(key),
-        Place::Tail => None,
+        ScrollPosition::At { key, .. } => session.transcript.position(key),
+        ScrollPosition::Tail => None,
     };
     let has = |index: &usize| entries[*index].text().to_lowercase().contains(&query);
     let found = match (at, up) {
@@ -235,7 +241,7 @@ pub(super) fn find_next(model: &mut Model, up: bool) {
     match found.map(|index| entries[index].key) {
         Some(key) => {
             session.transcript.unfold(key);
-            session.place = Place::At { key, line: 0 };
+            session.place = ScrollPosition::At { key, line: 0 };
         }
         None if up && session.transcript.has_older() => {
             session.wants_older = true;
@@ -249,11 +255,11 @@ pub(super) fn find_next(model: &mut Model, up: bool) {
 }
 
 /// Sessions in which something was said, as choices.
-pub(super) fn found(model: &mut Model, sessions: Vec<ostler_api_types::ListedSession>) {
-    let of = |listed: ostler_api_types::ListedSession| Choice {
+pub(super) fn found(model: &mut TuiModel, sessions: Vec<ostler_api_types::ListedSession>) {
+    let of = |listed: ostler_api_types::ListedSession| PickerItem {
         value: listed.session.id.to_string(),
         label: title(&listed.session),
         detail: crate::text::clean::in_one_line(listed.snippet.as_deref().unwrap_or(""), 200),
     };
-    fill(model, Picking::Found, sessions.into_iter().map(of).collect());
+    fill(model, PickerKind::Found, sessions.into_iter().map(of).collect());
 }

@@ -7,12 +7,12 @@ use ostler_types::{Delivery, MessageId, Part, SessionId};
 
 use super::{compose, needs_link};
 use crate::composer::Composer;
-use crate::input::Effect;
-use crate::model::{Area, Editing, Model, Overlay};
+use crate::input::TuiEffect;
+use crate::model::{FocusArea, Overlay, QueuedMessageEdit, TuiModel};
 use crate::transcript::Tone;
 
 /// Opens the list of what waits.
-pub(super) fn open(model: &mut Model) {
+pub(super) fn open(model: &mut TuiModel) {
     let first =
         model.focused().and_then(|session| session.view.queue().front()).map(|queued| queued.message.id);
     match first {
@@ -23,7 +23,7 @@ pub(super) fn open(model: &mut Model) {
 
 /// Takes a key for the list.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn key(model: &mut TuiModel, chosen: MessageId, key: KeyEvent, effects: &mut Vec<TuiEffect>) {
     let Some(session) = model.focused() else {
         model.overlay = None;
         return;
@@ -37,7 +37,7 @@ pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: 
     };
     let (id, chosen, delivery) = (session.id, queued.message.id, queued.delivery);
     let moves = key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT | KeyModifiers::CONTROL);
-    let choose = |model: &mut Model, to: usize| {
+    let choose = |model: &mut TuiModel, to: usize| {
         model.overlay = Some(Overlay::Queue { chosen: ids[to.min(ids.len() - 1)] });
     };
     match key.code {
@@ -60,12 +60,12 @@ pub(super) fn key(model: &mut Model, chosen: MessageId, key: KeyEvent, effects: 
 
 /// Moves one up or down.
 fn place(
-    model: &mut Model,
+    model: &mut TuiModel,
     id: SessionId,
     message: MessageId,
     at: usize,
     up: bool,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<TuiEffect>,
 ) {
     let Some(session) = model.focused() else { return };
     let id_at = |at: usize| session.view.queue().get(at).map(|queued| queued.message.id);
@@ -77,7 +77,7 @@ fn place(
 }
 
 /// Takes one back. What it said can be called up again.
-fn take_back(model: &mut Model, id: SessionId, message: MessageId, effects: &mut Vec<Effect>) {
+fn take_back(model: &mut TuiModel, id: SessionId, message: MessageId, effects: &mut Vec<TuiEffect>) {
     if !needs_link(model) {
         return;
     }
@@ -88,24 +88,24 @@ fn take_back(model: &mut Model, id: SessionId, message: MessageId, effects: &mut
     if let Some(text) = text {
         compose::remember(model, &text, effects);
     }
-    effects.push(Effect::Withdraw(id, message));
+    effects.push(TuiEffect::Withdraw(id, message));
 }
 
 fn ask(
-    model: &mut Model,
+    model: &mut TuiModel,
     id: SessionId,
     message: MessageId,
     change: ChangeQueued,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<TuiEffect>,
 ) {
     if needs_link(model) {
         model.overlay = Some(Overlay::Queue { chosen: message });
-        effects.push(Effect::Requeue { id, message, change: Box::new(change), text: None });
+        effects.push(TuiEffect::Requeue { id, message, change: Box::new(change), text: None });
     }
 }
 
 /// Begins to change what one says. What is being written is parked meanwhile.
-fn edit(model: &mut Model, message: MessageId) {
+fn edit(model: &mut TuiModel, message: MessageId) {
     model.overlay = None;
     let Some(session) = model.focused() else { return };
     let Some(queued) = session.view.queue().iter().find(|queued| queued.message.id == message) else {
@@ -117,14 +117,14 @@ fn edit(model: &mut Model, message: MessageId) {
     let written = std::mem::replace(model.composer_mut(), Composer::with(&text));
     let parked = before.map_or(written, |before| before.parked);
     if let Some(session) = model.focused_mut() {
-        session.editing = Some(Editing { message, parked });
+        session.editing = Some(QueuedMessageEdit { message, parked });
     }
     model.completion = None;
-    model.area = Area::Composer;
+    model.area = FocusArea::Composer;
 }
 
 /// Puts what was written in the place of what the message said; false when none is being changed.
-pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn save(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) -> bool {
     let Some(message) =
         model.focused().and_then(|session| session.editing.as_ref()).map(|editing| editing.message)
     else {
@@ -146,19 +146,19 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let parts = std::iter::once(InputPart::Text { text: text.clone() }).chain(others).collect();
     leave(model);
     let change = Box::new(ChangeQueued { parts: Some(parts), ..ChangeQueued::default() });
-    effects.push(Effect::Requeue { id, message, change, text: Some(text) });
+    effects.push(TuiEffect::Requeue { id, message, change, text: Some(text) });
     true
 }
 
 /// Leaves the message as it is, and gives the draft back; false when none is being changed.
-pub(super) fn leave(model: &mut Model) -> bool {
+pub(super) fn leave(model: &mut TuiModel) -> bool {
     let Some(editing) = model.focused_mut().and_then(|session| session.editing.take()) else { return false };
     *model.composer_mut() = editing.parked;
     true
 }
 
 /// A message that is being changed and does not wait any more: what was written of it is a draft from now on.
-pub(super) fn settle(model: &mut Model, id: SessionId) {
+pub(super) fn settle(model: &mut TuiModel, id: SessionId) {
     let Some(session) = model.session_mut(id) else { return };
     let waits = |message: MessageId| session.view.queue().iter().any(|queued| queued.message.id == message);
     if session.editing.as_ref().is_none_or(|editing| waits(editing.message)) {
@@ -170,14 +170,14 @@ pub(super) fn settle(model: &mut Model, id: SessionId) {
 }
 
 /// A change was not taken: what was written is not lost.
-pub(super) fn not_changed(model: &mut Model, id: SessionId, text: Option<&str>, why: &str) {
+pub(super) fn not_changed(model: &mut TuiModel, id: SessionId, text: Option<&str>, why: &str) {
     if let Some(text) = text {
         give_back(model, id, text);
     }
     model.notify(Tone::Bad, why);
 }
 
-fn give_back(model: &mut Model, id: SessionId, text: &str) {
+fn give_back(model: &mut TuiModel, id: SessionId, text: &str) {
     let draft = model.draft_mut(Some(id));
     if !text.trim().is_empty() {
         let gap = if draft.is_blank() { "" } else { "\n\n" };

@@ -3,36 +3,36 @@
 use ostler_types::SessionId;
 
 use super::settle_area;
-use crate::input::Effect;
-use crate::model::{Area, Link, MAX_OPEN, Model};
-use crate::view::Clicked;
+use crate::input::TuiEffect;
+use crate::model::{DaemonLinkState, FocusArea, MAX_OPEN, TuiModel};
+use crate::view::ClickTarget;
 
 /// Looks at a session, or at the page that begins one. What was being written stays where it was.
-pub(super) fn focus(model: &mut Model, id: Option<SessionId>, effects: &mut Vec<Effect>) {
+pub(super) fn focus(model: &mut TuiModel, id: Option<SessionId>, effects: &mut Vec<TuiEffect>) {
     model.focus = id;
     model.overlay = None;
     model.completion = None;
-    model.area = Area::Composer;
+    model.area = FocusArea::Composer;
     model.find.clear();
     model.tidy_drafts();
     let Some(id) = id else { return };
     if let Some(listed) = model.listed_mut(id) {
         listed.unread = false;
     }
-    let (now, live) = (model.now, model.link == Link::Live);
+    let (now, live) = (model.now, model.link == DaemonLinkState::Live);
     match model.session_mut(id) {
         Some(session) => {
             session.used = now;
             session.dock.since = now;
         }
-        None if live => effects.push(Effect::Load(id)),
+        None if live => effects.push(TuiEffect::Load(id)),
         None => {}
     }
     settle_area(model);
 }
 
 /// Looks at the session above or below in the list.
-pub(super) fn neighbour(model: &mut Model, up: bool, effects: &mut Vec<Effect>) {
+pub(super) fn neighbour(model: &mut TuiModel, up: bool, effects: &mut Vec<TuiEffect>) {
     let ids: Vec<SessionId> = model.list.iter().map(|listed| listed.session().id).collect();
     let at = model.focus.and_then(|focus| ids.iter().position(|id| *id == focus));
     let next = match (at, up) {
@@ -46,7 +46,7 @@ pub(super) fn neighbour(model: &mut Model, up: bool, effects: &mut Vec<Effect>) 
 }
 
 /// Looks at a session that waits for an answer, or at one in which something new has happened.
-pub(super) fn next_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn next_waiting(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     let others = || model.list.iter().filter(|listed| Some(listed.session().id) != model.focus);
     let next = others().find(|listed| listed.waiting() > 0).or_else(|| others().find(|listed| listed.unread));
     if let Some(id) = next.map(|listed| listed.session().id) {
@@ -55,11 +55,11 @@ pub(super) fn next_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Lets go of a session that was put away or is gone.
-pub(super) fn forget(model: &mut Model, id: SessionId, effects: &mut Vec<Effect>) {
+pub(super) fn forget(model: &mut TuiModel, id: SessionId, effects: &mut Vec<TuiEffect>) {
     model.list.retain(|listed| listed.session().id != id);
     if model.open.iter().any(|session| session.id == id) {
         model.open.retain(|session| session.id != id);
-        effects.push(Effect::Unfollow(id));
+        effects.push(TuiEffect::Unfollow(id));
     }
     if model.focus == Some(id) {
         focus(model, None, effects);
@@ -67,21 +67,21 @@ pub(super) fn forget(model: &mut Model, id: SessionId, effects: &mut Vec<Effect>
 }
 
 /// Lets go of what was not looked at for the longest time, when too many are open. What is on its way keeps it.
-pub(super) fn evict(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn evict(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     while model.open.len() > MAX_OPEN {
         let focus = model.focus;
         let idle = model.open.iter().filter(|session| Some(session.id) != focus && session.is_idle());
         let Some(id) = idle.min_by_key(|session| session.used).map(|session| session.id) else { return };
         model.open.retain(|session| session.id != id);
-        effects.push(Effect::Unfollow(id));
+        effects.push(TuiEffect::Unfollow(id));
     }
 }
 
 /// Something was clicked.
-pub(super) fn clicked(model: &mut Model, clicked: Clicked, effects: &mut Vec<Effect>) {
+pub(super) fn clicked(model: &mut TuiModel, clicked: ClickTarget, effects: &mut Vec<TuiEffect>) {
     match clicked {
-        Clicked::Session(id) => focus(model, Some(id), effects),
-        Clicked::Entry(key) => {
+        ClickTarget::Session(id) => focus(model, Some(id), effects),
+        ClickTarget::Entry(key) => {
             if let Some(session) = model.focused_mut() {
                 session.transcript.toggle(key);
             }

@@ -4,13 +4,15 @@ use ostler_types::{CommandResult, FileChange};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::drawn::Around;
+use super::drawn::EntrySurroundings;
 use super::transcript::tone_style;
 use crate::text::clean::{clean, in_one_line};
 use crate::text::diff;
 use crate::text::wrap::{shorten, width, wrap};
-use crate::theme::{Role, Theme};
-use crate::transcript::{Call, CallStatus, Entry, Kind, Spoken, Tone, is_picture};
+use crate::theme::{StyleRole, Theme};
+use crate::transcript::{
+    EntryKind, ModelText, Tone, TranscriptCall, TranscriptCallStatus, TranscriptEntry, is_picture,
+};
 
 /// How many lines of an output are shown, and of one that somebody unfolded.
 const SHORT: usize = 12;
@@ -20,27 +22,27 @@ const DIFF: usize = 40;
 
 /// Lays an entry out.
 pub(super) fn lines(
-    entry: &Entry,
+    entry: &TranscriptEntry,
     folded: bool,
     cells: usize,
     theme: &Theme,
-    around: &Around,
+    around: &EntrySurroundings,
 ) -> Vec<Line<'static>> {
     let limit = if entry.folded == Some(false) { LONG } else { SHORT };
     match &entry.kind {
-        Kind::User { text, files, .. } => user(text, files, cells, theme, around),
-        Kind::Told { text, .. } => told(text, folded, cells, theme),
-        Kind::Answer(spoken) => crate::text::markdown::render(&spoken.text, cells, theme),
-        Kind::Thinking(spoken) => thinking(spoken, folded, cells, theme),
-        Kind::Call(call) => self::call(call, folded, limit, cells, theme, around),
-        Kind::Check { commands, results, .. } => {
+        EntryKind::User { text, files, .. } => user(text, files, cells, theme, around),
+        EntryKind::Told { text, .. } => told(text, folded, cells, theme),
+        EntryKind::Answer(spoken) => crate::text::markdown::render(&spoken.text, cells, theme),
+        EntryKind::Thinking(spoken) => thinking(spoken, folded, cells, theme),
+        EntryKind::ToolCall(call) => self::call(call, folded, limit, cells, theme, around),
+        EntryKind::Check { commands, results, .. } => {
             check(commands, results.as_deref(), folded, limit, cells, theme)
         }
-        Kind::Review { files, more, .. } => review(files, *more, folded, limit, cells, theme),
-        Kind::Note { tone, text } => plain(text, tone_style(*tone, theme), cells),
-        Kind::End { tone, text, hint } => {
+        EntryKind::Review { files, more, .. } => review(files, *more, folded, limit, cells, theme),
+        EntryKind::Note { tone, text } => plain(text, tone_style(*tone, theme), cells),
+        EntryKind::End { tone, text, hint } => {
             let mut lines = plain(text, tone_style(*tone, theme), cells);
-            lines.extend(hint.iter().flat_map(|hint| plain(hint, theme.style(Role::Dim), cells)));
+            lines.extend(hint.iter().flat_map(|hint| plain(hint, theme.style(StyleRole::Dim), cells)));
             lines
         }
     }
@@ -50,7 +52,7 @@ pub(super) fn lines(
 fn barred(
     text: &str,
     bar: &'static str,
-    bar_role: Role,
+    bar_role: StyleRole,
     style: Style,
     cells: usize,
     theme: &Theme,
@@ -68,7 +70,13 @@ fn plain(text: &str, style: Style, cells: usize) -> Vec<Line<'static>> {
     clean(text).lines().flat_map(|line| wrap(&[(line.to_owned(), style)], cells, &[], &indent)).collect()
 }
 
-fn user(text: &str, files: &[String], cells: usize, theme: &Theme, around: &Around) -> Vec<Line<'static>> {
+fn user(
+    text: &str,
+    files: &[String],
+    cells: usize,
+    theme: &Theme,
+    around: &EntrySurroundings,
+) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !text.trim().is_empty() {
         // A page of pasted text is not what the reader looks for in a transcript.
@@ -79,25 +87,25 @@ fn user(text: &str, files: &[String], cells: usize, theme: &Theme, around: &Arou
         } else {
             text.to_owned()
         };
-        lines = barred(&shown, "▌ ", Role::User, theme.style(Role::User), cells, theme);
+        lines = barred(&shown, "▌ ", StyleRole::User, theme.style(StyleRole::User), cells, theme);
     }
     for file in files {
         lines.extend(picture(file, cells, around).unwrap_or_else(|| {
             let link = link(file, around);
-            barred(&link, "▌ ", Role::User, theme.style(Role::Link), cells, theme)
+            barred(&link, "▌ ", StyleRole::User, theme.style(StyleRole::Link), cells, theme)
         }));
     }
     lines
 }
 
 /// A picture, if the terminal has it and it fits.
-fn picture(file: &str, cells: usize, around: &Around) -> Option<Vec<Line<'static>>> {
+fn picture(file: &str, cells: usize, around: &EntrySurroundings) -> Option<Vec<Line<'static>>> {
     let shown = around.shown.get(file).filter(|shown| usize::from(shown.columns) + 2 <= cells)?;
     Some(crate::picture::lines(*shown))
 }
 
 /// Where a file lies, as it can be opened.
-fn link(file: &str, around: &Around) -> String {
+fn link(file: &str, around: &EntrySurroundings) -> String {
     let word = if is_picture(file) { "image" } else { "file" };
     let place = if around.log_dir.is_empty() { String::new() } else { format!("{}/", around.log_dir) };
     format!("[{word}: {place}{file}]")
@@ -111,15 +119,15 @@ fn told(text: &str, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'stat
     } else {
         head
     };
-    let mut lines = vec![Line::styled(shorten(&head, cells), theme.style(Role::Dim))];
+    let mut lines = vec![Line::styled(shorten(&head, cells), theme.style(StyleRole::Dim))];
     if !folded {
-        lines.extend(limited(text, LONG, Role::Dim, cells, theme));
+        lines.extend(limited(text, LONG, StyleRole::Dim, cells, theme));
     }
     lines
 }
 
-fn thinking(spoken: &Spoken, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let style = theme.style(Role::Dim).add_modifier(Modifier::ITALIC);
+fn thinking(spoken: &ModelText, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let style = theme.style(StyleRole::Dim).add_modifier(Modifier::ITALIC);
     let word = if spoken.done { "thought" } else { "thinking" };
     if folded {
         let text = clean(&spoken.text);
@@ -128,17 +136,17 @@ fn thinking(spoken: &Spoken, folded: bool, cells: usize, theme: &Theme) -> Vec<L
         return vec![Line::styled(shorten(&head, cells), style)];
     }
     let mut lines = vec![Line::styled(format!("▾ {word}"), style)];
-    lines.extend(barred(&spoken.text, "│ ", Role::Border, style, cells, theme));
+    lines.extend(barred(&spoken.text, "│ ", StyleRole::Border, style, cells, theme));
     lines
 }
 
 fn call(
-    call: &Call,
+    call: &TranscriptCall,
     folded: bool,
     limit: usize,
     cells: usize,
     theme: &Theme,
-    around: &Around,
+    around: &EntrySurroundings,
 ) -> Vec<Line<'static>> {
     let mut lines = vec![call_head(call, folded, cells, theme)];
     if folded {
@@ -146,12 +154,12 @@ fn call(
     }
     let subject = clean(&call.subject());
     if subject.contains('\n') || width(&subject) + width(&call.name) + 6 > cells {
-        lines.extend(limited(&subject, limit, Role::Code, cells, theme));
+        lines.extend(limited(&subject, limit, StyleRole::Code, cells, theme));
     }
     for (path, text) in &call.diffs {
         let (added, removed) = diff::counts(text);
         let head = format!("  {} +{added} −{removed}", in_one_line(path, 200));
-        lines.push(Line::styled(shorten(&head, cells), theme.style(Role::Link)));
+        lines.push(Line::styled(shorten(&head, cells), theme.style(StyleRole::Link)));
         lines.extend(diff::lines(text, path, cells, limit.max(DIFF), theme));
     }
     let said = match &call.result {
@@ -161,27 +169,27 @@ fn call(
         None => None,
     };
     if let Some(said) = said {
-        let role = if call.status == CallStatus::Failed { Role::Bad } else { Role::Dim };
+        let role = if call.status == TranscriptCallStatus::Failed { StyleRole::Bad } else { StyleRole::Dim };
         lines.extend(tail(said, limit, role, cells, theme));
     }
     for file in &call.pictures {
         lines.extend(picture(file, cells, around).unwrap_or_else(|| {
-            barred(&link(file, around), "  ", Role::Border, theme.style(Role::Link), cells, theme)
+            barred(&link(file, around), "  ", StyleRole::Border, theme.style(StyleRole::Link), cells, theme)
         }));
     }
     if let Some(child) = call.child {
-        lines.push(Line::styled(format!("  {child} (c goes there)"), theme.style(Role::Dim)));
+        lines.push(Line::styled(format!("  {child} (c goes there)"), theme.style(StyleRole::Dim)));
     }
     lines
 }
 
-fn call_head(call: &Call, folded: bool, cells: usize, theme: &Theme) -> Line<'static> {
+fn call_head(call: &TranscriptCall, folded: bool, cells: usize, theme: &Theme) -> Line<'static> {
     let (mark, role) = match call.status {
-        CallStatus::Proposed | CallStatus::Granted => ("○", Role::Dim),
-        CallStatus::Waiting => ("?", Role::Warn),
-        CallStatus::Running => ("●", Role::Accent),
-        CallStatus::Done => ("✓", Role::Good),
-        CallStatus::Failed => ("✗", Role::Bad),
+        TranscriptCallStatus::Proposed | TranscriptCallStatus::Granted => ("○", StyleRole::Dim),
+        TranscriptCallStatus::Waiting => ("?", StyleRole::Warn),
+        TranscriptCallStatus::Running => ("●", StyleRole::Accent),
+        TranscriptCallStatus::Done => ("✓", StyleRole::Good),
+        TranscriptCallStatus::Failed => ("✗", StyleRole::Bad),
     };
     let mut after = String::new();
     if let Some(code) = call.exit_code.filter(|code| *code != 0) {
@@ -199,9 +207,9 @@ fn call_head(call: &Call, folded: bool, cells: usize, theme: &Theme) -> Line<'st
     let subject = shorten(&in_one_line(&call.subject(), 400), room);
     Line::from(vec![
         Span::styled(format!("{mark} "), theme.style(role)),
-        Span::styled(format!("{name} "), theme.style(Role::Text).add_modifier(Modifier::BOLD)),
-        Span::styled(subject, theme.style(Role::Code)),
-        Span::styled(after, theme.style(Role::Dim)),
+        Span::styled(format!("{name} "), theme.style(StyleRole::Text).add_modifier(Modifier::BOLD)),
+        Span::styled(subject, theme.style(StyleRole::Code)),
+        Span::styled(after, theme.style(StyleRole::Dim)),
     ])
 }
 
@@ -215,19 +223,19 @@ fn check(
 ) -> Vec<Line<'static>> {
     let held = results.map(|results| results.iter().all(|result| result.exit_code == Some(0)));
     let (mark, role) = match held {
-        None => ("●", Role::Accent),
-        Some(true) => ("✓", Role::Good),
-        Some(false) => ("✗", Role::Bad),
+        None => ("●", StyleRole::Accent),
+        Some(true) => ("✓", StyleRole::Good),
+        Some(false) => ("✗", StyleRole::Bad),
     };
     let head = shorten(&in_one_line(&commands.join("; "), 400), cells.saturating_sub(10));
     let mut lines = vec![Line::from(vec![
         Span::styled(format!("{mark} "), theme.style(role)),
-        Span::styled("verify ", theme.style(Role::Text).add_modifier(Modifier::BOLD)),
-        Span::styled(head, theme.style(Role::Code)),
+        Span::styled("verify ", theme.style(StyleRole::Text).add_modifier(Modifier::BOLD)),
+        Span::styled(head, theme.style(StyleRole::Code)),
     ])];
     if !folded {
         for result in results.unwrap_or_default() {
-            let role = if result.exit_code == Some(0) { Role::Dim } else { Role::Bad };
+            let role = if result.exit_code == Some(0) { StyleRole::Dim } else { StyleRole::Bad };
             lines.extend(tail(&result.output, limit, role, cells, theme));
         }
     }
@@ -249,7 +257,7 @@ pub(super) fn review(
     let mut lines = vec![Line::styled(head, tone_style(Tone::Plain, theme))];
     for file in files.iter().take(if folded { 0 } else { LONG }) {
         let name = format!("  {} +{} −{}", in_one_line(&file.path, 200), file.added, file.removed);
-        lines.push(Line::styled(shorten(&name, cells), theme.style(Role::Link)));
+        lines.push(Line::styled(shorten(&name, cells), theme.style(StyleRole::Link)));
         if let (LONG, Some(text)) = (limit, &file.diff) {
             lines.extend(diff::lines(text, &file.path, cells, LONG, theme));
         }
@@ -258,30 +266,30 @@ pub(super) fn review(
 }
 
 /// The beginning of a text, and how much more there is.
-fn limited(text: &str, limit: usize, role: Role, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn limited(text: &str, limit: usize, role: StyleRole, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let text = clean(text);
     let count = text.lines().count();
     let head: Vec<&str> = text.lines().take(limit).collect();
-    let mut lines = barred(&head.join("\n"), "  ", Role::Border, theme.style(role), cells, theme);
+    let mut lines = barred(&head.join("\n"), "  ", StyleRole::Border, theme.style(role), cells, theme);
     if count > limit {
-        lines.push(Line::styled(format!("  … {} more lines", count - limit), theme.style(Role::Dim)));
+        lines.push(Line::styled(format!("  … {} more lines", count - limit), theme.style(StyleRole::Dim)));
     }
     lines
 }
 
 /// The end of a text, and how much stands before it: what a program says last matters most.
-fn tail(text: &str, limit: usize, role: Role, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn tail(text: &str, limit: usize, role: StyleRole, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let text = clean(text);
     let all: Vec<&str> = text.trim_end().lines().collect();
     let left_out = all.len().saturating_sub(limit);
     let mut lines = Vec::new();
     if left_out > 0 {
         let text = format!("  … {left_out} lines before");
-        lines.push(Line::styled(text, theme.style(Role::Dim)));
+        lines.push(Line::styled(text, theme.style(StyleRole::Dim)));
     }
     if !all.is_empty() {
         let end = all[left_out..].join("\n");
-        lines.extend(barred(&end, "│ ", Role::Border, theme.style(role), cells, theme));
+        lines.extend(barred(&end, "│ ", StyleRole::Border, theme.style(role), cells, theme));
     }
     lines
 }

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::foot::to_u16;
 use super::{put, review};
-use crate::model::{Answer, Area, Model, OpenSession, choices, is_small};
+use crate::model::{ApprovalAnswer, FocusArea, FollowedSession, TuiModel, choices, is_small};
 use crate::text::clean::{clean, in_one_line};
 use crate::text::wrap::{shorten, width, wrap};
 use crate::text::{diff, highlight};
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// How many rows the question takes; none when there is none.
-pub(super) fn height(model: &Model, cells: u16, rows: u16) -> u16 {
+pub(super) fn height(model: &TuiModel, cells: u16, rows: u16) -> u16 {
     let Some((session, question)) = asked(model) else { return 0 };
     let most = if is_small(rows) { rows.saturating_sub(5) } else { rows / 2 }.max(4);
     let answers = if is_small(rows) { 2 } else { to_u16(choices(question).len()) };
@@ -29,12 +29,12 @@ pub(super) fn height(model: &Model, cells: u16, rows: u16) -> u16 {
 }
 
 /// Draws the question; says where the cursor is while words are written.
-pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let (session, question) = asked(model).filter(|_| area.height > 0)?;
     let theme = &model.theme;
     let cells = usize::from(area.width);
     let dock = &session.dock;
-    let active = model.area == Area::Dock;
+    let active = model.area == FocusArea::Dock;
     put(buffer, area, 0, &head(session, question, active, cells, theme));
     let answers = choices(question);
     let words = usize::from(dock.reason.is_some()) + usize::from(dock.error.is_some());
@@ -62,11 +62,11 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Pos
     }
     for (number, answer) in listed.iter().enumerate() {
         let chosen = number == dock.selected && active;
-        let style = if chosen { theme.style(Role::Selected) } else { theme.style(Role::Text) };
+        let style = if chosen { theme.style(StyleRole::Selected) } else { theme.style(StyleRole::Text) };
         let label = shorten(&answer.label, cells.saturating_sub(7));
         let line = Line::from(vec![
             Span::raw("  "),
-            Span::styled(format!("[{}] ", answer.key), theme.style(Role::Accent)),
+            Span::styled(format!("[{}] ", answer.key), theme.style(StyleRole::Accent)),
             Span::styled(label, style),
         ]);
         put(buffer, area, row, &line);
@@ -74,7 +74,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Pos
     }
     if let Some(error) = &dock.error {
         let text = shorten(&format!("  ✗ {error}"), cells);
-        put(buffer, area, row, &Line::styled(text, theme.style(Role::Bad)));
+        put(buffer, area, row, &Line::styled(text, theme.style(StyleRole::Bad)));
         row += 1;
     }
     let (_, reason) = dock.reason.as_ref()?;
@@ -86,7 +86,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Pos
 
 /// The answers where there is little room: their keys in a row, and the one that is chosen in full.
 fn in_two_rows(
-    answers: &[Answer],
+    answers: &[ApprovalAnswer],
     selected: usize,
     active: bool,
     cells: usize,
@@ -95,22 +95,22 @@ fn in_two_rows(
     let mut keys = Vec::new();
     for (number, answer) in answers.iter().enumerate() {
         let chosen = number == selected && active;
-        keys.push(Span::styled(format!("[{}]", answer.key), theme.style(Role::Accent)));
-        let style = theme.style(if chosen { Role::Selected } else { Role::Text });
+        keys.push(Span::styled(format!("[{}]", answer.key), theme.style(StyleRole::Accent)));
+        let style = theme.style(if chosen { StyleRole::Selected } else { StyleRole::Text });
         keys.push(Span::styled(shorten(&answer.short, 10), style));
         keys.push(Span::raw(" "));
     }
     let label = answers.get(selected).map_or("", |answer| answer.label.as_str());
-    [Line::from(keys), Line::styled(shorten(&format!("  ▸ {label}"), cells), theme.style(Role::Dim))]
+    [Line::from(keys), Line::styled(shorten(&format!("  ▸ {label}"), cells), theme.style(StyleRole::Dim))]
 }
 
-fn asked(model: &Model) -> Option<(&OpenSession, &PendingApproval)> {
+fn asked(model: &TuiModel) -> Option<(&FollowedSession, &PendingApproval)> {
     let session = model.focused()?;
     Some((session, session.dock.question(&session.view)?))
 }
 
 fn head(
-    session: &OpenSession,
+    session: &FollowedSession,
     question: &PendingApproval,
     active: bool,
     cells: usize,
@@ -139,18 +139,18 @@ fn head(
         format!(" ? may {} go ahead? it {kind}{who}{more}", in_one_line(&question.tool, 60))
     };
     let hint = if active { "" } else { " · tab answers" };
-    let style = theme.style(Role::Warn).add_modifier(Modifier::BOLD);
+    let style = theme.style(StyleRole::Warn).add_modifier(Modifier::BOLD);
     let rule = "─".repeat(cells.saturating_sub(width(&text) + width(hint) + 1));
     Line::from(vec![
         Span::styled(shorten(&text, cells), style),
-        Span::styled(hint, theme.style(Role::Dim)),
-        Span::styled(format!(" {rule}"), theme.style(Role::Border)),
+        Span::styled(hint, theme.style(StyleRole::Dim)),
+        Span::styled(format!(" {rule}"), theme.style(StyleRole::Border)),
     ])
 }
 
 /// What is asked about: what would change of files as they are, or else what the call itself says.
 fn body(
-    session: &OpenSession,
+    session: &FollowedSession,
     question: &PendingApproval,
     cells: usize,
     theme: &Theme,
@@ -173,8 +173,8 @@ fn of_file(file: &FileChange, cells: usize, theme: &Theme) -> Vec<Line<'static>>
     };
     let counts = format!(" +{} −{}", file.added, file.removed);
     let mut lines = vec![Line::from(vec![
-        Span::styled(shorten(&format!("  {path}"), cells.saturating_sub(20)), theme.style(Role::Link)),
-        Span::styled(format!("{what}{counts}"), theme.style(Role::Dim)),
+        Span::styled(shorten(&format!("  {path}"), cells.saturating_sub(20)), theme.style(StyleRole::Link)),
+        Span::styled(format!("{what}{counts}"), theme.style(StyleRole::Dim)),
     ])];
     lines.extend(diff::lines(file.diff.as_deref().unwrap_or(""), &path, cells, usize::MAX, theme));
     lines
@@ -185,7 +185,7 @@ fn of_call(question: &PendingApproval, cells: usize, theme: &Theme) -> Vec<Line<
     let field = |name: &str| question.input.get(name).and_then(Value::as_str);
     let mut lines = Vec::new();
     let code = |text: &str, language: &str, lines: &mut Vec<Line<'static>>| {
-        let mut carried = highlight::Carried::default();
+        let mut carried = highlight::HighlightState::default();
         let indent = [Span::raw("  ")];
         for line in clean(text).lines() {
             let spans = highlight::highlight(line, highlight::language(language), &mut carried, theme);
@@ -196,7 +196,7 @@ fn of_call(question: &PendingApproval, cells: usize, theme: &Theme) -> Vec<Line<
         (Some(command), _, _) => code(&format!("$ {command}"), "sh", &mut lines),
         (None, _, Some(patch)) => lines.extend(diff::lines(patch, "", cells, usize::MAX, theme)),
         (None, Some(path), None) => {
-            lines.push(Line::styled(format!("  {}", in_one_line(path, 200)), theme.style(Role::Link)));
+            lines.push(Line::styled(format!("  {}", in_one_line(path, 200)), theme.style(StyleRole::Link)));
             match (field("content"), field("old").or(field("old_text")), field("new").or(field("new_text"))) {
                 (Some(content), _, _) => code(content, path, &mut lines),
                 (None, Some(old), Some(new)) => {
@@ -208,7 +208,7 @@ fn of_call(question: &PendingApproval, cells: usize, theme: &Theme) -> Vec<Line<
         (None, None, None) => {
             lines.push(Line::styled(
                 format!("  {}", in_one_line(&question.summary, 400)),
-                theme.style(Role::Text),
+                theme.style(StyleRole::Text),
             ));
             code(&pretty(&question.input), "json", &mut lines);
         }

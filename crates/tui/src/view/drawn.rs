@@ -6,34 +6,34 @@ use ostler_types::SessionId;
 use ratatui::text::Line;
 
 use super::cards;
-use crate::model::Pictures;
-use crate::picture::Shown;
+use crate::model::PictureRegistry;
+use crate::picture::ShownPicture;
 use crate::text::markdown;
 use crate::theme::Theme;
-use crate::transcript::{Entry, Kind};
+use crate::transcript::{EntryKind, TranscriptEntry};
 
 /// How many entries are kept beyond those on the screen.
 const KEPT: usize = 256;
 
 /// Entries as lines, by their key.
 #[derive(Debug, Default)]
-pub(crate) struct Drawn {
-    laid: HashMap<u64, Laid>,
+pub(crate) struct LayoutCache {
+    laid: HashMap<u64, CachedLayout>,
     for_cells: usize,
     for_theme: Option<Theme>,
-    around: Around,
+    around: EntrySurroundings,
 }
 
 /// What an entry is laid out with besides: where its files lie, and which pictures can be shown.
 #[derive(Debug, Default)]
-pub(crate) struct Around {
+pub(crate) struct EntrySurroundings {
     pub(super) log_dir: String,
-    pub(super) shown: HashMap<String, Shown>,
+    pub(super) shown: HashMap<String, ShownPicture>,
     version: u64,
 }
 
 #[derive(Debug, Default)]
-struct Laid {
+struct CachedLayout {
     revision: u32,
     folded: bool,
     lines: Vec<Line<'static>>,
@@ -41,7 +41,7 @@ struct Laid {
     stable: (usize, usize),
 }
 
-impl Drawn {
+impl LayoutCache {
     /// Forgets what was laid out for another width or other colours, and what has grown too much.
     pub(super) fn prepare(&mut self, cells: usize, theme: Theme) {
         if self.for_cells != cells || self.for_theme != Some(theme) {
@@ -54,30 +54,32 @@ impl Drawn {
     }
 
     /// Takes in which pictures can be shown now.
-    pub(super) fn look_around(&mut self, pictures: &Pictures, session: SessionId, log_dir: &str) {
+    pub(super) fn look_around(&mut self, pictures: &PictureRegistry, session: SessionId, log_dir: &str) {
         if self.around.version != pictures.version || self.around.log_dir != log_dir {
             self.laid.clear();
             let (version, log_dir) = (pictures.version, log_dir.to_owned());
-            self.around = Around { log_dir, shown: pictures.of(session), version };
+            self.around = EntrySurroundings { log_dir, shown: pictures.of(session), version };
         }
     }
 
     /// The lines of an entry.
-    pub(super) fn lines(&mut self, entry: &Entry) -> &[Line<'static>] {
+    pub(super) fn lines(&mut self, entry: &TranscriptEntry) -> &[Line<'static>] {
         let (cells, theme) = (self.for_cells, self.for_theme.unwrap_or_else(no_theme));
         let laid = self.laid.entry(entry.key).or_default();
         let folded = entry.is_folded();
         if laid.lines.is_empty() || laid.revision != entry.revision || laid.folded != folded {
             match &entry.kind {
-                Kind::Answer(spoken) => laid.answer(&spoken.text, spoken.done, cells, &theme),
-                Kind::User { .. }
-                | Kind::Told { .. }
-                | Kind::Thinking(_)
-                | Kind::Call(_)
-                | Kind::Check { .. }
-                | Kind::Review { .. }
-                | Kind::Note { .. }
-                | Kind::End { .. } => laid.lines = cards::lines(entry, folded, cells, &theme, &self.around),
+                EntryKind::Answer(spoken) => laid.answer(&spoken.text, spoken.done, cells, &theme),
+                EntryKind::User { .. }
+                | EntryKind::Told { .. }
+                | EntryKind::Thinking(_)
+                | EntryKind::ToolCall(_)
+                | EntryKind::Check { .. }
+                | EntryKind::Review { .. }
+                | EntryKind::Note { .. }
+                | EntryKind::End { .. } => {
+                    laid.lines = cards::lines(entry, folded, cells, &theme, &self.around)
+                }
             }
             (laid.revision, laid.folded) = (entry.revision, folded);
             if laid.lines.is_empty() {
@@ -88,7 +90,7 @@ impl Drawn {
     }
 }
 
-impl Laid {
+impl CachedLayout {
     /// Lays an answer out: what is stable stays, the rest is laid out again.
     fn answer(&mut self, text: &str, done: bool, cells: usize, theme: &Theme) {
         if done {
@@ -122,5 +124,5 @@ impl Laid {
 }
 
 fn no_theme() -> Theme {
-    Theme::new("plain", crate::theme::Depth::None)
+    Theme::new("plain", crate::theme::ColorDepth::None)
 }

@@ -11,13 +11,13 @@ use ostler_types::{WORK_MODES, WorkMode};
 
 use super::transcript::{activity, tone_style};
 use super::{dock, put};
-use crate::model::{Area, Link, Model, OpenSession};
+use crate::model::{DaemonLinkState, FocusArea, FollowedSession, TuiModel};
 use crate::text::clean::in_one_line;
 use crate::text::wrap::{shorten, width};
-use crate::theme::Role;
+use crate::theme::StyleRole;
 
 /// Where the parts of the foot stand.
-pub(super) struct Rows {
+pub(super) struct FootLayout {
     /// The first row of the foot.
     pub(super) top: u16,
     dock: Rect,
@@ -36,7 +36,7 @@ const MOST_ROWS: usize = 10;
 const MOST_WAITING: usize = 3;
 
 /// Divides the foot of an area.
-pub(super) fn rows(model: &Model, area: Rect) -> Rows {
+pub(super) fn rows(model: &TuiModel, area: Rect) -> FootLayout {
     let framed = area.height >= 16;
     let cells = usize::from(area.width.saturating_sub(3)).max(2);
     let most = if framed { MOST_ROWS } else { 3 };
@@ -51,11 +51,11 @@ pub(super) fn rows(model: &Model, area: Rect) -> Rows {
     let composer = Rect { y: footer.y - written, height: written, ..area };
     let above = Rect { y: composer.y - above_height, height: above_height, ..area };
     let dock = Rect { y: above.y - dock_height, height: dock_height, ..area };
-    Rows { top: dock.y, dock, above, composer, footer, lines, framed }
+    FootLayout { top: dock.y, dock, above, composer, footer, lines, framed }
 }
 
 /// Draws the foot, and says where the cursor is.
-pub(super) fn draw(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Option<Position> {
     let in_dock = dock::draw(model, rows.dock, buffer);
     for (row, line) in (0u16..).zip(&rows.lines) {
         put(buffer, rows.above, row, line);
@@ -63,15 +63,15 @@ pub(super) fn draw(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Option<Po
     let in_composer = composer(model, rows, buffer);
     completion(model, rows, buffer);
     footer(model, rows.footer, buffer);
-    in_dock.or(if model.area == Area::Composer { Some(in_composer) } else { None })
+    in_dock.or(if model.area == FocusArea::Composer { Some(in_composer) } else { None })
 }
 
 /// What stands above what is being written: messages that wait, the plan, what the turn is at.
-fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
+fn above(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
     let Some(session) = model.focused() else { return Vec::new() };
     let theme = &model.theme;
     let mut lines = Vec::new();
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let waiting = session.view.queue().iter().map(|queued| {
         let mark = match queued.delivery {
             ostler_types::Delivery::Steer => "↪ before the next step",
@@ -96,7 +96,7 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
     lines.extend(plan(session, cells, dim));
     if session.editing.is_some() {
         let text = " ✎ enter saves it · esc leaves it";
-        lines.push(Line::styled(shorten(text, cells), theme.style(Role::Warn)));
+        lines.push(Line::styled(shorten(text, cells), theme.style(StyleRole::Warn)));
     }
     if let Some((_, since)) = session.running {
         lines.push(working(model, session, since, cells));
@@ -104,7 +104,7 @@ fn above(model: &Model, cells: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn plan(session: &OpenSession, cells: usize, style: Style) -> Option<Line<'static>> {
+fn plan(session: &FollowedSession, cells: usize, style: Style) -> Option<Line<'static>> {
     let plan = &session.view.agent_state().filter(|agent| !agent.plan.is_empty())?.plan;
     let done = plan.iter().filter(|entry| entry.status == "completed").count();
     let now = plan.iter().find(|entry| entry.status == "in_progress").or_else(|| plan.get(done));
@@ -112,31 +112,31 @@ fn plan(session: &OpenSession, cells: usize, style: Style) -> Option<Line<'stati
     Some(Line::styled(shorten(&format!(" ☰ {done}/{}: {now}", plan.len()), cells), style))
 }
 
-fn working(model: &Model, session: &OpenSession, since: u64, cells: usize) -> Line<'static> {
+fn working(model: &TuiModel, session: &FollowedSession, since: u64, cells: usize) -> Line<'static> {
     const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠋", "⠙"];
     let theme = &model.theme;
     let asks = session.dock.question(&session.view).is_some();
     let (mark, text, role) = if asks {
-        ("?", "waits for your answer (tab)".to_owned(), Role::Warn)
+        ("?", "waits for your answer (tab)".to_owned(), StyleRole::Warn)
     } else {
         let frame = usize::try_from(model.now / 120).unwrap_or(0) % FRAMES.len();
-        (FRAMES[frame], activity(session), Role::Accent)
+        (FRAMES[frame], activity(session), StyleRole::Accent)
     };
     let seconds = model.now.saturating_sub(since) / 1000;
     let after = format!(" · {seconds} s · esc esc stops");
     let room = cells.saturating_sub(width(&after) + 4);
     Line::from(vec![
         Span::styled(format!(" {mark} "), theme.style(role)),
-        Span::styled(shorten(&text, room), theme.style(Role::Text)),
-        Span::styled(after, theme.style(Role::Dim)),
+        Span::styled(shorten(&text, room), theme.style(StyleRole::Text)),
+        Span::styled(after, theme.style(StyleRole::Dim)),
     ])
 }
 
-fn composer(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Position {
+fn composer(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Position {
     let theme = &model.theme;
     let mut area = rows.composer;
-    let active = model.area == Area::Composer;
-    let border = theme.style(if active { Role::Accent } else { Role::Border });
+    let active = model.area == FocusArea::Composer;
+    let border = theme.style(if active { StyleRole::Accent } else { StyleRole::Border });
     if rows.framed {
         let rule = "─".repeat(usize::from(area.width));
         put(buffer, area, 0, &Line::styled(rule, border));
@@ -146,21 +146,21 @@ fn composer(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Position {
     if !written.files.is_empty() {
         let names: Vec<&str> = written.files.iter().map(|file| file.name.as_str()).collect();
         let line = shorten(&format!(" 📎 {}", names.join(", ")), usize::from(area.width));
-        put(buffer, area, 0, &Line::styled(line, theme.style(Role::Link)));
+        put(buffer, area, 0, &Line::styled(line, theme.style(StyleRole::Link)));
         area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     }
     let laid = written.rows(usize::from(area.width.saturating_sub(3)));
     let first = (laid.row + 1).saturating_sub(usize::from(area.height));
     if written.raw().is_empty() {
         let hint = shorten(&format!("› {}", hint(model)), usize::from(area.width));
-        put(buffer, area, 0, &Line::styled(hint, theme.style(Role::Dim)));
+        put(buffer, area, 0, &Line::styled(hint, theme.style(StyleRole::Dim)));
     }
     for (row, line) in (0u16..area.height).zip(laid.rows.iter().skip(first)) {
         let number = first + usize::from(row);
         let prompt = Span::styled(if number == 0 { "› " } else { "  " }, border);
         let mut spans = vec![prompt];
         spans.extend(line.pieces.iter().map(|(text, chip)| {
-            let role = if *chip { Role::Accent } else { Role::Text };
+            let role = if *chip { StyleRole::Accent } else { StyleRole::Text };
             Span::styled(text.clone(), theme.style(role))
         }));
         if !(written.raw().is_empty() && number == 0) {
@@ -172,7 +172,7 @@ fn composer(model: &Model, rows: &Rows, buffer: &mut Buffer) -> Position {
 }
 
 /// What can be written, when nothing is.
-fn hint(model: &Model) -> &'static str {
+fn hint(model: &TuiModel) -> &'static str {
     match model.focused() {
         Some(session) if session.running.is_some() => "enter queues · ctrl+t steers · ctrl+x interrupts",
         Some(_) => "say something · / commands · @ files · ! shell",
@@ -181,7 +181,7 @@ fn hint(model: &Model) -> &'static str {
 }
 
 /// What could complete the word, above what is being written.
-fn completion(model: &Model, rows: &Rows, buffer: &mut Buffer) {
+fn completion(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) {
     let Some(completion) = model.completion.as_ref().filter(|completion| !completion.items.is_empty()) else {
         return;
     };
@@ -199,10 +199,10 @@ fn completion(model: &Model, rows: &Rows, buffer: &mut Buffer) {
     };
     for (row, (number, (item, about))) in (0u16..).zip(shown) {
         let chosen = number == completion.selected;
-        let style = if chosen { theme.style(Role::Selected) } else { theme.style(Role::Text) };
+        let style = if chosen { theme.style(StyleRole::Selected) } else { theme.style(StyleRole::Text) };
         let blank = " ".repeat(usize::from(area.width));
         put(buffer, area, row, &Line::styled(blank, style));
-        let about_style = if chosen { style } else { theme.style(Role::Dim) };
+        let about_style = if chosen { style } else { theme.style(StyleRole::Dim) };
         let line = Line::from(vec![
             Span::styled(format!(" {item} "), style),
             Span::styled(about.clone(), about_style),
@@ -212,16 +212,16 @@ fn completion(model: &Model, rows: &Rows, buffer: &mut Buffer) {
 }
 
 /// The last line: what there is to say, or where one is, with whom, and what it cost.
-fn footer(model: &Model, area: Rect, buffer: &mut Buffer) {
+fn footer(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
     let cells = usize::from(area.width);
-    if let Link::Lost { why, starting } = &model.link {
+    if let DaemonLinkState::Lost { why, starting } = &model.link {
         let text = if *starting {
             " starting the daemon …".to_owned()
         } else {
             format!(" the daemon is gone; it is looked for again, ctrl+r starts one ({why})")
         };
-        put(buffer, area, 0, &Line::styled(shorten(&text, cells), theme.style(Role::Warn)));
+        put(buffer, area, 0, &Line::styled(shorten(&text, cells), theme.style(StyleRole::Warn)));
         return;
     }
     if let Some(notice) = &model.notice {
@@ -233,7 +233,7 @@ fn footer(model: &Model, area: Rect, buffer: &mut Buffer) {
     let (left_cells, right) = (cells.saturating_sub(width(&gauge.0) + width(&right) + 2), right);
     let left = shorten(&format!(" {left}"), left_cells);
     let padding = " ".repeat(cells.saturating_sub(width(&left) + width(&gauge.0) + width(&right) + 1));
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let line = Line::from(vec![
         Span::styled(left, dim),
         Span::styled(padding, dim),
@@ -244,13 +244,13 @@ fn footer(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Where one is and with whom; how full the window is; what it cost.
-fn standing(model: &Model) -> (String, (String, Role), String) {
+fn standing(model: &TuiModel) -> (String, (String, StyleRole), String) {
     let Some(session) = model.focused() else {
         let place = crate::words::place(&model.workspace, model.home.as_deref());
         let chosen = model.next.model.iter().chain(&model.next.agent).map(|name| format!(" · {name}"));
         return (
             format!("{place}{}", chosen.collect::<String>()),
-            (String::new(), Role::Dim),
+            (String::new(), StyleRole::Dim),
             "F1 keys".to_owned(),
         );
     };
@@ -271,13 +271,13 @@ fn standing(model: &Model) -> (String, (String, Role), String) {
     let gauge = match session.percent() {
         Some(percent) => {
             let role = match percent {
-                0..60 => Role::Dim,
-                60..80 => Role::Warn,
-                _ => Role::Bad,
+                0..60 => StyleRole::Dim,
+                60..80 => StyleRole::Warn,
+                _ => StyleRole::Bad,
             };
             (format!("{} {percent}%", bar(percent)), role)
         }
-        None => (String::new(), Role::Dim),
+        None => (String::new(), StyleRole::Dim),
     };
     let spent = described.usage.input_tokens + described.usage.output_tokens;
     let right = match described.usage.cost_usd {

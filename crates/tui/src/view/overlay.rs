@@ -7,13 +7,13 @@ use ratatui::text::{Line, Span};
 
 use super::foot::to_u16;
 use super::put;
-use crate::model::{Model, Overlay, Picker, Picking};
+use crate::model::{Overlay, Picker, PickerKind, TuiModel};
 use crate::text::clean::in_one_line;
 use crate::text::wrap::{shorten, width};
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// Draws what lies over everything, and says where the cursor is then; none when nothing does.
-pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Option<Position>> {
+pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<Option<Position>> {
     let theme = &model.theme;
     match model.overlay.as_ref()? {
         Overlay::Picker(picker) => Some(Some(pick(picker, area, buffer, theme))),
@@ -44,8 +44,8 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Opt
             let text = format!(" find: {}", model.find);
             let hint = "   enter or up: before · down: after · esc ends";
             let line = Line::from(vec![
-                Span::styled(text.clone(), theme.style(Role::Accent)),
-                Span::styled(hint, theme.style(Role::Dim)),
+                Span::styled(text.clone(), theme.style(StyleRole::Accent)),
+                Span::styled(hint, theme.style(StyleRole::Dim)),
             ]);
             put(buffer, row, 0, &line);
             Some(Some(Position { x: (row.x + to_u16(width(&text))).min(row.right() - 1), y: row.y }))
@@ -54,14 +54,14 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<Opt
 }
 
 /// What waits in the session that is looked at.
-fn waiting(model: &Model, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+fn waiting(model: &TuiModel, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
     let queue: Vec<&Queued> = model.focused().into_iter().flat_map(|session| session.view.queue()).collect();
     let hint = "e edit · J K move · s steer · d drop";
     let inner = frame("what waits", hint, to_u16(queue.len().max(2)), area, buffer, theme);
     let (cells, room) = (usize::from(inner.width), usize::from(inner.height).max(1));
     let at = queue.iter().position(|queued| queued.message.id == chosen).unwrap_or(0);
     if queue.is_empty() {
-        put(buffer, inner, 0, &Line::styled("nothing waits any more", theme.style(Role::Dim)));
+        put(buffer, inner, 0, &Line::styled("nothing waits any more", theme.style(StyleRole::Dim)));
     }
     let first = (at + 1).saturating_sub(room);
     for (row, (number, queued)) in (0u16..).zip(queue.iter().enumerate().skip(first).take(room)) {
@@ -70,45 +70,46 @@ fn waiting(model: &Model, chosen: MessageId, area: Rect, buffer: &mut Buffer, th
             Delivery::Steer => " ↪  ".to_owned(),
             Delivery::Interrupt => " ⧗  ".to_owned(),
         };
-        let style = theme.style(if number == at { Role::Selected } else { Role::Text });
+        let style = theme.style(if number == at { StyleRole::Selected } else { StyleRole::Text });
         let text = shorten(&in_one_line(&queued.message.text(), 400), cells.saturating_sub(4));
-        let line = Line::from(vec![Span::styled(mark, theme.style(Role::Dim)), Span::styled(text, style)]);
+        let line =
+            Line::from(vec![Span::styled(mark, theme.style(StyleRole::Dim)), Span::styled(text, style)]);
         put(buffer, inner, row, &line);
     }
 }
 
 fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
     let title = match picker.picking {
-        Picking::Session => "sessions",
-        Picking::Found => "where it was said",
-        Picking::Model => "models",
-        Picking::Agent => "agents",
-        Picking::Mode => "what waits for your answer",
-        Picking::Theme => "themes",
-        Picking::Command => "commands",
+        PickerKind::Session => "sessions",
+        PickerKind::Found => "where it was said",
+        PickerKind::Model => "models",
+        PickerKind::Agent => "agents",
+        PickerKind::Mode => "what waits for your answer",
+        PickerKind::Theme => "themes",
+        PickerKind::Command => "commands",
     };
     let matches = picker.matches();
     let wanted = to_u16(picker.items.len().max(3) + 1);
     let inner = frame(title, "enter picks · esc leaves", wanted, area, buffer, theme);
     let cells = usize::from(inner.width);
     let query = shorten(&format!("› {}", picker.query), cells);
-    put(buffer, inner, 0, &Line::styled(query.clone(), theme.style(Role::Accent)));
+    put(buffer, inner, 0, &Line::styled(query.clone(), theme.style(StyleRole::Accent)));
     let room = usize::from(inner.height.saturating_sub(1)).max(1);
     let selected = picker.selected.min(matches.len().saturating_sub(1));
     let first = (selected + 1).saturating_sub(room);
     if matches.is_empty() {
         let text = if picker.loading { "…" } else { "nothing matches" };
-        put(buffer, inner, 1, &Line::styled(text, theme.style(Role::Dim)));
+        put(buffer, inner, 1, &Line::styled(text, theme.style(StyleRole::Dim)));
     }
     for (row, (number, choice)) in (1u16..).zip(matches.iter().enumerate().skip(first).take(room)) {
-        let style = theme.style(if number == selected { Role::Selected } else { Role::Text });
+        let style = theme.style(if number == selected { StyleRole::Selected } else { StyleRole::Text });
         let label =
             shorten(&choice.label, (cells * 3 / 5).max(cells.saturating_sub(width(&choice.detail) + 2)));
         let left = cells.saturating_sub(width(&label) + 2);
         let detail = shorten(&choice.detail, left);
         let line = Line::from(vec![
             Span::styled(label, style),
-            Span::styled(format!("  {detail}"), theme.style(Role::Dim)),
+            Span::styled(format!("  {detail}"), theme.style(StyleRole::Dim)),
         ]);
         put(buffer, inner, row, &line);
     }
@@ -126,7 +127,7 @@ fn frame(title: &str, hint: &str, rows: u16, area: Rect, buffer: &mut Buffer, th
         height: outer_height,
     };
     clear(outer, buffer);
-    let style = theme.style(Role::Border);
+    let style = theme.style(StyleRole::Border);
     let cells = usize::from(outer_width.saturating_sub(2));
     let edge = |left: &str, text: &str, right: &str| {
         let text = shorten(text, cells.saturating_sub(2));

@@ -8,10 +8,10 @@ use ratatui::text::{Line, Span};
 
 use super::put;
 use super::side::status_mark;
-use crate::model::{First, Link, Model};
+use crate::model::{DaemonLinkState, FirstContent, TuiModel};
 use crate::text::clean::in_one_line;
 use crate::text::wrap::{shorten, wrap};
-use crate::theme::Role;
+use crate::theme::StyleRole;
 
 /// The keys, for people.
 pub(crate) const HELP: &str = "\
@@ -43,38 +43,40 @@ a review:     left right files · j k hunks · space puts back
 what waits:   /queue, then e edit · J K move · s steer · d drop";
 
 /// The page that begins a session.
-pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
+pub(super) fn welcome(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
     let cells = usize::from(area.width.saturating_sub(4));
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(4), ..area };
-    let dim = theme.style(Role::Dim);
+    let dim = theme.style(StyleRole::Dim);
     let place = crate::words::place(&model.workspace, model.home.as_deref());
     let mut lines = vec![
         Line::default(),
         Line::from(vec![
-            Span::styled("ostler", theme.style(Role::Accent)),
+            Span::styled("ostler", theme.style(StyleRole::Accent)),
             Span::styled(format!("  in {place}"), dim),
         ]),
         Line::default(),
     ];
     if let Some(creating) = &model.creating {
         let text = match &creating.first {
-            First::Message(message) => {
+            FirstContent::Message(message) => {
                 message.parts.iter().find_map(InputPart::as_text).map(|text| in_one_line(text, 300))
             }
-            First::File(path) => Some(in_one_line(path, 300)),
+            FirstContent::File(path) => Some(in_one_line(path, 300)),
         };
         let word = if creating.held { "waits for a connection" } else { "beginning" };
-        let said = [(format!("{word}: {}", text.unwrap_or_default()), theme.style(Role::User))];
+        let said = [(format!("{word}: {}", text.unwrap_or_default()), theme.style(StyleRole::User))];
         lines.extend(wrap(&said, cells, &[], &[]));
     } else {
         let hint = match model.link {
-            Link::Live => "Say what is to be done, and a session begins here.",
-            Link::Connecting => "Looking for the daemon …",
-            Link::Lost { starting: true, .. } => "No daemon was running; starting one in the background …",
-            Link::Lost { starting: false, .. } => "There is no daemon. ctrl+r starts one.",
+            DaemonLinkState::Live => "Say what is to be done, and a session begins here.",
+            DaemonLinkState::Connecting => "Looking for the daemon …",
+            DaemonLinkState::Lost { starting: true, .. } => {
+                "No daemon was running; starting one in the background …"
+            }
+            DaemonLinkState::Lost { starting: false, .. } => "There is no daemon. ctrl+r starts one.",
         };
-        lines.extend(wrap(&[(hint.to_owned(), theme.style(Role::Text))], cells, &[], &[]));
+        lines.extend(wrap(&[(hint.to_owned(), theme.style(StyleRole::Text))], cells, &[], &[]));
         lines.push(Line::default());
         lines.extend(recent(model, cells));
     }
@@ -84,7 +86,7 @@ pub(super) fn welcome(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Sessions that were worked on here before.
-fn recent(model: &Model, cells: usize) -> Vec<Line<'static>> {
+fn recent(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
     let theme = &model.theme;
     let here = model.list.iter().filter(|listed| listed.session().workspace_path == model.workspace);
     let mut lines: Vec<Line<'static>> = here
@@ -92,14 +94,14 @@ fn recent(model: &Model, cells: usize) -> Vec<Line<'static>> {
         .map(|listed| {
             let ago = crate::words::ago(model.unix - listed.session().updated_at.as_second());
             Line::from(vec![
-                Span::styled(format!("{} ", status_mark(listed)), theme.style(Role::Accent)),
+                Span::styled(format!("{} ", status_mark(listed)), theme.style(StyleRole::Accent)),
                 Span::raw(shorten(&model.title_of(listed.session()), cells.saturating_sub(10))),
-                Span::styled(format!("  {ago}"), theme.style(Role::Dim)),
+                Span::styled(format!("  {ago}"), theme.style(StyleRole::Dim)),
             ])
         })
         .collect();
     if !lines.is_empty() {
-        let style = theme.style(Role::Dim).add_modifier(Modifier::ITALIC);
+        let style = theme.style(StyleRole::Dim).add_modifier(Modifier::ITALIC);
         lines.insert(0, Line::styled("worked on here before (ctrl+o opens one):", style));
     }
     lines

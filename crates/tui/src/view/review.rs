@@ -5,17 +5,17 @@ use ostler_types::{FileChange, PendingApproval};
 use ratatui::style::Modifier;
 use ratatui::text::Line;
 
-use crate::model::{Dock, OpenSession, Standing};
+use crate::model::{ApprovalPanel, FileReviewState, FollowedSession};
 use crate::text::clean::in_one_line;
 use crate::text::diff;
 use crate::text::wrap::shorten;
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// How many files are listed at a time.
 const LISTED: usize = 5;
 
 /// The files that a question is about, if it is about some.
-pub(super) fn of<'a>(session: &'a OpenSession, question: &PendingApproval) -> Option<&'a [FileChange]> {
+pub(super) fn of<'a>(session: &'a FollowedSession, question: &PendingApproval) -> Option<&'a [FileChange]> {
     let asked = |(id, _): &&(_, Vec<FileChange>)| *id == question.tool_call_id;
     let files = session.reviews.iter().find(asked).filter(|_| question.is_review());
     files.map(|(_, files)| files.as_slice()).filter(|files| !files.is_empty())
@@ -32,7 +32,7 @@ pub(super) fn height(files: &[FileChange], at: usize, cells: usize, theme: &Them
 /// As much of it as there is room for.
 pub(super) fn lines(
     files: &[FileChange],
-    dock: &Dock,
+    dock: &ApprovalPanel,
     cells: usize,
     room: usize,
     theme: &Theme,
@@ -51,19 +51,24 @@ pub(super) fn lines(
     lines
 }
 
-fn row(file: &FileChange, chosen: bool, dock: &Dock, cells: usize, theme: &Theme) -> Line<'static> {
+fn row(file: &FileChange, chosen: bool, dock: &ApprovalPanel, cells: usize, theme: &Theme) -> Line<'static> {
     let back = match dock.rejected.standing(&file.path) {
-        Standing::Kept => " ",
-        Standing::Partly => "◐",
-        Standing::Back => "↺",
+        FileReviewState::Kept => " ",
+        FileReviewState::Partly => "◐",
+        FileReviewState::Back => "↺",
     };
     let mark = if chosen && dock.hunk.is_none() { "▸" } else { " " };
     let text = format!(" {mark}{back} {} +{} −{}", in_one_line(&file.path, 200), file.added, file.removed);
-    Line::styled(shorten(&text, cells), theme.style(if chosen { Role::Accent } else { Role::Text }))
+    Line::styled(shorten(&text, cells), theme.style(if chosen { StyleRole::Accent } else { StyleRole::Text }))
 }
 
 /// The diff of a file, and the line of it at which the chosen hunk begins.
-fn changes(file: &FileChange, dock: &Dock, cells: usize, theme: &Theme) -> (Vec<Line<'static>>, usize) {
+fn changes(
+    file: &FileChange,
+    dock: &ApprovalPanel,
+    cells: usize,
+    theme: &Theme,
+) -> (Vec<Line<'static>>, usize) {
     let (mut lines, mut chosen) = (Vec::new(), 0);
     let text = file.diff.as_deref().unwrap_or_default();
     for (number, hunk) in diff::hunks(text).iter().filter(|hunk| hunk.head.is_some()).enumerate() {
@@ -76,20 +81,20 @@ fn changes(file: &FileChange, dock: &Dock, cells: usize, theme: &Theme) -> (Vec<
         if let Some(head) = drawn.first_mut() {
             let mark = if is_chosen { "▸" } else { " " };
             let word = if back { "↺" } else { " " };
-            let style = theme.style(if is_chosen { Role::Accent } else { Role::Dim });
+            let style = theme.style(if is_chosen { StyleRole::Accent } else { StyleRole::Dim });
             *head = Line::styled(shorten(&format!("{mark}{word} {head}"), cells), style);
         }
         if back {
             for line in drawn.iter_mut().skip(1) {
-                *line =
-                    std::mem::take(line).style(theme.style(Role::Dim).add_modifier(Modifier::CROSSED_OUT));
+                *line = std::mem::take(line)
+                    .style(theme.style(StyleRole::Dim).add_modifier(Modifier::CROSSED_OUT));
             }
         }
         lines.extend(drawn);
     }
     if text.is_empty() {
         let why = if file.binary { "it is no text" } else { "there is no text to show" };
-        lines.push(Line::styled(format!("   {why}"), theme.style(Role::Dim)));
+        lines.push(Line::styled(format!("   {why}"), theme.style(StyleRole::Dim)));
     }
     (lines, chosen)
 }

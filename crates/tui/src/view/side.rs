@@ -6,13 +6,13 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::{Clicked, put};
-use crate::model::{Link, Listed, Model};
+use super::{ClickTarget, put};
+use crate::model::{DaemonLinkState, SessionListEntry, TuiModel};
 use crate::text::wrap::{shorten, width};
-use crate::theme::Role;
+use crate::theme::StyleRole;
 
 /// A mark for how a session stands: it asks, works, has something new, failed, or is closed.
-pub(crate) fn status_mark(listed: &Listed) -> &'static str {
+pub(crate) fn status_mark(listed: &SessionListEntry) -> &'static str {
     if listed.waiting() > 0 {
         return "?";
     }
@@ -27,16 +27,16 @@ pub(crate) fn status_mark(listed: &Listed) -> &'static str {
 }
 
 /// Draws the list.
-pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(model: &mut TuiModel, area: Rect, buffer: &mut Buffer) {
     let theme = model.theme;
-    let border = theme.style(Role::Border);
+    let border = theme.style(StyleRole::Border);
     for row in 0..area.height {
         buffer.set_span(area.right() - 1, area.y + row, &Span::styled("│", border), 1);
     }
     let inner = Rect { width: area.width - 2, ..area };
     let cells = usize::from(inner.width);
-    put(buffer, inner, 0, &Line::styled(" sessions", theme.style(Role::Heading)));
-    let new = if model.focus.is_none() { Role::Selected } else { Role::Dim };
+    put(buffer, inner, 0, &Line::styled(" sessions", theme.style(StyleRole::Heading)));
+    let new = if model.focus.is_none() { StyleRole::Selected } else { StyleRole::Dim };
     put(buffer, inner, 1, &Line::styled(" + new (ctrl+n)", theme.style(new)));
     let mut hits = Vec::new();
     let rows = inner.height.saturating_sub(3);
@@ -44,34 +44,35 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
         let id = listed.session().id;
         let mark = status_mark(listed);
         let role = match mark {
-            "?" => Role::Warn,
-            "●" | "•" => Role::Accent,
-            "✗" => Role::Bad,
-            _ => Role::Dim,
+            "?" => StyleRole::Warn,
+            "●" | "•" => StyleRole::Accent,
+            "✗" => StyleRole::Bad,
+            _ => StyleRole::Dim,
         };
         let draft = if model.draft(Some(id)).is_some() && model.focus != Some(id) { "✎" } else { "" };
         let name = shorten(&model.title_of(listed.session()), cells.saturating_sub(3 + width(draft)));
-        let mut style = theme.style(if model.focus == Some(id) { Role::Selected } else { Role::Text });
+        let mut style =
+            theme.style(if model.focus == Some(id) { StyleRole::Selected } else { StyleRole::Text });
         if listed.unread {
             style = style.add_modifier(Modifier::BOLD);
         }
         let line = Line::from(vec![
             Span::styled(format!("{mark} "), theme.style(role)),
             Span::styled(name, style),
-            Span::styled(draft, theme.style(Role::Warn)),
+            Span::styled(draft, theme.style(StyleRole::Warn)),
         ]);
         put(buffer, inner, row, &line);
-        hits.push((Rect { y: inner.y + row, height: 1, ..inner }, Clicked::Session(id)));
+        hits.push((Rect { y: inner.y + row, height: 1, ..inner }, ClickTarget::Session(id)));
     }
     if model.list.len() > usize::from(rows) {
         let text = format!(" … {} more (ctrl+o)", model.list.len() - usize::from(rows));
-        put(buffer, inner, inner.height - 1, &Line::styled(text, theme.style(Role::Dim)));
+        put(buffer, inner, inner.height - 1, &Line::styled(text, theme.style(StyleRole::Dim)));
     }
     model.hits.extend(hits);
 }
 
 /// Draws the line above the transcript: what is looked at, and what wants attention elsewhere.
-pub(super) fn header(model: &Model, area: Rect, buffer: &mut Buffer) {
+pub(super) fn header(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
     let cells = usize::from(area.width);
     let name = match model.focused() {
@@ -86,26 +87,28 @@ pub(super) fn header(model: &Model, area: Rect, buffer: &mut Buffer) {
         .iter()
         .filter(|listed| listed.is_running() && Some(listed.session().id) != model.focus)
         .count();
-    let mut right: Vec<(String, Role)> = Vec::new();
+    let mut right: Vec<(String, StyleRole)> = Vec::new();
     if waiting > 0 {
-        right.push((format!("? {waiting} ask elsewhere "), Role::Warn));
+        right.push((format!("? {waiting} ask elsewhere "), StyleRole::Warn));
     }
     if running > 0 {
-        right.push((format!("● {running} at work "), Role::Accent));
+        right.push((format!("● {running} at work "), StyleRole::Accent));
     }
     if unread > 0 {
-        right.push((format!("• {unread} new "), Role::Accent));
+        right.push((format!("• {unread} new "), StyleRole::Accent));
     }
     match &model.link {
-        Link::Live => {}
-        Link::Connecting => right.push(("connecting … ".to_owned(), Role::Dim)),
-        Link::Lost { .. } => right.push(("not connected ".to_owned(), Role::Bad)),
+        DaemonLinkState::Live => {}
+        DaemonLinkState::Connecting => right.push(("connecting … ".to_owned(), StyleRole::Dim)),
+        DaemonLinkState::Lost { .. } => right.push(("not connected ".to_owned(), StyleRole::Bad)),
     }
     let taken: usize = right.iter().map(|(text, _)| width(text)).sum();
     let name = shorten(&format!(" {name}"), cells.saturating_sub(taken + 1));
     let padding = " ".repeat(cells.saturating_sub(taken + width(&name)));
-    let mut spans =
-        vec![Span::styled(name, theme.style(Role::Text).add_modifier(Modifier::BOLD)), Span::raw(padding)];
+    let mut spans = vec![
+        Span::styled(name, theme.style(StyleRole::Text).add_modifier(Modifier::BOLD)),
+        Span::raw(padding),
+    ];
     spans.extend(right.into_iter().map(|(text, role)| Span::styled(text, theme.style(role))));
     put(buffer, area, 0, &Line::from(spans));
 }

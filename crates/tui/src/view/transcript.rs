@@ -5,15 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{Clicked, WIDEST, put};
-use crate::model::{Area, Model, OpenSession, Place};
-use crate::theme::{Role, Theme};
-use crate::transcript::{Entry, Kind};
+use super::{ClickTarget, WIDEST, put};
+use crate::model::{FocusArea, FollowedSession, ScrollPosition, TuiModel};
+use crate::theme::{StyleRole, Theme};
+use crate::transcript::{EntryKind, TranscriptEntry};
 
 /// Draws the transcript of the session that is looked at.
-pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(model: &mut TuiModel, area: Rect, buffer: &mut Buffer) {
     let (theme, find) = (model.theme, model.find.to_lowercase());
-    let chosen = if let Area::Transcript(key) = model.area { Some(key) } else { None };
+    let chosen = if let FocusArea::Transcript(key) = model.area { Some(key) } else { None };
     let Some(session) = model.focus.and_then(|id| model.open.iter_mut().find(|session| session.id == id))
     else {
         return;
@@ -24,7 +24,7 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
     let lines = visible(session, usize::from(area.height));
     if session.transcript.entries().is_empty() {
         let text = if session.following { "" } else { "…" };
-        put(buffer, area, 0, &Line::styled(text, theme.style(Role::Dim)));
+        put(buffer, area, 0, &Line::styled(text, theme.style(StyleRole::Dim)));
     }
     let mut last = None;
     for key in lines.iter().filter_map(|(key, _)| *key) {
@@ -36,28 +36,28 @@ pub(super) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
     }
     for (row, (key, mut line)) in (0u16..).zip(lines) {
         if !find.is_empty() {
-            line = marked(&line, &find, theme.style(Role::Found));
+            line = marked(&line, &find, theme.style(StyleRole::Found));
         }
         let bar = if key.is_some() && key == chosen { "▎" } else { " " };
-        buffer.set_span(area.x, area.y + row, &Span::styled(bar, theme.style(Role::Accent)), 1);
+        buffer.set_span(area.x, area.y + row, &Span::styled(bar, theme.style(StyleRole::Accent)), 1);
         let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
         put(buffer, inner, row, &line);
         if let Some(key) = key {
-            model.hits.push((Rect { y: area.y + row, height: 1, ..area }, Clicked::Entry(key)));
+            model.hits.push((Rect { y: area.y + row, height: 1, ..area }, ClickTarget::Entry(key)));
         }
     }
     let session = model.focused();
-    if session.is_some_and(|session| session.place != Place::Tail) {
+    if session.is_some_and(|session| session.place != ScrollPosition::Tail) {
         let text = " ↓ more below · esc goes to the end ";
         let width = u16::try_from(crate::text::wrap::width(text)).unwrap_or(area.width).min(area.width);
         let row = area.y + area.height.saturating_sub(1);
-        let style = theme.style(Role::Selected);
+        let style = theme.style(StyleRole::Selected);
         buffer.set_span(area.x + (area.width - width) / 2, row, &Span::styled(text, style), width);
     }
 }
 
 /// The lines that are seen, each with its entry. Applies what is still to be scrolled.
-fn visible(session: &mut OpenSession, height: usize) -> Vec<(Option<u64>, Line<'static>)> {
+fn visible(session: &mut FollowedSession, height: usize) -> Vec<(Option<u64>, Line<'static>)> {
     let count = session.transcript.entries().len();
     if count == 0 || height == 0 {
         (session.scroll, session.wants_older) = (0, count == 0 && session.transcript.has_older());
@@ -65,11 +65,11 @@ fn visible(session: &mut OpenSession, height: usize) -> Vec<(Option<u64>, Line<'
     }
     let scroll = std::mem::take(&mut session.scroll);
     let (mut at, tail) = match session.place {
-        Place::At { key, line } => match session.transcript.position(key) {
+        ScrollPosition::At { key, line } => match session.transcript.position(key) {
             Some(index) => ((index, line), false),
             None => (tail_top(session, height), true),
         },
-        Place::Tail => (tail_top(session, height), true),
+        ScrollPosition::Tail => (tail_top(session, height), true),
     };
     if scroll > 0 {
         at = up(session, at, scroll.unsigned_abs());
@@ -80,9 +80,9 @@ fn visible(session: &mut OpenSession, height: usize) -> Vec<(Option<u64>, Line<'
     let follows = (tail && scroll <= 0) || at >= end;
     if follows {
         at = end;
-        session.place = Place::Tail;
+        session.place = ScrollPosition::Tail;
     } else {
-        session.place = Place::At { key: session.transcript.entries()[at.0].key, line: at.1 };
+        session.place = ScrollPosition::At { key: session.transcript.entries()[at.0].key, line: at.1 };
     }
     session.wants_older |= at == (0, 0);
     let mut lines = Vec::with_capacity(height);
@@ -97,7 +97,7 @@ fn visible(session: &mut OpenSession, height: usize) -> Vec<(Option<u64>, Line<'
 }
 
 /// The lines of an entry, with the empty one that sets it apart from the one before.
-fn block(session: &mut OpenSession, index: usize) -> Vec<Line<'static>> {
+fn block(session: &mut FollowedSession, index: usize) -> Vec<Line<'static>> {
     let entries = session.transcript.entries();
     let gap = index > 0 && apart(&entries[index - 1], &entries[index]);
     let mut lines = if gap { vec![Line::default()] } else { Vec::new() };
@@ -105,26 +105,34 @@ fn block(session: &mut OpenSession, index: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn height_of(session: &mut OpenSession, index: usize) -> usize {
+fn height_of(session: &mut FollowedSession, index: usize) -> usize {
     let entries = session.transcript.entries();
     let gap = index > 0 && apart(&entries[index - 1], &entries[index]);
     usize::from(gap) + session.drawn.lines(&entries[index]).len()
 }
 
 /// Whether an empty line stands between two entries. What belongs together stands together.
-fn apart(before: &Entry, after: &Entry) -> bool {
-    let small = |entry: &Entry| {
-        matches!(entry.kind, Kind::Call(_) | Kind::Note { .. } | Kind::Check { .. } | Kind::Told { .. })
+fn apart(before: &TranscriptEntry, after: &TranscriptEntry) -> bool {
+    let small = |entry: &TranscriptEntry| {
+        matches!(
+            entry.kind,
+            EntryKind::ToolCall(_)
+                | EntryKind::Note { .. }
+                | EntryKind::Check { .. }
+                | EntryKind::Told { .. }
+        )
     };
-    let open = |entry: &Entry| matches!(entry.kind, Kind::Call(_) | Kind::Check { .. }) && !entry.is_folded();
-    if matches!(after.kind, Kind::End { .. }) {
+    let open = |entry: &TranscriptEntry| {
+        matches!(entry.kind, EntryKind::ToolCall(_) | EntryKind::Check { .. }) && !entry.is_folded()
+    };
+    if matches!(after.kind, EntryKind::End { .. }) {
         return !small(before);
     }
     !(small(before) && small(after)) || open(before) || open(after)
 }
 
 /// The first line on the screen when its last one is the end.
-fn tail_top(session: &mut OpenSession, height: usize) -> (usize, usize) {
+fn tail_top(session: &mut FollowedSession, height: usize) -> (usize, usize) {
     let mut left = height;
     for index in (0..session.transcript.entries().len()).rev() {
         let lines = height_of(session, index);
@@ -136,7 +144,7 @@ fn tail_top(session: &mut OpenSession, height: usize) -> (usize, usize) {
     (0, 0)
 }
 
-fn up(session: &mut OpenSession, (mut index, mut line): (usize, usize), mut by: usize) -> (usize, usize) {
+fn up(session: &mut FollowedSession, (mut index, mut line): (usize, usize), mut by: usize) -> (usize, usize) {
     while by > line {
         by -= line;
         if index == 0 {
@@ -148,7 +156,11 @@ fn up(session: &mut OpenSession, (mut index, mut line): (usize, usize), mut by: 
     (index, line - by)
 }
 
-fn down(session: &mut OpenSession, (mut index, mut line): (usize, usize), mut by: usize) -> (usize, usize) {
+fn down(
+    session: &mut FollowedSession,
+    (mut index, mut line): (usize, usize),
+    mut by: usize,
+) -> (usize, usize) {
     let count = session.transcript.entries().len();
     loop {
         let left = height_of(session, index).saturating_sub(line);
@@ -185,26 +197,26 @@ fn marked(line: &Line<'static>, find: &str, style: Style) -> Line<'static> {
 }
 
 /// What the turn is at, in a few words: the call that runs, or what the model does.
-pub(super) fn activity(session: &OpenSession) -> String {
+pub(super) fn activity(session: &FollowedSession) -> String {
     let open = session.transcript.entries().iter().rev().take(50).find_map(|entry| match &entry.kind {
-        Kind::Call(call) if !call.status.is_over() => {
+        EntryKind::ToolCall(call) if !call.status.is_over() => {
             let subject = crate::text::clean::in_one_line(&call.subject(), 60);
             Some(format!("{} {subject}", call.name).trim().to_owned())
         }
-        Kind::Check { results: None, commands, .. } => {
+        EntryKind::Check { results: None, commands, .. } => {
             Some(format!("checking: {}", crate::text::clean::in_one_line(&commands.join("; "), 60)))
         }
-        Kind::Answer(spoken) if !spoken.done => Some("writing".to_owned()),
-        Kind::Thinking(spoken) if !spoken.done => Some("thinking".to_owned()),
-        Kind::User { .. }
-        | Kind::Told { .. }
-        | Kind::Answer(_)
-        | Kind::Thinking(_)
-        | Kind::Call(_)
-        | Kind::Check { .. }
-        | Kind::Review { .. }
-        | Kind::Note { .. }
-        | Kind::End { .. } => None,
+        EntryKind::Answer(spoken) if !spoken.done => Some("writing".to_owned()),
+        EntryKind::Thinking(spoken) if !spoken.done => Some("thinking".to_owned()),
+        EntryKind::User { .. }
+        | EntryKind::Told { .. }
+        | EntryKind::Answer(_)
+        | EntryKind::Thinking(_)
+        | EntryKind::ToolCall(_)
+        | EntryKind::Check { .. }
+        | EntryKind::Review { .. }
+        | EntryKind::Note { .. }
+        | EntryKind::End { .. } => None,
     });
     open.unwrap_or_else(|| "working".to_owned())
 }
@@ -213,9 +225,9 @@ pub(super) fn activity(session: &OpenSession) -> String {
 pub(super) fn tone_style(tone: crate::transcript::Tone, theme: &Theme) -> Style {
     use crate::transcript::Tone;
     theme.style(match tone {
-        Tone::Plain => Role::Dim,
-        Tone::Good => Role::Good,
-        Tone::Warn => Role::Warn,
-        Tone::Bad => Role::Bad,
+        Tone::Plain => StyleRole::Dim,
+        Tone::Good => StyleRole::Good,
+        Tone::Warn => StyleRole::Warn,
+        Tone::Bad => StyleRole::Bad,
     })
 }

@@ -1,24 +1,24 @@
 //! Questions and answers: by id, with a guard against keys that were meant for something else.
 
 use crossterm::event::KeyCode;
-use ostler_tui::input::{Effect, Input, News};
-use ostler_tui::model::Area;
+use ostler_tui::input::{DaemonNews, TuiEffect, TuiInput};
+use ostler_tui::model::FocusArea;
 use ostler_types::{Scope, Verdict};
 use serde_json::json;
 
-use crate::world::{World, approval, session_id, started};
+use crate::world::{TuiFixture, approval, session_id, started};
 
-fn asking() -> World {
-    let mut world = World::new();
+fn asking() -> TuiFixture {
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     world.happens(1, 2, "approval_requested", approval("c1", "make install"));
     world.effects();
     world
 }
 
-fn answered(world: &mut World) -> Option<(String, Verdict, Option<Scope>, Option<String>)> {
+fn answered(world: &mut TuiFixture) -> Option<(String, Verdict, Option<Scope>, Option<String>)> {
     world.effects().into_iter().find_map(|effect| match effect {
-        Effect::Answer { answer, .. } => {
+        TuiEffect::Answer { answer, .. } => {
             Some((answer.tool_call_id.0.clone(), answer.action, answer.scope, answer.reason))
         }
         _ => None,
@@ -28,7 +28,7 @@ fn answered(world: &mut World) -> Option<(String, Verdict, Option<Scope>, Option
 #[test]
 fn an_answer_takes_one_key_but_not_at_once() {
     let mut world = asking();
-    assert_eq!(world.model.area, Area::Dock);
+    assert_eq!(world.model.area, FocusArea::Dock);
     world.press(KeyCode::Char('y'));
     assert_eq!(answered(&mut world), None, "a key that was on its way answers nothing");
     world.wait(500);
@@ -40,21 +40,21 @@ fn an_answer_takes_one_key_but_not_at_once() {
 
 #[test]
 fn a_change_is_compared_with_the_files_as_they_are() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     let input = json!({"path": "notes.txt", "content": "one\nthree\n"});
     let call = json!({"id": "c1", "name": "write_file", "input": input});
     let rule = json!({"tool": "write_file", "subject": "notes.txt"});
     let asked = json!({"tool_call": call, "kind": "write", "summary": "write notes.txt", "rule": rule});
     world.happens(1, 2, "approval_requested", asked);
-    world.input(Input::Drawn);
-    world.input(Input::Drawn);
-    let compares = |effect: &Effect| matches!(effect, Effect::Compare { call, .. } if call.0 == "c1");
+    world.input(TuiInput::Drawn);
+    world.input(TuiInput::Drawn);
+    let compares = |effect: &TuiEffect| matches!(effect, TuiEffect::Compare { call, .. } if call.0 == "c1");
     assert_eq!(world.effects().iter().filter(|effect| compares(effect)).count(), 1, "it is asked once");
     assert!(!world.screen(80, 24).contains("- two"), "until then the call's own words are shown");
     let diff = "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n";
     let file = json!({"path": "notes.txt", "kind": "modified", "added": 1, "removed": 1, "binary": false, "diff": diff});
-    let told = |call: &str| News::Compared {
+    let told = |call: &str| DaemonNews::Compared {
         id: session_id(1),
         call: ostler_types::ToolCallId(call.to_owned()),
         files: Some(vec![serde_json::from_value(file.clone()).unwrap()]),
@@ -71,7 +71,7 @@ fn a_change_is_compared_with_the_files_as_they_are() {
 
 #[test]
 fn who_writes_is_not_interrupted_by_a_question() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     world.write("hm");
     world.happens(1, 2, "approval_requested", approval("c1", "make"));
@@ -135,7 +135,7 @@ fn an_error_beats_the_answer_and_the_question_is_there_again() {
     world.press(KeyCode::Char('y'));
     answered(&mut world);
     let why = "the disk is full".to_owned();
-    world.news(News::NotAnswered { id: session_id(1), call: "c1".to_owned(), why, over: false });
+    world.news(DaemonNews::NotAnswered { id: session_id(1), call: "c1".to_owned(), why, over: false });
     assert!(world.screen(80, 24).contains("✗ the disk is full"));
     world.press(KeyCode::Char('n'));
     assert_eq!(
@@ -150,17 +150,17 @@ fn a_question_that_somebody_else_has_answered_goes() {
     world.wait(500);
     world.press(KeyCode::Char('y'));
     let why = "http page has answered".to_owned();
-    world.news(News::NotAnswered { id: session_id(1), call: "c1".to_owned(), why, over: true });
+    world.news(DaemonNews::NotAnswered { id: session_id(1), call: "c1".to_owned(), why, over: true });
     assert!(world.model.focused().unwrap().approvals().next().is_none());
-    assert_eq!(world.model.area, Area::Composer);
+    assert_eq!(world.model.area, FocusArea::Composer);
 }
 
 #[test]
 fn who_turns_away_from_a_question_is_left_alone() {
     let mut world = asking();
     world.press(KeyCode::Esc);
-    assert_eq!(world.model.area, Area::Composer);
-    world.input(Input::Drawn);
+    assert_eq!(world.model.area, FocusArea::Composer);
+    world.input(TuiInput::Drawn);
     world.write("y");
     assert_eq!(world.model.composer().raw(), "y");
     assert_eq!(answered(&mut world), None);
@@ -168,7 +168,7 @@ fn who_turns_away_from_a_question_is_left_alone() {
 
 #[test]
 fn a_review_can_put_single_files_back() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     let files = json!([
         {"path": "a.rs", "kind": "modified", "added": 1, "removed": 0, "binary": false, "diff": "@@ -1,0 +1,1 @@\n+a\n"},
         {"path": "b.rs", "kind": "added", "added": 2, "removed": 0, "binary": false},
@@ -186,13 +186,13 @@ fn a_review_can_put_single_files_back() {
         "requested_at": "2026-03-02T09:15:06Z",
     }]);
     let others = json!({"pending_approvals": pending, "running_turn_id": crate::world::TURN});
-    world.news(News::Loaded(Box::new(crate::world::shown(1, 2, others))));
+    world.news(DaemonNews::Loaded(Box::new(crate::world::shown(1, 2, others))));
     world.wait(500);
     world.press(KeyCode::Right);
     world.press(KeyCode::Char(' '));
     world.press(KeyCode::Char('y'));
     let review = world.effects().into_iter().find_map(|effect| match effect {
-        Effect::Answer { answer, .. } => answer.review,
+        TuiEffect::Answer { answer, .. } => answer.review,
         _ => None,
     });
     let rejected: Vec<String> = review.unwrap().reject.into_iter().map(|file| file.path).collect();
@@ -200,8 +200,8 @@ fn a_review_can_put_single_files_back() {
 }
 
 /// A turn that waits for its changes to be looked at: one file with two hunks, one that is new.
-pub(crate) fn reviewing() -> World {
-    let mut world = World::new();
+pub(crate) fn reviewing() -> TuiFixture {
+    let mut world = TuiFixture::new();
     let diff = "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n fn a() {\n-    one();\n+    two();\n@@ -40,2 +40,3 @@\n fn z() {\n+    three();\n     end();\n";
     let files = json!([
         {"path": "a.rs", "kind": "modified", "added": 2, "removed": 1, "binary": false, "diff": diff},
@@ -234,7 +234,7 @@ fn a_review_can_put_single_hunks_back() {
     world.press(KeyCode::Char(' '));
     world.press(KeyCode::Char('y'));
     let review = world.effects().into_iter().find_map(|effect| match effect {
-        Effect::Answer { answer, .. } => answer.review,
+        TuiEffect::Answer { answer, .. } => answer.review,
         _ => None,
     });
     let rejected: Vec<_> = review.unwrap().reject.into_iter().map(|file| (file.path, file.hunks)).collect();
@@ -244,7 +244,7 @@ fn a_review_can_put_single_hunks_back() {
 
 #[test]
 fn a_review_that_waits_since_long_ago_is_known_by_what_waits() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     let files = json!([{"path": "a.rs", "kind": "modified", "added": 1, "removed": 0, "binary": false, "diff": "@@ -1,0 +1,1 @@\n+a\n"}]);
     let pending = json!([{
         "session_id": session_id(3), "turn_id": crate::world::TURN, "tool_call_id": "review_1", "tool": "patch_review",
@@ -252,7 +252,7 @@ fn a_review_that_waits_since_long_ago_is_known_by_what_waits() {
         "requested_at": "2026-03-02T09:15:06Z",
     }]);
     let others = json!({"pending_approvals": pending, "running_turn_id": crate::world::TURN});
-    world.news(News::Loaded(Box::new(crate::world::shown(3, 5000, others))));
+    world.news(DaemonNews::Loaded(Box::new(crate::world::shown(3, 5000, others))));
     world.model.focus = Some(session_id(3));
     let screen = world.screen(80, 24);
     assert!(screen.contains("a.rs +1 −0") && screen.contains("@@ -1,0 +1,1 @@"), "{screen}");

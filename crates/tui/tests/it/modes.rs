@@ -1,17 +1,17 @@
 //! How a session is let work, chosen at the terminal.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_tui::input::{Effect, Input};
+use ostler_tui::input::{TuiEffect, TuiInput};
 use ostler_types::{PatchReviewMode, ToolKind};
 use serde_json::json;
 
-use crate::world::{World, session};
+use crate::world::{TuiFixture, session};
 
 /// The policy that the session is asked to have.
-fn asked(world: &mut World) -> ostler_types::Policy {
+fn asked(world: &mut TuiFixture) -> ostler_types::Policy {
     let effects = world.effects();
     let policy = effects.into_iter().find_map(|effect| match effect {
-        Effect::Update(_, change) => change.policy,
+        TuiEffect::Update(_, change) => change.policy,
         _ => None,
     });
     let policy = serde_json::to_value(policy.expect("the session is to be changed")).unwrap();
@@ -20,9 +20,9 @@ fn asked(world: &mut World) -> ostler_types::Policy {
 
 #[test]
 fn what_waits_is_picked_from_a_list_that_says_what_it_means() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.effects();
-    world.input(Input::Key(KeyEvent::new(KeyCode::Char('m'), KeyModifiers::ALT)));
+    world.input(TuiInput::Key(KeyEvent::new(KeyCode::Char('m'), KeyModifiers::ALT)));
     let screen = world.screen(100, 24);
     for shown in
         ["what waits for your answer", "Ask first (now)", "Review edits", "Accept edits", "Never ask"]
@@ -38,7 +38,7 @@ fn what_waits_is_picked_from_a_list_that_says_what_it_means() {
 
 #[test]
 fn a_mode_is_set_by_name_and_shown_where_it_is_not_the_usual_one() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     assert!(!world.screen(100, 24).contains("ask first"));
     world.effects();
     world.write("/mode free");

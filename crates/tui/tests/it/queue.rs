@@ -2,11 +2,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_api_types::{InputPart, Waits};
-use ostler_tui::input::{Effect, Input, News};
+use ostler_tui::input::{DaemonNews, TuiEffect, TuiInput};
 use ostler_types::MessageId;
 use serde_json::{Value, json};
 
-use crate::world::{World, session_id, started};
+use crate::world::{TuiFixture, session_id, started};
 
 fn message_id(number: usize) -> MessageId {
     format!("msg_{:032x}", 500 + number).parse().unwrap()
@@ -21,8 +21,8 @@ fn queued(number: usize, text: &str, before: Option<usize>) -> Value {
 }
 
 /// A session at work, with messages that wait.
-pub(crate) fn waiting(texts: &[&str]) -> World {
-    let mut world = World::new();
+pub(crate) fn waiting(texts: &[&str]) -> TuiFixture {
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     for (number, text) in texts.iter().enumerate() {
         world.happens(1, 2 + number as u64, "message_queued", queued(number, text, None));
@@ -32,20 +32,20 @@ pub(crate) fn waiting(texts: &[&str]) -> World {
     world
 }
 
-fn open(world: &mut World) {
+fn open(world: &mut TuiFixture) {
     world.write("/queue");
     world.press(KeyCode::Esc);
     world.press(KeyCode::Enter);
     world.effects();
 }
 
-fn texts(world: &World) -> Vec<String> {
+fn texts(world: &TuiFixture) -> Vec<String> {
     world.model.focused().unwrap().view.queue().iter().map(|queued| queued.message.text()).collect()
 }
 
-fn changed(world: &mut World) -> Option<(MessageId, ostler_api_types::ChangeQueued)> {
+fn changed(world: &mut TuiFixture) -> Option<(MessageId, ostler_api_types::ChangeQueued)> {
     world.effects().into_iter().find_map(|effect| match effect {
-        Effect::Requeue { message, change, .. } => Some((message, *change)),
+        TuiEffect::Requeue { message, change, .. } => Some((message, *change)),
         _ => None,
     })
 }
@@ -74,7 +74,7 @@ fn a_message_that_waits_is_edited_where_it_stands_and_the_draft_comes_back() {
 }
 
 /// The list can be opened without touching what is written, by the list of commands.
-fn open_over_draft(world: &mut World) {
+fn open_over_draft(world: &mut TuiFixture) {
     world.control('p');
     world.write("queue");
     world.press(KeyCode::Enter);
@@ -99,8 +99,8 @@ fn who_leaves_changes_nothing() {
 fn messages_are_moved_up_and_down_and_the_daemon_decides() {
     let mut world = waiting(&["one", "two", "three"]);
     open(&mut world);
-    let moved = |world: &mut World, code: KeyCode, modifiers: KeyModifiers| {
-        world.input(Input::Key(KeyEvent::new(code, modifiers)));
+    let moved = |world: &mut TuiFixture, code: KeyCode, modifiers: KeyModifiers| {
+        world.input(TuiInput::Key(KeyEvent::new(code, modifiers)));
         changed(world).map(|(message, change)| (message, change.before))
     };
     assert_eq!(moved(&mut world, KeyCode::Char('K'), KeyModifiers::SHIFT), None, "it is the first already");
@@ -124,7 +124,7 @@ fn a_message_that_waits_can_steer_or_be_taken_back() {
     world.press(KeyCode::Char('s'));
     assert_eq!(changed(&mut world).unwrap().1.delivery, Some(Waits::Steer));
     world.press(KeyCode::Char('d'));
-    assert!(world.effects().contains(&Effect::Withdraw(session_id(1), message_id(0))));
+    assert!(world.effects().contains(&TuiEffect::Withdraw(session_id(1), message_id(0))));
     world.happens(1, 4, "message_withdrawn", json!({"message_id": message_id(0), "by": "http tui"}));
     assert_eq!(texts(&world), ["two"]);
     world.press(KeyCode::Esc);
@@ -142,7 +142,7 @@ fn a_message_that_is_delivered_while_it_is_edited_leaves_the_text_as_a_draft() {
     world.happens(1, 3, "message_added", json!({"message": message}));
     assert_eq!(world.model.composer().raw(), "one more");
     world.press(KeyCode::Enter);
-    let sent = world.effects().into_iter().any(|effect| matches!(effect, Effect::Send { .. }));
+    let sent = world.effects().into_iter().any(|effect| matches!(effect, TuiEffect::Send { .. }));
     assert!(sent, "it is a message of its own now");
 }
 
@@ -154,7 +154,7 @@ fn a_change_that_is_refused_gives_the_text_back() {
     world.write(" more");
     world.press(KeyCode::Enter);
     let text = Some("one more".to_owned());
-    world.news(News::NotRequeued { id: session_id(1), text, why: "it was delivered".to_owned() });
+    world.news(DaemonNews::NotRequeued { id: session_id(1), text, why: "it was delivered".to_owned() });
     assert_eq!(world.model.composer().raw(), "one more");
     assert!(world.screen(80, 24).contains("it was delivered"));
 }

@@ -4,16 +4,16 @@
 use std::path::Path;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_tui::input::{Input, News};
+use ostler_tui::input::{DaemonNews, TuiInput};
 use serde_json::json;
 
-use crate::world::{World, answer, approval, call, called, delta, said, shown, started, user};
+use crate::world::{TuiFixture, answer, approval, call, called, delta, said, shown, started, user};
 
 /// Sizes in which every screen is looked at.
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 30), (200, 60)];
 
 #[track_caller]
-fn compare(name: &str, world: &mut World, sizes: &[(u16, u16)]) {
+fn compare(name: &str, world: &mut TuiFixture, sizes: &[(u16, u16)]) {
     for (columns, rows) in sizes {
         let drawn = world.screen(*columns, *rows);
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -31,8 +31,8 @@ fn compare(name: &str, world: &mut World, sizes: &[(u16, u16)]) {
 
 const ANSWER: &str = "# What I found\n\nThe *discount* is rounded in `src/discount.rs`:\n\n```rust\nfn rounded(price: u64) -> u64 {\n    price * 90 / 100 // whole cents\n}\n```\n\n- it never checks for **overflow**\n- 日本語 and emoji 👩\u{200d}💻 stay in their cells\n\n| file | lines |\n|---|---|\n| src/discount.rs | 120 |\n";
 
-fn conversation() -> World {
-    let mut world = World::new();
+fn conversation() -> TuiFixture {
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "message_added", user("Round discounts to whole cents, with a test.", None));
     world.happens(1, 2, "turn_started", started("demo:demo"));
     let thought = json!({"message": {"id": "msg_00000000000000000000000000000002", "role": "assistant", "created_at": "2026-03-02T09:15:09Z", "parts": [
@@ -62,7 +62,7 @@ fn conversation() -> World {
 
 #[test]
 fn a_new_session() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.control('n');
     compare("new-session", &mut world, &SIZES);
 }
@@ -74,7 +74,7 @@ fn a_conversation() {
 
 #[test]
 fn a_turn_at_work() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "message_added", user("go", None));
     world.happens(1, 2, "turn_started", started("demo:demo"));
     world.happens(1, 3, "tool_call_started", call("c1", "make all"));
@@ -91,7 +91,7 @@ fn a_turn_at_work() {
 
 #[test]
 fn a_question() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "message_added", user("install it", None));
     world.happens(1, 2, "turn_started", started("demo:demo"));
     world.happens(1, 3, "approval_requested", approval("c1", "make install PREFIX=/usr/local"));
@@ -125,7 +125,7 @@ fn what_an_undo_would_do() {
         "conflicts": [{"path": "Cargo.toml", "why": "it was changed since"}], "left_out": [], "note": "",
     }));
     let turn = crate::world::TURN.parse().unwrap();
-    world.news(News::Undone {
+    world.news(DaemonNews::Undone {
         id: crate::world::session_id(1),
         turn,
         preview: true,
@@ -154,7 +154,7 @@ fn commands_and_files_complete() {
     compare("commands", &mut world, &[(80, 24)]);
     world.control('u');
     world.write("see @disc");
-    world.news(News::Files {
+    world.news(DaemonNews::Files {
         query: "disc".to_owned(),
         paths: vec!["src/discount.rs".to_owned(), "docs/discounts.md".to_owned()],
     });
@@ -166,9 +166,9 @@ fn commands_and_files_complete() {
 #[test]
 fn a_long_paste_is_a_chip() {
     let mut world = conversation();
-    world.input(Input::Paste("a line of a log\n".repeat(5000)));
+    world.input(TuiInput::Paste("a line of a log\n".repeat(5000)));
     compare("paste", &mut world, &[(80, 24)]);
-    world.input(Input::Key(KeyEvent::new(KeyCode::Char('e'), KeyModifiers::ALT)));
+    world.input(TuiInput::Key(KeyEvent::new(KeyCode::Char('e'), KeyModifiers::ALT)));
     assert_eq!(world.model.composer().raw().lines().count(), 5000);
 }
 
@@ -178,7 +178,7 @@ fn help_and_a_lost_connection() {
     world.press(KeyCode::F(1));
     compare("help", &mut world, &[(40, 12), (80, 24)]);
     world.press(KeyCode::Esc);
-    world.news(News::Lost { why: "the connection was closed".to_owned(), starting: false });
+    world.news(DaemonNews::Lost { why: "the connection was closed".to_owned(), starting: false });
     compare("lost", &mut world, &[(80, 24)]);
 }
 
@@ -193,9 +193,9 @@ fn what_is_searched_for_is_found() {
 
 #[test]
 fn nothing_that_drives_a_terminal_is_drawn() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     let evil = "a\u{1b}]0;owned\u{7}b\u{1b}[2Jc\u{202e}d\u{9b}31me";
-    world.news(News::Loaded(Box::new(shown(1, 0, json!({"title": evil})))));
+    world.news(DaemonNews::Loaded(Box::new(shown(1, 0, json!({"title": evil})))));
     world.happens(1, 1, "message_added", user(evil, None));
     world.happens(1, 2, "turn_started", started("demo:demo"));
     world.stream(1, vec![delta(1, "model_output_delta", said(0, &format!("{evil}\n\n```\n{evil}\n```")))]);

@@ -1,13 +1,13 @@
 //! Text that streams: spliced by offset, replaced when it is whole, never brought back.
 
-use ostler_tui::transcript::{CallStatus, Kind};
+use ostler_tui::transcript::{EntryKind, TranscriptCallStatus};
 use serde_json::json;
 
-use crate::world::{World, answer, call, called, delta, said, started, user};
+use crate::world::{TuiFixture, answer, call, called, delta, said, started, user};
 
 #[test]
 fn deltas_are_spliced_and_replayed_ones_change_nothing() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     let pieces =
         [said(0, "Grüße "), said(8, "aus "), said(0, "Grüße "), said(0, "Grüße aus "), said(12, "Wien")];
@@ -23,7 +23,7 @@ fn deltas_are_spliced_and_replayed_ones_change_nothing() {
 
 #[test]
 fn late_deltas_of_a_finished_message_are_dropped() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     world.stream(1, vec![delta(1, "model_output_delta", said(0, "Hel"))]);
     world.happens(1, 2, "model_output_completed", answer("Hello"));
@@ -39,7 +39,7 @@ fn late_deltas_of_a_finished_message_are_dropped() {
 
 #[test]
 fn a_message_completed_before_anything_was_seen_of_it_keeps_its_text() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "model_output_completed", answer("whole"));
     world.happens(1, 2, "turn_started", started("demo:demo"));
     world.stream(1, vec![delta(1, "model_output_delta", said(0, "who"))]);
@@ -48,7 +48,7 @@ fn a_message_completed_before_anything_was_seen_of_it_keeps_its_text() {
 
 #[test]
 fn a_call_completed_before_it_started_stays_completed() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "tool_call_completed", called("c1", true, "all well"));
     world.happens(1, 2, "tool_call_started", call("c1", "make"));
     world.stream(
@@ -61,10 +61,10 @@ fn a_call_completed_before_it_started_stays_completed() {
     );
     world.happens(1, 3, "tool_call_completed", called("c1", false, "no"));
     let kinds = world.kinds(1);
-    let Kind::Call(call) = &kinds[0] else { panic!("{kinds:?}") };
+    let EntryKind::ToolCall(call) = &kinds[0] else { panic!("{kinds:?}") };
     assert_eq!(
         (call.status, call.result.as_deref(), call.output.as_str()),
-        (CallStatus::Done, Some("all well"), "")
+        (TranscriptCallStatus::Done, Some("all well"), "")
     );
     assert_eq!(call.subject(), "make", "what it was to do is still learned");
     assert_eq!(kinds.len(), 1);
@@ -72,7 +72,7 @@ fn a_call_completed_before_it_started_stays_completed() {
 
 #[test]
 fn a_record_that_comes_twice_counts_once() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     for _ in 0..2 {
         world.happens(1, 1, "message_added", user("once", None));
         world.happens(1, 2, "tool_call_started", call("c1", "make"));
@@ -83,15 +83,15 @@ fn a_record_that_comes_twice_counts_once() {
 
 #[test]
 fn a_turn_that_ends_leaves_nothing_open() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "turn_started", started("demo:demo"));
     world.happens(1, 2, "tool_call_started", call("c1", "sleep 9"));
     world.stream(1, vec![delta(1, "model_output_delta", said(0, "half"))]);
     world.happens(1, 3, "turn_failed", json!({"error": {"code": "x", "message": "the daemon stopped", "hint": null}, "reason": "interrupted"}));
     for kind in world.kinds(1) {
         match kind {
-            Kind::Call(call) => assert!(call.status.is_over()),
-            Kind::Answer(spoken) => assert!(spoken.done),
+            EntryKind::ToolCall(call) => assert!(call.status.is_over()),
+            EntryKind::Answer(spoken) => assert!(spoken.done),
             _ => {}
         }
     }
@@ -100,7 +100,7 @@ fn a_turn_that_ends_leaves_nothing_open() {
 
 #[test]
 fn what_a_tool_prints_is_seen_once_and_only_its_end_is_held() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "tool_call_started", call("c1", "yes"));
     let line = "y\n".repeat(512);
     let mut offset = 0u64;
@@ -111,7 +111,7 @@ fn what_a_tool_prints_is_seen_once_and_only_its_end_is_held() {
         offset += line.len() as u64;
     }
     let kinds = world.kinds(1);
-    let Kind::Call(call) = &kinds[0] else { panic!() };
+    let EntryKind::ToolCall(call) = &kinds[0] else { panic!() };
     assert!(call.output.len() <= 66 << 10, "{}", call.output.len());
     assert!(call.output.len().is_multiple_of(2), "nothing is doubled or torn");
 }

@@ -1,12 +1,12 @@
 //! The window on a long session: paged backwards, bounded, and never torn.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_tui::input::{Effect, Input, News};
-use ostler_tui::model::Place;
-use ostler_tui::transcript::{CallStatus, Kind, Transcript};
+use ostler_tui::input::{DaemonNews, TuiEffect, TuiInput};
+use ostler_tui::model::ScrollPosition;
+use ostler_tui::transcript::{EntryKind, Transcript, TranscriptCallStatus};
 use serde_json::json;
 
-use crate::world::{World, call, called, plain_record, record, session_id, shown};
+use crate::world::{TuiFixture, call, called, plain_record, record, session_id, shown};
 
 fn note(seq: u64) -> serde_json::Value {
     json!({"message": {"id": format!("msg_{seq:032x}"), "role": "user", "parts": [{"type": "text", "text": format!("message {seq}")}], "created_at": "2026-03-02T09:15:06Z"}})
@@ -14,19 +14,19 @@ fn note(seq: u64) -> serde_json::Value {
 
 #[test]
 fn a_long_session_is_opened_at_its_end_and_paged_backwards() {
-    let mut world = World::new();
-    world.news(News::Loaded(Box::new(shown(3, 100_000, json!({})))));
-    assert!(world.effects().contains(&Effect::Follow { id: session_id(3), after: 99_800 }));
+    let mut world = TuiFixture::new();
+    world.news(DaemonNews::Loaded(Box::new(shown(3, 100_000, json!({})))));
+    assert!(world.effects().contains(&TuiEffect::Follow { id: session_id(3), after: 99_800 }));
     world.model.focus = Some(session_id(3));
     world.stream(3, (99_801..=100_000).map(|seq| record(3, seq, "message_added", note(seq))).collect());
     assert!(world.screen(80, 24).contains("message 100000"));
-    world.input(Input::Key(KeyEvent::new(KeyCode::Home, KeyModifiers::CONTROL)));
+    world.input(TuiInput::Key(KeyEvent::new(KeyCode::Home, KeyModifiers::CONTROL)));
     assert!(world.screen(80, 24).contains("message 99801"));
-    assert!(world.effects().contains(&Effect::Older { id: session_id(3), first: 99_601, before: 99_801 }));
+    assert!(world.effects().contains(&TuiEffect::Older { id: session_id(3), first: 99_601, before: 99_801 }));
     let records = (99_601..99_801).map(|seq| plain_record(3, seq, "message_added", note(seq))).collect();
-    world.news(News::Older { id: session_id(3), first: 99_601, records });
+    world.news(DaemonNews::Older { id: session_id(3), first: 99_601, records });
     assert!(world.screen(80, 24).contains("message 99801"), "what is looked at stays where it is");
-    world.input(Input::Wheel { up: true });
+    world.input(TuiInput::Wheel { up: true });
     assert!(world.screen(80, 24).contains("message 99799"));
 }
 
@@ -68,21 +68,21 @@ fn a_call_that_a_page_tore_apart_is_one_again() {
     transcript.apply(&plain_record(1, 11, "tool_call_completed", called("c1", true, "done")));
     transcript.prepend(10, &[plain_record(1, 10, "tool_call_started", call("c1", "make"))]);
     let [entry] = transcript.entries().iter().collect::<Vec<_>>()[..] else { panic!("{transcript:?}") };
-    let Kind::Call(call) = &entry.kind else { panic!() };
+    let EntryKind::ToolCall(call) = &entry.kind else { panic!() };
     assert_eq!(
         (call.status, call.subject().as_str(), call.result.as_deref()),
-        (CallStatus::Done, "make", Some("done"))
+        (TranscriptCallStatus::Done, "make", Some("done"))
     );
 }
 
 #[test]
 fn who_reads_above_is_not_moved_by_what_comes_below() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.stream(1, (1..=100).map(|seq| record(1, seq, "message_added", note(seq))).collect());
     world.screen(80, 24);
     world.press(KeyCode::PageUp);
     let before = world.screen(80, 24);
-    assert!(matches!(world.model.focused().unwrap().place, Place::At { .. }));
+    assert!(matches!(world.model.focused().unwrap().place, ScrollPosition::At { .. }));
     world.stream(1, (101..=120).map(|seq| record(1, seq, "message_added", note(seq))).collect());
     assert_eq!(world.screen(80, 24), before);
     world.press(KeyCode::Esc);
@@ -91,14 +91,14 @@ fn who_reads_above_is_not_moved_by_what_comes_below() {
 
 #[test]
 fn a_window_that_is_begun_anew_shows_nothing_of_the_old_one() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.stream(1, (1..=5).map(|seq| record(1, seq, "message_added", note(seq))).collect());
     assert!(world.screen(80, 24).contains("message 5"));
     // The daemon has gone on without us for so long that only the end matters.
-    world.news(News::Lost { why: "closed".to_owned(), starting: false });
-    world.news(News::Connected { note: None });
-    world.news(News::Loaded(Box::new(shown(1, 90_000, json!({})))));
-    assert!(world.effects().contains(&Effect::Follow { id: session_id(1), after: 89_800 }));
+    world.news(DaemonNews::Lost { why: "closed".to_owned(), starting: false });
+    world.news(DaemonNews::Connected { note: None });
+    world.news(DaemonNews::Loaded(Box::new(shown(1, 90_000, json!({})))));
+    assert!(world.effects().contains(&TuiEffect::Follow { id: session_id(1), after: 89_800 }));
     world.stream(1, (89_801..=90_000).map(|seq| record(1, seq, "message_added", note(seq))).collect());
     let screen = world.screen(80, 24);
     assert!(screen.contains("message 90000") && !screen.contains("message 5\n"), "{screen}");
@@ -106,7 +106,7 @@ fn a_window_that_is_begun_anew_shows_nothing_of_the_old_one() {
 
 #[test]
 fn a_record_of_an_unknown_kind_moves_the_cursor() {
-    let mut world = World::new();
+    let mut world = TuiFixture::new();
     world.happens(1, 1, "something_new", json!({"a": 1}));
     assert_eq!(world.model.focused().unwrap().transcript.cursor(), 1);
 }

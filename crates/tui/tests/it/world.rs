@@ -1,12 +1,12 @@
 //! A model that is driven: sessions of a few words, records and deltas as the daemon would send them, keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ostler_api_types::{ListedSession, SessionShown};
-use ostler_tui::input::{Effect, Input, News};
-use ostler_tui::line::Line;
-use ostler_tui::theme::{Depth, Theme};
-use ostler_tui::transcript::Kind;
-use ostler_tui::{Model, update, view};
+use ostler_api_types::{ListedSession, SessionWithContext};
+use ostler_tui::input::{DaemonNews, TuiEffect, TuiInput};
+use ostler_tui::line::StreamLine;
+use ostler_tui::theme::{ColorDepth, Theme};
+use ostler_tui::transcript::EntryKind;
+use ostler_tui::{TuiModel, update, view};
 use ostler_types::{Record, SessionId};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -22,54 +22,54 @@ pub(crate) fn session_id(number: u32) -> SessionId {
 }
 
 /// A model, and what it asked for.
-pub(crate) struct World {
-    pub(crate) model: Model,
-    pub(crate) asked: Vec<Effect>,
+pub(crate) struct TuiFixture {
+    pub(crate) model: TuiModel,
+    pub(crate) asked: Vec<TuiEffect>,
     now: u64,
 }
 
-impl World {
+impl TuiFixture {
     /// With sessions 1 and 2 in the list, 1 and 2 open, and 1 looked at.
-    pub(crate) fn new() -> World {
-        let mut world = World::empty();
-        world.news(News::Connected { note: None });
+    pub(crate) fn new() -> TuiFixture {
+        let mut world = TuiFixture::empty();
+        world.news(DaemonNews::Connected { note: None });
         let sessions = [1, 2].map(|number| listed(session(number))).into();
-        world.news(News::Listed { sessions, approvals: Vec::new() });
-        world.news(News::Loaded(Box::new(shown(2, 0, json!({})))));
-        world.news(News::Loaded(Box::new(shown(1, 0, json!({})))));
+        world.news(DaemonNews::Listed { sessions, approvals: Vec::new() });
+        world.news(DaemonNews::Loaded(Box::new(shown(2, 0, json!({})))));
+        world.news(DaemonNews::Loaded(Box::new(shown(1, 0, json!({})))));
         world.model.focus = Some(session_id(1));
         world.asked.clear();
         world
     }
 
     /// Without a connection, and without anything else.
-    pub(crate) fn empty() -> World {
-        let model = Model::new("/home/me/shop", Theme::new("night", Depth::None), 7);
-        let mut world = World { model, asked: Vec::new(), now: 0 };
+    pub(crate) fn empty() -> TuiFixture {
+        let model = TuiModel::new("/home/me/shop", Theme::new("night", ColorDepth::None), 7);
+        let mut world = TuiFixture { model, asked: Vec::new(), now: 0 };
         world.model.home = Some("/home/me".to_owned());
         world.wait(10_000);
         world
     }
 
-    pub(crate) fn input(&mut self, input: Input) {
+    pub(crate) fn input(&mut self, input: TuiInput) {
         self.asked.extend(update(&mut self.model, input));
     }
 
-    pub(crate) fn news(&mut self, news: News) {
-        self.input(Input::News(news));
+    pub(crate) fn news(&mut self, news: DaemonNews) {
+        self.input(TuiInput::News(news));
     }
 
     pub(crate) fn wait(&mut self, milliseconds: u64) {
         self.now += milliseconds;
-        self.input(Input::Tick { now: self.now, unix: 1_772_442_910 });
+        self.input(TuiInput::Tick { now: self.now, unix: 1_772_442_910 });
     }
 
     pub(crate) fn press(&mut self, code: KeyCode) {
-        self.input(Input::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+        self.input(TuiInput::Key(KeyEvent::new(code, KeyModifiers::NONE)));
     }
 
     pub(crate) fn control(&mut self, letter: char) {
-        self.input(Input::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
+        self.input(TuiInput::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)));
     }
 
     pub(crate) fn write(&mut self, text: &str) {
@@ -79,21 +79,21 @@ impl World {
     }
 
     /// Lines of a session's own stream.
-    pub(crate) fn stream(&mut self, number: u32, lines: Vec<Line>) {
-        self.news(News::Lines { id: session_id(number), lines });
+    pub(crate) fn stream(&mut self, number: u32, lines: Vec<StreamLine>) {
+        self.news(DaemonNews::Lines { id: session_id(number), lines });
     }
 
     /// A record, as it comes on the session's own stream and on that of all sessions.
     pub(crate) fn happens(&mut self, number: u32, seq: u64, kind: &str, data: Value) {
         let line = record(number, seq, kind, data);
-        if let Line::Record(record) = &line {
-            self.news(News::Feed(record.clone()));
+        if let StreamLine::Record(record) = &line {
+            self.news(DaemonNews::Feed(record.clone()));
         }
         self.stream(number, vec![line]);
     }
 
     /// What is asked for since this was last called.
-    pub(crate) fn effects(&mut self) -> Vec<Effect> {
+    pub(crate) fn effects(&mut self) -> Vec<TuiEffect> {
         std::mem::take(&mut self.asked)
     }
 
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// The kinds of entries of a session's transcript.
-    pub(crate) fn kinds(&self, number: u32) -> Vec<Kind> {
+    pub(crate) fn kinds(&self, number: u32) -> Vec<EntryKind> {
         let session = self.model.session(session_id(number)).unwrap();
         session.transcript.entries().iter().map(|entry| entry.kind.clone()).collect()
     }
@@ -115,7 +115,7 @@ impl World {
         for _ in 0..2 {
             let model = &mut self.model;
             terminal.draw(|frame| view(model, frame)).unwrap();
-            self.input(Input::Drawn);
+            self.input(TuiInput::Drawn);
         }
         let buffer = terminal.backend().buffer();
         let mut text = String::new();
@@ -151,7 +151,7 @@ fn listed(mut session: Value) -> ListedSession {
 }
 
 /// A session as the daemon shows it, with some members in another way.
-pub(crate) fn shown(number: u32, last_seq: u64, others: Value) -> SessionShown {
+pub(crate) fn shown(number: u32, last_seq: u64, others: Value) -> SessionWithContext {
     let mut value = session(number);
     let members = value.as_object_mut().unwrap();
     members.extend(
@@ -167,24 +167,24 @@ pub(crate) fn shown(number: u32, last_seq: u64, others: Value) -> SessionShown {
     serde_json::from_value(value).unwrap()
 }
 
-pub(crate) fn record(number: u32, seq: u64, kind: &str, data: Value) -> Line {
+pub(crate) fn record(number: u32, seq: u64, kind: &str, data: Value) -> StreamLine {
     let raw = json!({
         "seq": seq, "ts": "2026-03-02T09:15:06Z", "session_id": session_id(number), "turn_id": TURN, "type": kind,
         "data": data, "chain": "0000000000000000",
     });
-    Line::read(Some(seq), kind, &raw.to_string()).unwrap()
+    StreamLine::read(Some(seq), kind, &raw.to_string()).unwrap()
 }
 
 pub(crate) fn plain_record(number: u32, seq: u64, kind: &str, data: Value) -> Record {
     match record(number, seq, kind, data) {
-        Line::Record(record) => *record,
+        StreamLine::Record(record) => *record,
         other => panic!("{kind} is no record: {other:?}"),
     }
 }
 
-pub(crate) fn delta(number: u32, kind: &str, data: Value) -> Line {
+pub(crate) fn delta(number: u32, kind: &str, data: Value) -> StreamLine {
     let raw = json!({"ts": "2026-03-02T09:15:06Z", "session_id": session_id(number), "turn_id": TURN, "type": kind, "data": data});
-    Line::read(None, kind, &raw.to_string()).unwrap()
+    StreamLine::read(None, kind, &raw.to_string()).unwrap()
 }
 
 pub(crate) fn said(offset: u64, text: &str) -> Value {

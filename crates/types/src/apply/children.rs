@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::Asked;
+use super::ApprovalQuestion;
 use crate::{
     AgentState, Child, ChildCall, ChildOutcome, ChildStatus, Compaction, PendingApproval, SessionId, State,
     ToolCallId, TurnId,
@@ -38,7 +38,7 @@ impl State {
     }
 
     /// A session that this one has started, or one below it, asks something.
-    pub(super) fn hear_question(&mut self, asks: &ChildCall, asked: &Asked<'_>, at: Timestamp) {
+    pub(super) fn hear_question(&mut self, asks: &ChildCall, asked: &ApprovalQuestion<'_>, at: Timestamp) {
         if let Some(child) = self.children.iter_mut().find(|child| child.session_id == asks.via) {
             child.approvals.push(asked.pending(asks.session_id, asks.turn_id, at));
         }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-use super::{Asked, short};
+use super::{ApprovalQuestion, short};
 use crate::{
-    Accepted, CallStatus, MessageId, OpenCall, OpenReview, OpenTurn, PATCH_REVIEW, Patch, PendingApproval,
-    Purpose, Record, Rule, ToolCallId, ToolKind, TurnId, Usage,
+    Accepted, CallStatus, MessageId, OpenCall, OpenReview, OpenTurn, PATCH_REVIEW, PendingApproval, Purpose,
+    Record, Rule, ToolCallId, ToolKind, TurnId, TurnPatch, Usage,
 };
 
 impl OpenTurn {
@@ -39,7 +39,7 @@ impl OpenTurn {
     }
 
     /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
-    pub(super) fn wait(&mut self, record: &Record, asked: &Asked<'_>) {
+    pub(super) fn wait(&mut self, record: &Record, asked: &ApprovalQuestion<'_>) {
         let turn_id = self.id;
         let Some(open) = self.call_mut(&asked.tool_call.id) else { return };
         open.call = asked.tool_call.clone();
@@ -53,7 +53,7 @@ impl OpenTurn {
     }
 
     /// Shows the change of the turn, and lets it wait for an answer if it has to.
-    pub(super) fn show_patch(&mut self, record: &Record, id: &ToolCallId, patch: &Patch, waits: bool) {
+    pub(super) fn show_patch(&mut self, record: &Record, id: &ToolCallId, patch: &TurnPatch, waits: bool) {
         self.reviewed = None;
         self.review = waits.then(|| OpenReview {
             approval: Box::new(self.review_as_approval(record, id, patch)),
@@ -63,7 +63,7 @@ impl OpenTurn {
     }
 
     /// A review as clients see it: among the approvals, as if it were a call of a tool.
-    fn review_as_approval(&self, record: &Record, id: &ToolCallId, patch: &Patch) -> PendingApproval {
+    fn review_as_approval(&self, record: &Record, id: &ToolCallId, patch: &TurnPatch) -> PendingApproval {
         let mut input = serde_json::json!({ "files": patch.files, "more": patch.more });
         let named = [("checkpoint_id", &patch.checkpoint_id), ("note", &patch.note)];
         for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
@@ -129,7 +129,7 @@ impl OpenCall {
 }
 
 /// A review in a line.
-fn review_summary(Patch { files, more, note, .. }: &Patch) -> String {
+fn review_summary(TurnPatch { files, more, note, .. }: &TurnPatch) -> String {
     if let Some(note) = note {
         return format!("keep the change of this turn, which cannot be shown: {}", short(note));
     }

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{label, of_turn};
 use crate::{
-    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, Event, Facts, JudgedCall, Judgement,
-    Limits, OpenReview, OpenTurn, OptionKind, PendingApproval, ProposedCall, Refusal, RefusalCode,
-    ReviewAnswer, Rule, Scope, State, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
+    Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, DecisionFacts, Event, JudgedCall,
+    Judgement, OpenReview, OpenTurn, OptionKind, PendingApproval, ProposedCall, Refusal, RefusalCode,
+    ReviewAnswer, Rule, Scope, State, StateLimits, ToolCall, ToolCallId, ToolKind, TurnId, Verdict,
 };
 
 /// Takes a client's answer.
@@ -106,7 +106,7 @@ fn forward(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Option<
 /// A review can only be answered for what it shows.
 fn check_review(review: &ReviewAnswer, open: &OpenReview) -> Result<(), Refusal> {
     let size: usize = review.comments.iter().map(|comment| comment.text.len()).sum();
-    if size > Limits::MESSAGE_BYTES / 4 || review.comments.len() > Limits::RULES {
+    if size > StateLimits::MESSAGE_BYTES / 4 || review.comments.len() > StateLimits::RULES {
         return Err(Refusal::invalid("too_many_comments", "the comments of a review are too long"));
     }
     match review.reject.iter().find(|rejected| !open.paths.contains(&rejected.path)) {
@@ -123,7 +123,7 @@ pub(super) fn propose(
     state: &State,
     turn: &OpenTurn,
     proposed: ProposedCall,
-    facts: &Facts,
+    facts: &DecisionFacts,
 ) -> Result<Decision, Refusal> {
     let ProposedCall { tool_call, kind, summary, risk, trusted, subject, options } = proposed;
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
@@ -177,7 +177,7 @@ pub(super) fn may_start(
     state: &State,
     turn: &OpenTurn,
     (call, kind): (&ToolCall, ToolKind),
-    facts: &Facts,
+    facts: &DecisionFacts,
 ) -> Result<(), Refusal> {
     let open = turn.call(&call.id).ok_or_else(|| unknown_call(&call.id))?;
     match &open.status {

@@ -2,18 +2,18 @@
 
 use super::{of_session, of_turn};
 use crate::{
-    ApprovalEvent, Child, ChildCall, ChildEvent, ChildNews, ChildOutcome, ChildStatus, Decision, Event,
-    EventFor, Limits, MAX_DEPTH, Message, MessageEvent, MessageId, OpenTurn, Part, PendingApproval, Refusal,
-    RefusalCode, Role, SessionId, SessionStatus, State, ToolCall, ToolCallId,
+    ApprovalEvent, Child, ChildCall, ChildEvent, ChildOutcome, ChildStatus, ChildUpdate, Decision, Event,
+    EventFor, MAX_DEPTH, Message, MessageEvent, MessageId, OpenTurn, Part, PendingApproval, Refusal,
+    RefusalCode, Role, SessionId, SessionStatus, State, StateLimits, ToolCall, ToolCallId,
 };
 
 /// Takes what a child has to say. News of one that is not known, or that is known already, change nothing.
-pub(super) fn hear(state: &State, session_id: SessionId, news: ChildNews) -> Decision {
+pub(super) fn hear(state: &State, session_id: SessionId, news: ChildUpdate) -> Decision {
     let Some(child) = state.children.iter().find(|child| child.session_id == session_id) else {
         return Decision::unchanged();
     };
     let events = match news {
-        ChildNews::Asks(approval) => {
+        ChildUpdate::Asks(approval) => {
             // Models number their calls alike, so a call is known by its session, too.
             let same = |a: &PendingApproval| {
                 a.tool_call_id == approval.tool_call_id && a.session_id == approval.session_id
@@ -38,7 +38,7 @@ pub(super) fn hear(state: &State, session_id: SessionId, news: ChildNews) -> Dec
             });
             vec![of_turn(child.turn_id, asked)]
         }
-        ChildNews::Answered { tool_call_id, turn_id, granted, by, scope, reason } => {
+        ChildUpdate::Answered { tool_call_id, turn_id, granted, by, scope, reason } => {
             let asked = |a: &&PendingApproval| a.tool_call_id == tool_call_id && a.turn_id == turn_id;
             let Some(approval) = child.approvals.iter().find(asked) else {
                 return Decision::unchanged();
@@ -71,7 +71,7 @@ pub(super) fn hear(state: &State, session_id: SessionId, news: ChildNews) -> Dec
             };
             vec![of_turn(child.turn_id, answered)]
         }
-        ChildNews::Ended(outcome) => ended(state, child, outcome),
+        ChildUpdate::Ended(outcome) => ended(state, child, outcome),
     };
     Decision::done(events)
 }
@@ -141,7 +141,8 @@ pub(super) fn start(
         return Err(Refusal::conflict("too_deep", message).hint("do the work in this session"));
     }
     let open = state.children.iter().filter(|child| child.outcome.is_none()).count();
-    if open >= Limits::CHILDREN || state.children.len() >= Limits::SUBTASKS + Limits::CHILDREN {
+    if open >= StateLimits::CHILDREN || state.children.len() >= StateLimits::SUBTASKS + StateLimits::CHILDREN
+    {
         let message = format!("this session already waits for {open} others");
         return Err(
             Refusal::conflict(RefusalCode::TooManyChildren, message).hint("wait for some of them to end")
@@ -158,8 +159,8 @@ pub(super) fn start(
 }
 
 fn shorten(text: &mut String) {
-    if text.len() > Limits::CHILD_TEXT {
-        let cut = text.floor_char_boundary(Limits::CHILD_TEXT);
+    if text.len() > StateLimits::CHILD_TEXT {
+        let cut = text.floor_char_boundary(StateLimits::CHILD_TEXT);
         text.truncate(cut);
         text.push_str("\n[the rest is in the session itself]");
     }

@@ -2,13 +2,17 @@
 
 use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
 use crate::{
-    Accepted, CancelTurn, Decision, Delivery, Event, EventFor, Facts, Limits, Message, MessageEvent,
-    MessageId, Part, Queued, Refusal, RefusalCode, RefusalKind, RequeueMessage, Role, State, SubmitMessage,
-    TurnId,
+    Accepted, CancelTurn, Decision, DecisionFacts, Delivery, Event, EventFor, Message, MessageEvent,
+    MessageId, Part, Queued, Refusal, RefusalCode, RefusalKind, RequeueMessage, Role, State, StateLimits,
+    SubmitMessage, TurnId,
 };
 
 /// Adds a message: at once when the session is idle, to the queue when a turn runs.
-pub(super) fn submit(state: &State, submit: SubmitMessage, facts: &Facts) -> Result<Decision, Refusal> {
+pub(super) fn submit(
+    state: &State,
+    submit: SubmitMessage,
+    facts: &DecisionFacts,
+) -> Result<Decision, Refusal> {
     let SubmitMessage { message, turn_id, delivery, auto_run, idempotency_key: key, by } = submit;
     if let Some((message_id, turn_id)) = known(state, key.as_deref()).or_else(|| present(state, message.id)) {
         return Ok(Decision { events: Vec::new(), accepted: Accepted::Message { message_id, turn_id } });
@@ -79,7 +83,7 @@ pub(super) fn requeue(state: &State, requeue: RequeueMessage) -> Result<Decision
     check_message(&queued.message)?;
     let others = state.queue.iter().filter(|waiting| waiting.message.id != message_id);
     let bytes: usize = others.map(|waiting| waiting.message.size()).sum();
-    if bytes + queued.message.size() > Limits::QUEUE_BYTES {
+    if bytes + queued.message.size() > StateLimits::QUEUE_BYTES {
         return Err(queue_full());
     }
     if queued == *old && before == after {
@@ -135,8 +139,8 @@ fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refu
     label("idempotency_key", key)?;
     check_message(message)?;
     let queued: usize = state.queue.iter().map(|queued| queued.message.size()).sum();
-    let full = state.queue.len() >= Limits::QUEUE || queued + message.size() > Limits::QUEUE_BYTES;
-    if full || state.unanswered.len() >= Limits::UNANSWERED { Err(queue_full()) } else { Ok(()) }
+    let full = state.queue.len() >= StateLimits::QUEUE || queued + message.size() > StateLimits::QUEUE_BYTES;
+    if full || state.unanswered.len() >= StateLimits::UNANSWERED { Err(queue_full()) } else { Ok(()) }
 }
 
 fn queue_full() -> Refusal {
@@ -161,8 +165,10 @@ fn check_message(message: &Message) -> Result<(), Refusal> {
             "a client can only send text, image, audio and file parts",
         ));
     }
-    if message.size() > Limits::MESSAGE_BYTES {
-        return Err(too_large("the message", Limits::MESSAGE_BYTES).hint("attach large content as a file"));
+    if message.size() > StateLimits::MESSAGE_BYTES {
+        return Err(
+            too_large("the message", StateLimits::MESSAGE_BYTES).hint("attach large content as a file")
+        );
     }
     Ok(())
 }
@@ -176,7 +182,7 @@ fn begin(state: &State, message: Message, turn_id: TurnId, key: Option<String>) 
 }
 
 /// Cancels the running turn in favour of this message, which then runs before all others.
-fn interrupt(state: &State, queued: Queued, by: String, facts: &Facts) -> Vec<EventFor> {
+fn interrupt(state: &State, queued: Queued, by: String, facts: &DecisionFacts) -> Vec<EventFor> {
     let mut after = state.clone();
     after.queue.push_front(queued);
     let reason = Some("interrupted by a message".to_owned());

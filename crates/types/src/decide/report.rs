@@ -4,20 +4,21 @@
 use std::collections::HashSet;
 
 use super::approval::{may_start, propose, unknown_call};
-use super::turn::{End, end};
+use super::turn::{TurnEnding, end};
 use super::{child, of_turn};
 use crate::{
-    Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, Decision, Delivery, Event, EventFor,
-    Facts, Limits, Message, MessageEvent, Moment, OpenTurn, Part, Patch, Refusal, RefusalCode, Report,
-    Reviewed, State, StepEvent, ToolCallId, ToolResult, TurnId, TurnStatus, Usage, WorkspaceEvent,
+    Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, Decision, DecisionFacts, Delivery,
+    Event, EventFor, Message, MessageEvent, Moment, OpenTurn, Part, Refusal, RefusalCode, Reviewed, State,
+    StateLimits, StepEvent, ToolCallId, ToolResult, TurnId, TurnPatch, TurnReport, TurnStatus, Usage,
+    WorkspaceEvent,
 };
 
 /// Takes a report of the running turn's agent.
 pub(super) fn report(
     state: &State,
     turn_id: TurnId,
-    report: Report,
-    facts: &Facts,
+    report: TurnReport,
+    facts: &DecisionFacts,
 ) -> Result<Decision, Refusal> {
     let Some(open) = state.turn.as_ref().filter(|turn| turn.id == turn_id) else {
         let over = || Refusal::conflict(RefusalCode::TurnOver, format!("turn {turn_id} is over"));
@@ -26,37 +27,37 @@ pub(super) fn report(
     };
     let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
     match report {
-        Report::TakeSteering => refuse_open_calls(open).map(|()| take_steering(state, turn_id)),
-        Report::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
+        TurnReport::TakeSteering => refuse_open_calls(open).map(|()| take_steering(state, turn_id)),
+        TurnReport::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
             one(Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }))
         }
-        Report::ModelResolved(resolution) => one(Event::Step(StepEvent::ModelResolved { resolution })),
-        Report::UsageSpent { model, usage } => {
+        TurnReport::ModelResolved(resolution) => one(Event::Step(StepEvent::ModelResolved { resolution })),
+        TurnReport::UsageSpent { model, usage } => {
             one(Event::Step(StepEvent::UsageRecorded { model, message_id: None, usage }))
         }
-        Report::StepFinished { model, message, stop_reason, usage } => {
+        TurnReport::StepFinished { model, message, stop_reason, usage } => {
             step(open, model, message, stop_reason, usage)
         }
-        Report::LastStepFinished { model, message, stop_reason, usage } => {
+        TurnReport::LastStepFinished { model, message, stop_reason, usage } => {
             last_step(state, open, model, message, stop_reason, usage)
         }
-        Report::BatchStarted { parallel } => {
+        TurnReport::BatchStarted { parallel } => {
             one(Event::Batch(BatchEvent::Started { tool_calls: ids(open), parallel }))
         }
-        Report::BatchHalted { tool_call_id } => one(Event::Batch(BatchEvent::Halted { tool_call_id })),
-        Report::BatchCompleted => {
+        TurnReport::BatchHalted { tool_call_id } => one(Event::Batch(BatchEvent::Halted { tool_call_id })),
+        TurnReport::BatchCompleted => {
             refuse_open_calls(open).and_then(|()| one(Event::Batch(BatchEvent::Completed {})))
         }
-        Report::CallProposed(proposed) => propose(state, open, proposed, facts),
-        Report::CallStarted { tool_call, kind } => {
+        TurnReport::CallProposed(proposed) => propose(state, open, proposed, facts),
+        TurnReport::CallStarted { tool_call, kind } => {
             may_start(state, open, (&tool_call, kind), facts)?;
             one(Event::Call(CallEvent::Started { tool_call, kind }))
         }
-        Report::CallFinished { result, duration_ms, message_id } => {
+        TurnReport::CallFinished { result, duration_ms, message_id } => {
             let tool_call = finished(open, &result)?;
             one(Event::Call(CallEvent::Completed { tool_call, tool_result: result, duration_ms, message_id }))
         }
-        Report::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out } => {
+        TurnReport::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out } => {
             one(Event::Workspace(WorkspaceEvent::CheckpointCreated {
                 checkpoint_id,
                 moment,
@@ -65,27 +66,27 @@ pub(super) fn report(
                 left_out,
             }))
         }
-        Report::CheckpointFailed { moment, reason } => {
+        TurnReport::CheckpointFailed { moment, reason } => {
             one(Event::Workspace(WorkspaceEvent::CheckpointFailed { moment, reason }))
         }
-        Report::ReviewRequested { patch, waits } => review(state, open, patch, waits),
-        Report::Told { message } => refuse_open_calls(open)
+        TurnReport::ReviewRequested { patch, waits } => review(state, open, patch, waits),
+        TurnReport::Told { message } => refuse_open_calls(open)
             .and_then(|()| one(Event::Message(MessageEvent::Added { message, idempotency_key: None }))),
-        Report::Compacted(compaction) => {
+        TurnReport::Compacted(compaction) => {
             refuse_open_calls(open)?;
             one(Event::Agent(AgentEvent::ContextCompacted {
                 compaction: compaction.kept_from(facts.first_kept_seq),
             }))
         }
-        Report::AgentUpdated(agent) if state.agent.as_ref() == Some(&agent) => Ok(Decision::unchanged()),
-        Report::AgentUpdated(agent) => one(Event::Agent(AgentEvent::Updated { agent: *agent })),
-        Report::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
+        TurnReport::AgentUpdated(agent) if state.agent.as_ref() == Some(&agent) => Ok(Decision::unchanged()),
+        TurnReport::AgentUpdated(agent) => one(Event::Agent(AgentEvent::Updated { agent: *agent })),
+        TurnReport::SubagentStarted { session_id, tool_call_id, subtask, description, background } => {
             child::start(state, open, session_id, (tool_call_id, subtask), description, background)
         }
-        Report::VerificationStarted { round, commands } => {
+        TurnReport::VerificationStarted { round, commands } => {
             one(Event::Workspace(WorkspaceEvent::VerificationStarted { round, commands }))
         }
-        Report::VerificationCompleted { round, ok, results, feedback } => {
+        TurnReport::VerificationCompleted { round, ok, results, feedback } => {
             refuse_open_calls(open)?;
             let completed = Event::Workspace(WorkspaceEvent::VerificationCompleted { round, ok, results });
             let told = feedback
@@ -93,22 +94,22 @@ pub(super) fn report(
             let events = std::iter::once(completed).chain(told).map(|event| of_turn(turn_id, event));
             Ok(Decision::done(events.collect()))
         }
-        Report::Completed { stop_reason, verified, verification } => {
+        TurnReport::Completed { stop_reason, verified, verification } => {
             refuse_open_calls(open)?;
-            let how = End::Completed { stop_reason, verified, verification };
-            Ok(Decision::done(end(state, open, &Facts::default(), how)))
+            let how = TurnEnding::Completed { stop_reason, verified, verification };
+            Ok(Decision::done(end(state, open, &DecisionFacts::default(), how)))
         }
-        Report::Failed { error, reason } => {
-            Ok(Decision::done(end(state, open, facts, End::Failed { error, reason })))
+        TurnReport::Failed { error, reason } => {
+            Ok(Decision::done(end(state, open, facts, TurnEnding::Failed { error, reason })))
         }
     }
 }
 
 /// What can still be said of a turn that is over, because it can only be seen when nothing of the turn runs
 /// any more: how it left the workspace, once, and what the answer took in which it was stopped.
-fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event> {
+fn left_behind(state: &State, turn_id: TurnId, report: &TurnReport) -> Option<Event> {
     let turn = state.turns.iter().find(|turn| turn.id == turn_id)?;
-    if let (Report::UsageSpent { model, usage }, TurnStatus::Canceled | TurnStatus::Failed) =
+    if let (TurnReport::UsageSpent { model, usage }, TurnStatus::Canceled | TurnStatus::Failed) =
         (report, turn.status)
     {
         let (model, usage) = (model.clone(), *usage);
@@ -118,7 +119,8 @@ fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event>
     {
         return None;
     }
-    if let Report::CheckpointCreated { checkpoint_id, moment: Moment::After, files, bytes, left_out } = report
+    if let TurnReport::CheckpointCreated { checkpoint_id, moment: Moment::After, files, bytes, left_out } =
+        report
     {
         let (checkpoint_id, moment) = (checkpoint_id.clone(), Moment::After);
         let (files, bytes, left_out) = (*files, *bytes, *left_out);
@@ -130,7 +132,7 @@ fn left_behind(state: &State, turn_id: TurnId, report: &Report) -> Option<Event>
             left_out,
         }));
     }
-    if let Report::CheckpointFailed { moment: Moment::After, reason } = report {
+    if let TurnReport::CheckpointFailed { moment: Moment::After, reason } = report {
         return Some(Event::Workspace(WorkspaceEvent::CheckpointFailed {
             moment: Moment::After,
             reason: reason.clone(),
@@ -167,10 +169,10 @@ fn step(
     refuse_open_calls(turn)?;
     let mut seen = HashSet::new();
     let calls = message.tool_calls().count();
-    if calls > Limits::CALLS {
+    if calls > StateLimits::CALLS {
         return Err(Refusal::invalid(
             "bad_tool_calls",
-            format!("a message has at most {} tool calls", Limits::CALLS),
+            format!("a message has at most {} tool calls", StateLimits::CALLS),
         ));
     }
     if !message.tool_calls().all(|call| !turn.used.contains(&call.id) && seen.insert(&call.id)) {
@@ -209,8 +211,8 @@ fn last_step(
     }
     let mut turn = turn.clone();
     turn.usage += usage;
-    let how = End::Completed { stop_reason, verified: None, verification: None };
-    events.extend(end(state, &turn, &Facts::default(), how));
+    let how = TurnEnding::Completed { stop_reason, verified: None, verification: None };
+    events.extend(end(state, &turn, &DecisionFacts::default(), how));
     Ok(Decision { events, accepted })
 }
 
@@ -227,7 +229,7 @@ fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
 
 /// Shows what the turn changed. The same review, asked for again after a restart, is the one that waits
 /// or was answered.
-fn review(state: &State, turn: &OpenTurn, patch: Patch, waits: bool) -> Result<Decision, Refusal> {
+fn review(state: &State, turn: &OpenTurn, patch: TurnPatch, waits: bool) -> Result<Decision, Refusal> {
     let same = |reviewed: &&Reviewed| reviewed.checkpoint_id == patch.checkpoint_id;
     if let Some(reviewed) = turn.reviewed.as_ref().filter(same) {
         let accepted = Accepted::Reviewed(Box::new(reviewed.clone()));
@@ -240,7 +242,7 @@ fn review(state: &State, turn: &OpenTurn, patch: Patch, waits: bool) -> Result<D
     let name = format!("review_{}_{}", turn.id.uuid().simple(), turn.steps);
     let earlier = state.answers.iter().filter(|answer| answer.tool_call_id.0.starts_with(&name)).count();
     let tool_call_id = ToolCallId(if earlier == 0 { name } else { format!("{name}_{earlier}") });
-    let Patch { files, more, checkpoint_id, note } = patch;
+    let TurnPatch { files, more, checkpoint_id, note } = patch;
     let requested = Event::Workspace(WorkspaceEvent::PatchReviewRequested {
         tool_call_id,
         files,

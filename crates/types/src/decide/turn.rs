@@ -3,13 +3,13 @@
 
 use super::{of_session, of_turn, refuse_if_closed};
 use crate::{
-    Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, Event, EventFor,
-    Facts, Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, Part, Plan, Purpose, Refusal,
-    RefusalCode, SessionEvent, State, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, results,
+    Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, DecisionFacts,
+    Event, EventFor, Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, Part, Plan, Purpose,
+    Refusal, RefusalCode, SessionEvent, State, ToolResult, TurnEvent, TurnId, TurnStatus, Usage, results,
 };
 
 /// How a turn ends.
-pub(super) enum End {
+pub(super) enum TurnEnding {
     Completed { stop_reason: String, verified: Option<bool>, verification: Option<String> },
     Failed { error: Failure, reason: String },
     Canceled { by: String, reason: Option<String> },
@@ -55,7 +55,7 @@ pub(super) fn retry(state: &State, retry_of: TurnId, turn_id: TurnId) -> Result<
     }
     let mut message_ids = turn.message_ids.clone();
     message_ids.extend(&state.unanswered);
-    if message_ids.len() > 2 * crate::Limits::UNANSWERED {
+    if message_ids.len() > 2 * crate::StateLimits::UNANSWERED {
         return Err(Refusal::conflict("too_many_messages", "too many messages wait for this turn")
             .hint("start a turn on the newest ones with run"));
     }
@@ -96,16 +96,16 @@ fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, R
 }
 
 /// Stops the running turn, if it is the one that is meant; an idle session stays as it is.
-pub(super) fn cancel(state: &State, cancel: CancelTurn, facts: &Facts) -> Decision {
+pub(super) fn cancel(state: &State, cancel: CancelTurn, facts: &DecisionFacts) -> Decision {
     let CancelTurn { turn_id, by, reason } = cancel;
     match state.turn.as_ref().filter(|turn| turn_id.is_none_or(|id| id == turn.id)) {
         None => Decision::unchanged(),
-        Some(turn) => Decision::done(end(state, turn, facts, End::Canceled { by, reason })),
+        Some(turn) => Decision::done(end(state, turn, facts, TurnEnding::Canceled { by, reason })),
     }
 }
 
 /// Closes the session. What waits in the queue is withdrawn, so that nothing starts after it.
-pub(super) fn close(state: &State, by: String, facts: &Facts) -> Decision {
+pub(super) fn close(state: &State, by: String, facts: &DecisionFacts) -> Decision {
     if refuse_if_closed(state).is_err() {
         return Decision::unchanged();
     }
@@ -118,20 +118,20 @@ pub(super) fn close(state: &State, by: String, facts: &Facts) -> Decision {
         let mut emptied = state.clone();
         emptied.queue.clear();
         let reason = Some("the session was closed".to_owned());
-        events.extend(end(&emptied, turn, facts, End::Canceled { by: by.clone(), reason }));
+        events.extend(end(&emptied, turn, facts, TurnEnding::Canceled { by: by.clone(), reason }));
     }
     events.push(of_session(Event::Session(SessionEvent::Completed { by })));
     Decision::done(events)
 }
 
 /// Ends the turn because the daemon stops. What waits in the queue runs at the next start.
-pub(super) fn suspend(state: &State, resumable: bool, facts: &Facts) -> Decision {
+pub(super) fn suspend(state: &State, resumable: bool, facts: &DecisionFacts) -> Decision {
     let mut held = state.clone();
     held.queue.clear();
     match &state.turn {
         Some(turn) if !(resumable && turn.waits(&state.children)) => {
             let reason = Some("the daemon is shutting down".to_owned());
-            Decision::done(end(&held, turn, facts, End::Canceled { by: "daemon".to_owned(), reason }))
+            Decision::done(end(&held, turn, facts, TurnEnding::Canceled { by: "daemon".to_owned(), reason }))
         }
         Some(_) | None => Decision::unchanged(),
     }
@@ -139,7 +139,7 @@ pub(super) fn suspend(state: &State, resumable: bool, facts: &Facts) -> Decision
 
 /// What becomes of a turn that was open when the daemon died. One that only waited is left as it
 /// is; any other is failed, because what it was doing may or may not have happened.
-pub(super) fn recover(state: &State, resumable: bool, facts: &Facts) -> Decision {
+pub(super) fn recover(state: &State, resumable: bool, facts: &DecisionFacts) -> Decision {
     let Some(turn) = &state.turn else {
         return Decision::done(next(state));
     };
@@ -151,7 +151,7 @@ pub(super) fn recover(state: &State, resumable: bool, facts: &Facts) -> Decision
         message: "the daemon stopped while this turn was running".to_owned(),
         hint: Some("retry the turn to run it again".to_owned()),
     };
-    Decision::done(end(state, turn, facts, End::Failed { error, reason: "interrupted".to_owned() }))
+    Decision::done(end(state, turn, facts, TurnEnding::Failed { error, reason: "interrupted".to_owned() }))
 }
 
 /// The event that begins a turn.
@@ -161,13 +161,13 @@ pub(super) fn started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId
 }
 
 /// Ends a turn: partial text, missing results, the terminal, the session's standing, the next turn.
-pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Vec<EventFor> {
+pub(super) fn end(state: &State, turn: &OpenTurn, facts: &DecisionFacts, how: TurnEnding) -> Vec<EventFor> {
     let mut events = Vec::new();
     let stop_reason = match &how {
-        End::Completed { .. } => "completed",
-        End::Failed { reason, .. } if reason == "interrupted" => "interrupted",
-        End::Failed { .. } => "error",
-        End::Canceled { .. } => "canceled",
+        TurnEnding::Completed { .. } => "completed",
+        TurnEnding::Failed { reason, .. } if reason == "interrupted" => "interrupted",
+        TurnEnding::Failed { .. } => "error",
+        TurnEnding::Canceled { .. } => "canceled",
     };
     events.extend(repairs(turn, &how));
     if let Some(message) = facts.partial.clone().and_then(without_calls) {
@@ -183,16 +183,16 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Ve
         |message| of_turn(turn.id, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
     events.extend(super::child::notes(state).into_iter().map(told));
     match how {
-        End::Completed { stop_reason, verified, verification } => {
+        TurnEnding::Completed { stop_reason, verified, verification } => {
             let usage = turn.usage;
             let completed = Event::Turn(TurnEvent::Completed { stop_reason, usage, verified, verification });
             events.push(of_turn(turn.id, completed));
         }
-        End::Failed { error, reason } => {
+        TurnEnding::Failed { error, reason } => {
             events.push(of_turn(turn.id, Event::Turn(TurnEvent::Failed { error: error.clone(), reason })));
             events.push(of_session(Event::Session(SessionEvent::Failed { error })));
         }
-        End::Canceled { by, reason } => {
+        TurnEnding::Canceled { by, reason } => {
             events.push(of_turn(
                 turn.id,
                 Event::Turn(TurnEvent::Canceled { by: by.clone(), reason: reason.clone() }),
@@ -205,12 +205,12 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &Facts, how: End) -> Ve
 }
 
 /// A result for each call that has none, so that calls and results always pair.
-fn repairs(turn: &OpenTurn, how: &End) -> Vec<EventFor> {
+fn repairs(turn: &OpenTurn, how: &TurnEnding) -> Vec<EventFor> {
     let mut events = Vec::new();
     for open in &turn.calls {
         let words = match (&open.status, how) {
             (CallStatus::Done { .. }, _) => continue,
-            (_, End::Canceled { .. }) => results::CANCELED,
+            (_, TurnEnding::Canceled { .. }) => results::CANCELED,
             (CallStatus::Started, _) => results::INTERRUPTED,
             (_, _) => results::NOT_STARTED,
         };

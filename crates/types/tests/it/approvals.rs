@@ -1,14 +1,14 @@
 //! Questions and answers: who is asked, whose answer counts, and how long it holds.
 
 use ostler_types::{
-    Accepted, AnswerApproval, CallStatus, Change, Command, CommandPattern, Policy, RefusalKind, Report, Rule,
-    Scope, SessionStatus, ToolCall, ToolCallId, TurnId, Verdict,
+    Accepted, AnswerApproval, CallStatus, Command, CommandPattern, Policy, RefusalKind, Rule, Scope,
+    SessionChange, SessionStatus, ToolCall, ToolCallId, TurnId, TurnReport, Verdict,
 };
 use serde_json::json;
 
 use crate::refusals::expect;
 use crate::world::{
-    World, answer, call, cancel, completed, kind_of, names, propose, read, shell, start, subject,
+    SessionDriver, answer, call, cancel, completed, kind_of, names, propose, read, shell, start, subject,
 };
 
 #[test]
@@ -117,7 +117,7 @@ fn a_denial_makes_no_rule() {
 /// The model's call may carry arguments that only the agent reads; the rule is made from what was shown.
 #[test]
 fn the_rule_that_is_remembered_is_the_rule_that_was_shown() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let turn = world.running();
     world.step(&[call("a", "task", json!({"description": "look", "_parallel": true}))]);
@@ -134,7 +134,7 @@ fn only_the_call_that_was_shown_may_start() {
     for other in [shell("a", "rm -r ."), call("a", "write_file", json!({"command": "ls"}))] {
         let (mut world, turn_id) = waiting(&shell("a", "make"));
         world.must(answer(turn_id, "a", Verdict::Approve, "ann"));
-        let report = Report::CallStarted { tool_call: other.clone(), kind: kind_of("shell") };
+        let report = TurnReport::CallStarted { tool_call: other.clone(), kind: kind_of("shell") };
         let outcome = world.ask(Command::Report { turn_id, report });
         assert!(outcome.is_err(), "started {other:?} on the approval of ls");
         world.report(start(&shell("a", "make")));
@@ -143,7 +143,7 @@ fn only_the_call_that_was_shown_may_start() {
 
 #[test]
 fn a_rule_from_outside_grants_without_a_question() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
@@ -160,7 +160,7 @@ fn a_rule_from_outside_grants_without_a_question() {
 
 #[test]
 fn what_the_policy_does_not_ask_about_is_free() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[read("a")]);
     let decision = world.report(propose(&read("a")));
@@ -169,13 +169,13 @@ fn what_the_policy_does_not_ask_about_is_free() {
 
 #[test]
 fn a_stricter_policy_holds_at_once() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[read("a")]);
     assert_eq!(world.report(propose(&read("a"))).accepted, Accepted::Allowed);
     let mut policy = Policy::default();
     policy.approval.require_for_tools.push("read_file".to_owned());
-    world.must(Command::Update(Change { policy: Some(policy), ..Change::default() }));
+    world.must(Command::Update(SessionChange { policy: Some(policy), ..SessionChange::default() }));
     expect(&world.report_refused(start(&read("a"))), RefusalKind::Conflict, "call_not_approved");
     assert_eq!(world.report(propose(&read("a"))).accepted, Accepted::Waiting);
 }
@@ -232,8 +232,8 @@ fn allows(rule: &Rule, call: &ToolCall) -> bool {
 }
 
 /// A session whose call waits for an answer.
-fn waiting(call: &ToolCall) -> (World, TurnId) {
-    let mut world = World::new();
+fn waiting(call: &ToolCall) -> (SessionDriver, TurnId) {
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(std::slice::from_ref(call));
     assert_eq!(world.report(propose(call)).accepted, Accepted::Waiting);

@@ -4,8 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use ostler_types::{
-    ApprovalEvent, ApprovalPolicy, CallEvent, Delivery, Event, Limits, MessageEvent, MessageId, Record, Rule,
-    Scope, SessionEvent, SessionStatus, State, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
+    ApprovalEvent, ApprovalPolicy, CallEvent, Delivery, Event, MessageEvent, MessageId, Record, Rule, Scope,
+    SessionEvent, SessionStatus, State, StateLimits, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId,
 };
 
 /// The laws, one for each property test.
@@ -39,7 +39,7 @@ pub(crate) enum Law {
 pub(crate) struct Audit {
     pub(crate) faults: Vec<(Law, String)>,
     /// Calls without a result, in the order of their message.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<AuditedCall>,
     /// The turn that is open.
     pub(crate) open: Option<TurnId>,
     pub(crate) closed: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Audit {
 }
 
 /// A call without a result.
-pub(crate) struct Call {
+pub(crate) struct AuditedCall {
     pub(crate) call: ToolCall,
     /// The call as it was shown when approval was asked for.
     pub(crate) asked: Option<(ToolCall, Rule)>,
@@ -72,7 +72,7 @@ pub(crate) struct Call {
     pub(crate) started: bool,
 }
 
-impl Call {
+impl AuditedCall {
     pub(crate) fn waits(&self) -> bool {
         self.asked.is_some() && self.answer.is_none()
     }
@@ -173,7 +173,7 @@ impl Audit {
         self.demand(Law::Queue, same, || "the queue is not what was queued and not yet delivered".to_owned());
         let open = state.turn.as_ref().map(|turn| turn.id);
         self.demand(Law::Terminals, open == self.open, || format!("open in the state: {open:?}"));
-        let waits = self.calls.iter().any(Call::waits);
+        let waits = self.calls.iter().any(AuditedCall::waits);
         let status = match self.open {
             Some(_) if waits => SessionStatus::WaitingApproval,
             Some(_) => SessionStatus::Active,
@@ -256,8 +256,12 @@ impl Audit {
                 self.demand(Law::Pairs, self.calls.is_empty(), || {
                     "the model spoke with calls open".to_owned()
                 });
-                let open =
-                    |call: &ToolCall| Call { call: call.clone(), asked: None, answer: None, started: false };
+                let open = |call: &ToolCall| AuditedCall {
+                    call: call.clone(),
+                    asked: None,
+                    answer: None,
+                    started: false,
+                };
                 self.calls.extend(message.tool_calls().map(open));
             }
             Event::Call(CallEvent::Started { tool_call, kind }) => self.call_started(tool_call, *kind),
@@ -268,7 +272,7 @@ impl Audit {
                     "a result of another call".to_owned()
                 });
                 let done = place.map(|place| self.calls.remove(place));
-                self.abandoned.extend(done.filter(Call::waits).map(|done| done.call.id));
+                self.abandoned.extend(done.filter(AuditedCall::waits).map(|done| done.call.id));
             }
             Event::Approval(ApprovalEvent::Requested { tool_call, rule, .. }) => {
                 let asked = self.open_call(&tool_call.id, |call| call.asked.is_none() && !call.started);
@@ -324,11 +328,11 @@ impl Audit {
         }
     }
 
-    fn open_call(&self, id: &ToolCallId, holds: impl Fn(&Call) -> bool) -> bool {
+    fn open_call(&self, id: &ToolCallId, holds: impl Fn(&AuditedCall) -> bool) -> bool {
         self.calls.iter().any(|open| open.call.id == *id && holds(open))
     }
 
-    fn change(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Call)) {
+    fn change(&mut self, id: &ToolCallId, change: impl FnOnce(&mut AuditedCall)) {
         if let Some(open) = self.calls.iter_mut().find(|open| open.call.id == *id) {
             change(open);
         }
@@ -337,12 +341,12 @@ impl Audit {
 
 /// Whether everything that a state holds is within its stated limit.
 pub(crate) fn is_bounded(state: &State) -> bool {
-    state.queue.len() <= Limits::QUEUE
-        && state.queue.iter().map(|queued| queued.message.size()).sum::<usize>() <= Limits::QUEUE_BYTES
-        && state.turns.len() <= Limits::TURNS
-        && state.keys.len() <= Limits::KEYS
-        && state.answers.len() <= Limits::ANSWERS
-        && state.unanswered.len() <= Limits::UNANSWERED
-        && state.session.policy.approval.rules.len() <= Limits::RULES
-        && state.turn.as_ref().is_none_or(|turn| turn.calls.len() <= Limits::CALLS)
+    state.queue.len() <= StateLimits::QUEUE
+        && state.queue.iter().map(|queued| queued.message.size()).sum::<usize>() <= StateLimits::QUEUE_BYTES
+        && state.turns.len() <= StateLimits::TURNS
+        && state.keys.len() <= StateLimits::KEYS
+        && state.answers.len() <= StateLimits::ANSWERS
+        && state.unanswered.len() <= StateLimits::UNANSWERED
+        && state.session.policy.approval.rules.len() <= StateLimits::RULES
+        && state.turn.as_ref().is_none_or(|turn| turn.calls.len() <= StateLimits::CALLS)
 }

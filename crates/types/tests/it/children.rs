@@ -1,19 +1,19 @@
 //! Sessions that a session starts, as the rules see them: who may, what surfaces, what is told.
 
 use ostler_types::{
-    Accepted, AnswerApproval, CancelTurn, ChildNews, ChildOutcome, ChildStatus, Command, Limits, MAX_DEPTH,
-    PendingApproval, Plan, Purpose, Report, Rule, Scope, SessionId, SessionStatus, Subtask, ToolCallId,
-    ToolKind, TurnId, Usage, Verdict,
+    Accepted, AnswerApproval, CancelTurn, ChildOutcome, ChildStatus, ChildUpdate, Command, MAX_DEPTH,
+    PendingApproval, Plan, Purpose, Rule, Scope, SessionId, SessionStatus, StateLimits, Subtask, ToolCallId,
+    ToolKind, TurnId, TurnReport, Usage, Verdict,
 };
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::world::{World, at, call};
+use crate::world::{SessionDriver, at, call};
 
 #[test]
 fn a_question_of_a_child_surfaces_and_is_answered_there() {
     let mut world = world_with_child(false);
-    let asks = Command::Child { session_id: child(), news: ChildNews::Asks(Box::new(approval())) };
+    let asks = Command::Child { session_id: child(), news: ChildUpdate::Asks(Box::new(approval())) };
     assert_eq!(world.must(asks.clone()), ["approval_requested"]);
     assert_eq!(world.must(asks), [""; 0], "the same question is recorded once");
     assert_eq!(world.state.session.status, SessionStatus::WaitingApproval);
@@ -26,7 +26,7 @@ fn a_question_of_a_child_surfaces_and_is_answered_there() {
     }
     let (by, scope, reason) = ("ann".to_owned(), Scope::Once, None);
     let (tool_call_id, turn_id) = (ToolCallId("call_c".to_owned()), child_turn());
-    let news = ChildNews::Answered { tool_call_id, turn_id, granted: true, by, scope, reason };
+    let news = ChildUpdate::Answered { tool_call_id, turn_id, granted: true, by, scope, reason };
     assert_eq!(world.must(Command::Child { session_id: child(), news: news.clone() }), ["approval_granted"]);
     assert_eq!(world.must(Command::Child { session_id: child(), news }), [""; 0]);
     assert_eq!(world.state.session.status, SessionStatus::Active);
@@ -36,13 +36,13 @@ fn a_question_of_a_child_surfaces_and_is_answered_there() {
 fn calls_of_one_name_in_two_sessions_are_two_questions() {
     let mut world = world_with_child(false);
     let (below, its_turn) = (SessionId::new(Uuid::from_u128(0xbe)), TurnId::new(Uuid::from_u128(0xb1)));
-    let asks = |approval| Command::Child { session_id: child(), news: ChildNews::Asks(Box::new(approval)) };
+    let asks = |approval| Command::Child { session_id: child(), news: ChildUpdate::Asks(Box::new(approval)) };
     world.must(asks(approval()));
     let other = PendingApproval { session_id: below, turn_id: its_turn, ..approval() };
     assert_eq!(world.must(asks(other)), ["approval_requested"]);
     let (by, scope, reason) = ("ann".to_owned(), Scope::Once, None);
     let (tool_call_id, turn_id) = (ToolCallId("call_c".to_owned()), its_turn);
-    let news = ChildNews::Answered { tool_call_id, turn_id, granted: true, by, scope, reason };
+    let news = ChildUpdate::Answered { tool_call_id, turn_id, granted: true, by, scope, reason };
     world.must(Command::Child { session_id: child(), news });
     let left: Vec<SessionId> = world.state.pending_approvals().map(|a| a.session_id).collect();
     assert_eq!(left, [child()]);
@@ -58,9 +58,9 @@ fn a_turn_that_only_waits_for_a_child_survives_a_restart() {
     assert_eq!(world.state.children.len(), 1, "its turn has not heard of it yet");
     let finish = world.finish("call_t", true);
     world.report(finish);
-    world.report(Report::BatchCompleted);
+    world.report(TurnReport::BatchCompleted);
     let (stop_reason, verified, verification) = ("stop".to_owned(), None, None);
-    world.report(Report::Completed { stop_reason, verified, verification });
+    world.report(TurnReport::Completed { stop_reason, verified, verification });
     assert!(world.state.children.is_empty());
 }
 
@@ -69,14 +69,14 @@ fn the_model_is_told_of_a_background_child_once() {
     let mut world = world_with_child(true);
     let finish = world.finish("call_t", true);
     world.report(finish);
-    world.report(Report::BatchCompleted);
+    world.report(TurnReport::BatchCompleted);
     world.must(ended(ChildStatus::Completed));
-    let decision = world.report(Report::TakeSteering);
+    let decision = world.report(TurnReport::TakeSteering);
     let Accepted::Steering(messages) = decision.accepted else {
         panic!("steering is answered with messages")
     };
     assert!(messages[0].text().contains("look around") && messages[0].text().contains("found it"));
-    assert_eq!(world.report(Report::TakeSteering).events.len(), 0);
+    assert_eq!(world.report(TurnReport::TakeSteering).events.len(), 0);
     assert!(world.state.children.is_empty());
 }
 
@@ -85,9 +85,9 @@ fn a_background_child_that_ends_between_turns_leaves_a_note() {
     let mut world = world_with_child(true);
     let finish = world.finish("call_t", true);
     world.report(finish);
-    world.report(Report::BatchCompleted);
+    world.report(TurnReport::BatchCompleted);
     let (stop_reason, verified, verification) = ("stop".to_owned(), None, None);
-    world.report(Report::Completed { stop_reason, verified, verification });
+    world.report(TurnReport::Completed { stop_reason, verified, verification });
     assert_eq!(world.state.children.len(), 1);
     assert_eq!(world.must(ended(ChildStatus::Failed)), ["subagent_completed", "message_added"]);
     assert_eq!((world.state.children.len(), world.state.unanswered.len()), (0, 1));
@@ -105,14 +105,14 @@ fn a_canceled_turn_still_hears_the_end_of_its_children() {
 
 #[test]
 fn too_deep_and_too_many_are_refused() {
-    let mut world = World::with(|new| new.depth = MAX_DEPTH);
+    let mut world = SessionDriver::with(|new| new.depth = MAX_DEPTH);
     world.submit("go");
     world.step(&[call("call_t", "task", json!({}))]);
     assert_eq!(world.report_refused(started(child(), false)).code, "too_deep");
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[call("call_t", "task", json!({}))]);
-    for number in 0..Limits::CHILDREN {
+    for number in 0..StateLimits::CHILDREN {
         world.report(started(SessionId::new(Uuid::from_u128(number as u128)), true));
     }
     assert_eq!(world.report_refused(started(child(), false)).code, "too_many_children");
@@ -138,7 +138,7 @@ fn a_plan_is_checked_and_can_be_picked_up() {
         plan(vec![subtask("a", &["b"]), subtask("b", &["a"])]),
         plan(vec![subtask("a", &["a"])]),
     ];
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let note = world.add("not answered yet");
     for plan in bad {
         let turn_id = world.turn_id();
@@ -154,21 +154,21 @@ fn a_plan_is_checked_and_can_be_picked_up() {
 }
 
 /// A session whose turn has started another one.
-fn world_with_child(background: bool) -> World {
-    let mut world = World::new();
+fn world_with_child(background: bool) -> SessionDriver {
+    let mut world = SessionDriver::new();
     world.submit("go");
     let task = call("call_t", "task", json!({"prompt": "look around"}));
     world.step(std::slice::from_ref(&task));
-    world.report(Report::BatchStarted { parallel: false });
-    world.report(Report::CallStarted { tool_call: task, kind: ToolKind::Read });
+    world.report(TurnReport::BatchStarted { parallel: false });
+    world.report(TurnReport::CallStarted { tool_call: task, kind: ToolKind::Read });
     world.report(started(child(), background));
     world
 }
 
-fn started(session_id: SessionId, background: bool) -> Report {
+fn started(session_id: SessionId, background: bool) -> TurnReport {
     let tool_call_id = Some(ToolCallId("call_t".to_owned()));
     let description = "look around".to_owned();
-    Report::SubagentStarted { session_id, tool_call_id, subtask: None, description, background }
+    TurnReport::SubagentStarted { session_id, tool_call_id, subtask: None, description, background }
 }
 
 fn ended(status: ChildStatus) -> Command {
@@ -179,7 +179,7 @@ fn ended(status: ChildStatus) -> Command {
         usage: Usage::default(),
         changed_files: None,
     };
-    Command::Child { session_id: child(), news: ChildNews::Ended(outcome) }
+    Command::Child { session_id: child(), news: ChildUpdate::Ended(outcome) }
 }
 
 fn answer(turn_id: TurnId) -> Command {

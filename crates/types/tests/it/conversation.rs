@@ -2,15 +2,15 @@
 //! be read from.
 
 use ostler_types::{
-    Command, CompactionTrigger, Conversation, Event, Message, NewCompaction, Part, Record, Report, Role,
-    SessionEvent, ToolCallId, results,
+    Command, CompactionTrigger, Conversation, Event, Message, NewCompaction, Part, Record, Role,
+    SessionEvent, ToolCallId, TurnReport, results,
 };
 
-use crate::world::{World, read};
+use crate::world::{SessionDriver, read};
 
 #[test]
 fn a_summary_takes_the_place_of_what_it_covers() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     answered(&mut world, "one");
     answered(&mut world, "two");
     let last = shown(&world, 1)[1].id;
@@ -23,13 +23,13 @@ fn a_summary_takes_the_place_of_what_it_covers() {
 
 #[test]
 fn output_that_is_left_out_stays_so_when_read_from_a_later_record() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     answered(&mut world, "one");
     world.submit("two");
     world.step(&[read("call_a")]);
     let finish = world.finish("call_a", true);
     world.report(finish);
-    world.report(Report::BatchCompleted);
+    world.report(TurnReport::BatchCompleted);
     let conversation = shown(&world, 1);
     compact(&mut world, conversation[4].id, None, &["call_a"]);
     assert_eq!(shown(&world, 1)[4].text(), results::PRUNED);
@@ -42,7 +42,7 @@ fn output_that_is_left_out_stays_so_when_read_from_a_later_record() {
 
 #[test]
 fn a_summary_of_a_summary_is_read_back_alone() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     for round in 0..5 {
         answered(&mut world, &format!("question {round}"));
         let last = shown(&world, 1).last().expect("there are messages").id;
@@ -53,15 +53,15 @@ fn a_summary_of_a_summary_is_read_back_alone() {
     }
 }
 
-fn answered(world: &mut World, text: &str) {
+fn answered(world: &mut SessionDriver, text: &str) {
     world.submit(text);
     world.step(&[]);
     let (stop_reason, verified, verification) = ("stop".to_owned(), None, None);
-    world.report(Report::Completed { stop_reason, verified, verification });
+    world.report(TurnReport::Completed { stop_reason, verified, verification });
 }
 
 /// Records a compaction, in a turn of its own unless one is open.
-fn compact(world: &mut World, to: ostler_types::MessageId, summary: Option<&str>, pruned: &[&str]) {
+fn compact(world: &mut SessionDriver, to: ostler_types::MessageId, summary: Option<&str>, pruned: &[&str]) {
     let own_turn = world.state.turn.is_none();
     if own_turn {
         let turn_id = world.turn_id();
@@ -80,14 +80,14 @@ fn compact(world: &mut World, to: ostler_types::MessageId, summary: Option<&str>
         summary,
         pruned: pruned.iter().map(|&id| ToolCallId(id.to_owned())).collect(),
     };
-    world.report(Report::Compacted(Box::new(compaction)));
+    world.report(TurnReport::Compacted(Box::new(compaction)));
     if own_turn {
         let (stop_reason, verified, verification) = ("compacted".to_owned(), None, None);
-        world.report(Report::Completed { stop_reason, verified, verification });
+        world.report(TurnReport::Completed { stop_reason, verified, verification });
     }
 }
 
-fn shown(world: &World, from: u64) -> Vec<Message> {
+fn shown(world: &SessionDriver, from: u64) -> Vec<Message> {
     let mut conversation = Conversation::default();
     let speaks = |record: &&Record| {
         record.seq >= from && !matches!(record.event, Event::Session(SessionEvent::Created { .. }))

@@ -1,11 +1,11 @@
 //! What becomes of a call by the policy of its session, the rules beside it, and what its workspace says.
 
-use ostler_types::{ApprovalPolicy, JudgedCall, Judgement, Rule, Standing, ToolCall, ToolKind};
+use ostler_types::{ApprovalPolicy, JudgedCall, Judgement, PolicyContext, Rule, ToolCall, ToolKind};
 use serde_json::json;
 
 use crate::world::{call, shell, subject};
 
-fn judge(policy: &ApprovalPolicy, call: &ToolCall, kind: ToolKind, standing: &Standing) -> Judgement {
+fn judge(policy: &ApprovalPolicy, call: &ToolCall, kind: ToolKind, standing: &PolicyContext) -> Judgement {
     policy.judge(&JudgedCall { call, kind, subject: &subject(call), trusted: true }, standing)
 }
 
@@ -30,13 +30,13 @@ fn a_workspace_has_more_asked_about_and_its_rules_yield_to_what_the_policy_names
         rules: vec![rule(&make)],
         ..ApprovalPolicy::default()
     };
-    let standing = Standing { workspace: Some(own.clone()), ..Standing::default() };
+    let standing = PolicyContext { workspace: Some(own.clone()), ..PolicyContext::default() };
     let policy = ApprovalPolicy::default();
     assert!(asks_for_the_workspace(&judge(&policy, &read, ToolKind::Read, &standing)));
     assert_eq!(judge(&policy, &make, ToolKind::Exec, &standing), Judgement::AllowedByRule);
-    let elsewhere = Standing {
+    let elsewhere = PolicyContext {
         workspace: Some(ApprovalPolicy { rules: Vec::new(), ..own.clone() }),
-        ..Standing::default()
+        ..PolicyContext::default()
     };
     assert_eq!(judge(&policy, &make, ToolKind::Exec, &elsewhere), asks(), "the policy asks");
     let answered = ApprovalPolicy { rules: vec![rule(&read)], ..ApprovalPolicy::default() };
@@ -50,7 +50,7 @@ fn a_workspace_has_more_asked_about_and_its_rules_yield_to_what_the_policy_names
     let list = shell("c", "ls");
     assert_eq!(judge(&policy, &list, ToolKind::Exec, &standing), Judgement::Unasked);
     let own = ApprovalPolicy { safe_commands: false, ..own };
-    let standing = Standing { workspace: Some(own), ..Standing::default() };
+    let standing = PolicyContext { workspace: Some(own), ..PolicyContext::default() };
     assert!(asks_for_the_workspace(&judge(&policy, &list, ToolKind::Exec, &standing)));
 }
 
@@ -60,8 +60,8 @@ fn rules_beside_the_policy_cover_the_commands_of_a_line_together_with_its_own() 
         ApprovalPolicy { rules: vec![rule(&shell("c", "cargo test"))], ..ApprovalPolicy::default() },
         shell("c", "make && cargo test | head"),
     );
-    assert_eq!(judge(&policy, &line, ToolKind::Exec, &Standing::default()), asks());
-    let standing = Standing { rules: vec![rule(&shell("c", "make"))], ..Standing::default() };
+    assert_eq!(judge(&policy, &line, ToolKind::Exec, &PolicyContext::default()), asks());
+    let standing = PolicyContext { rules: vec![rule(&shell("c", "make"))], ..PolicyContext::default() };
     assert_eq!(judge(&policy, &line, ToolKind::Exec, &standing), Judgement::AllowedByRule);
     assert_eq!(judge(&policy, &shell("c", "make; rm x"), ToolKind::Exec, &standing), asks());
 }

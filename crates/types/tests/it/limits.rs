@@ -1,19 +1,19 @@
 //! A state is no larger than its limits, however long its session lives.
 
 use ostler_types::{
-    AnswerApproval, Change, Command, Delivery, Facts, Limits, Part, Policy, RefusalKind, Report, Role, Rule,
-    Scope, TurnId, Verdict,
+    AnswerApproval, Command, DecisionFacts, Delivery, Part, Policy, RefusalKind, Role, Rule, Scope,
+    SessionChange, StateLimits, TurnId, TurnReport, Verdict,
 };
 
 use crate::audit::is_bounded;
 use crate::refusals::expect;
-use crate::world::{World, answer, completed, failed, failure, propose, shell, start};
+use crate::world::{SessionDriver, answer, completed, failed, failure, propose, shell, start};
 
 #[test]
 fn the_queue_has_a_length() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
-    for _ in 0..Limits::QUEUE {
+    for _ in 0..StateLimits::QUEUE {
         let command = world.submission("more", Delivery::Queue);
         world.ask_unchecked(command).expect("there is room");
     }
@@ -30,10 +30,10 @@ fn the_queue_has_a_length() {
 
 #[test]
 fn the_queue_has_a_size() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
-    let text = "x".repeat(Limits::MESSAGE_BYTES);
-    let room = Limits::QUEUE_BYTES / Limits::MESSAGE_BYTES;
+    let text = "x".repeat(StateLimits::MESSAGE_BYTES);
+    let room = StateLimits::QUEUE_BYTES / StateLimits::MESSAGE_BYTES;
     for _ in 0..room {
         world.submit(&text);
     }
@@ -43,8 +43,8 @@ fn the_queue_has_a_size() {
 
 #[test]
 fn messages_without_a_turn_have_a_number() {
-    let mut world = World::with(|new| new.auto_run = false);
-    for _ in 0..Limits::UNANSWERED {
+    let mut world = SessionDriver::with(|new| new.auto_run = false);
+    for _ in 0..StateLimits::UNANSWERED {
         let command = world.submission("note", Delivery::Queue);
         world.ask_unchecked(command).expect("there is room");
     }
@@ -58,15 +58,15 @@ fn messages_without_a_turn_have_a_number() {
 /// Everything that a client chose counts, or a message of nothing but names would have no size.
 #[test]
 fn the_size_of_a_message_counts_all_its_words() {
-    let large = "x".repeat(Limits::MESSAGE_BYTES + 1);
+    let large = "x".repeat(StateLimits::MESSAGE_BYTES + 1);
     let image = Part::Image { reference: "attachments/a.png".to_owned(), mime_type: large };
-    let many = vec![Part::text(""); Limits::MESSAGE_BYTES + 1];
+    let many = vec![Part::text(""); StateLimits::MESSAGE_BYTES + 1];
     for (what, parts) in [("a long type", vec![image]), ("many empty parts", many)] {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         let message = world.message(Role::User, parts);
         let command = world.submission_of(message, Delivery::Queue, None);
         assert!(
-            ostler_types::decide(&world.state, command, &Facts::default()).is_err(),
+            ostler_types::decide(&world.state, command, &DecisionFacts::default()).is_err(),
             "{what} has no size"
         );
     }
@@ -74,9 +74,9 @@ fn the_size_of_a_message_counts_all_its_words() {
 
 #[test]
 fn turns_keys_and_answers_are_forgotten_oldest_first() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let mut turns = Vec::new();
-    for n in 0..Limits::KEYS + 10 {
+    for n in 0..StateLimits::KEYS + 10 {
         let message = world.message(Role::User, vec![Part::text("go")]);
         let command = world.submission_of(message, Delivery::Queue, Some(&format!("key {n}")));
         world.ask_unchecked(command).expect("the message is accepted");
@@ -85,10 +85,11 @@ fn turns_keys_and_answers_are_forgotten_oldest_first() {
     }
     assert!(is_bounded(&world.state));
     let kept: Vec<TurnId> = world.state.turns.iter().map(|turn| turn.id).collect();
-    assert_eq!(kept, turns[turns.len() - Limits::TURNS..]);
+    assert_eq!(kept, turns[turns.len() - StateLimits::TURNS..]);
     assert_eq!(world.state.keys.front().map(|key| key.0.as_str()), Some("key 10"));
     let last = turns[turns.len() - 1];
-    let refusal = world.refused(answer(last, &format!("call_{}", Limits::KEYS + 9), Verdict::Deny, "bob"));
+    let refusal =
+        world.refused(answer(last, &format!("call_{}", StateLimits::KEYS + 9), Verdict::Deny, "bob"));
     expect(&refusal, RefusalKind::Conflict, "already_answered");
     let refusal = world.refused(answer(turns[0], "call_0", Verdict::Deny, "bob"));
     assert!(!refusal.message.is_empty(), "what was forgotten is still refused");
@@ -98,9 +99,9 @@ fn turns_keys_and_answers_are_forgotten_oldest_first() {
 
 #[test]
 fn remembered_rules_have_a_number() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
-    for n in 0..Limits::RULES + 5 {
+    for n in 0..StateLimits::RULES + 5 {
         let made = shell(&format!("call_{n}"), &format!("make {n}"));
         let turn = world.running();
         let step = world.step_report(std::slice::from_ref(&made));
@@ -115,7 +116,7 @@ fn remembered_rules_have_a_number() {
         let finish = world.finish(&made.id.0, true);
         report(&mut world, finish);
     }
-    assert_eq!(world.state.session.policy.approval.rules.len(), Limits::RULES);
+    assert_eq!(world.state.session.policy.approval.rules.len(), StateLimits::RULES);
 }
 
 /// The limit on rules holds however they come in.
@@ -129,14 +130,14 @@ fn a_policy_with_too_many_rules_is_refused() {
         workspace: None,
     };
     let mut policy = Policy::default();
-    policy.approval.rules = (0..=Limits::RULES).map(rule).collect();
+    policy.approval.rules = (0..=StateLimits::RULES).map(rule).collect();
     let mut new = crate::world::new_session();
     new.policy = policy.clone();
     assert!(ostler_types::create(new).is_err(), "a session was made with too many rules");
-    let world = World::new();
-    let command = Command::Update(Change { policy: Some(policy), ..Change::default() });
+    let world = SessionDriver::new();
+    let command = Command::Update(SessionChange { policy: Some(policy), ..SessionChange::default() });
     assert!(
-        ostler_types::decide(&world.state, command, &Facts::default()).is_err(),
+        ostler_types::decide(&world.state, command, &DecisionFacts::default()).is_err(),
         "a policy was taken with too many rules"
     );
 }
@@ -144,10 +145,10 @@ fn a_policy_with_too_many_rules_is_refused() {
 /// A retry takes along what came since, and so does the next; the list must not grow for ever.
 #[test]
 fn retries_do_not_gather_messages_without_limit() {
-    let mut world = World::with(|new| new.auto_run = false);
+    let mut world = SessionDriver::with(|new| new.auto_run = false);
     let mut retry_of = None;
     for _ in 0..4 {
-        for _ in 0..Limits::UNANSWERED - 1 {
+        for _ in 0..StateLimits::UNANSWERED - 1 {
             let command = world.submission("note", Delivery::Queue);
             if world.ask_unchecked(command).is_err() {
                 break;
@@ -165,26 +166,26 @@ fn retries_do_not_gather_messages_without_limit() {
         retry_of = Some(turn_id);
     }
     let longest = world.state.turns.iter().map(|turn| turn.message_ids.len()).max();
-    assert!(longest <= Some(2 * Limits::UNANSWERED), "a turn answers {longest:?} messages");
+    assert!(longest <= Some(2 * StateLimits::UNANSWERED), "a turn answers {longest:?} messages");
 }
 
 /// A failed turn is remembered with its error, which an agent wrote.
 #[test]
 fn a_long_error_is_not_kept_whole_in_the_state() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let mut error = failure();
-    error.message = "x".repeat(2 * Limits::MESSAGE_BYTES);
+    error.message = "x".repeat(2 * StateLimits::MESSAGE_BYTES);
     let turn_id = world.running();
-    let report = Report::Failed { error, reason: "provider".to_owned() };
+    let report = TurnReport::Failed { error, reason: "provider".to_owned() };
     // Refusing it would leave the turn open, so that cutting it is as good.
     drop(world.ask_unchecked(Command::Report { turn_id, report }));
     let kept = world.state.turns[0].error.as_ref().map_or(0, String::len);
-    assert!(kept <= Limits::MESSAGE_BYTES, "{kept} bytes for each of {} turns", Limits::TURNS);
+    assert!(kept <= StateLimits::MESSAGE_BYTES, "{kept} bytes for each of {} turns", StateLimits::TURNS);
 }
 
 /// Runs one turn as far as its answered approval, with the call's result.
-fn ask_and_answer(world: &mut World, n: usize) -> TurnId {
+fn ask_and_answer(world: &mut SessionDriver, n: usize) -> TurnId {
     let made = shell(&format!("call_{n}"), "make");
     let turn = world.running();
     let step = world.step_report(std::slice::from_ref(&made));
@@ -196,7 +197,7 @@ fn ask_and_answer(world: &mut World, n: usize) -> TurnId {
     turn
 }
 
-fn report(world: &mut World, report: Report) {
+fn report(world: &mut SessionDriver, report: TurnReport) {
     let turn_id = world.running();
     world.ask_unchecked(Command::Report { turn_id, report }).expect("the report is accepted");
 }

@@ -7,7 +7,7 @@ use proptest::{prop_oneof, strategy};
 
 /// One move. A `pick` chooses among what there is when the move is made, or names nothing.
 #[derive(Debug, Clone)]
-pub(crate) enum Move {
+pub(crate) enum HistoryMove {
     Submit {
         delivery: Delivery,
         auto_run: Option<bool>,
@@ -86,26 +86,26 @@ pub(crate) struct NewCall {
 }
 
 /// A history of up to sixty moves.
-pub(crate) fn histories() -> impl Strategy<Value = Vec<Move>> {
+pub(crate) fn histories() -> impl Strategy<Value = Vec<HistoryMove>> {
     prop::collection::vec(moves(), 1..60)
 }
 
-fn moves() -> impl Strategy<Value = Move> {
+fn moves() -> impl Strategy<Value = HistoryMove> {
     prop_oneof![
-        20 => any::<u8>().prop_map(|pick| Move::Advance { pick }),
-        14 => (sayings(), prop::bool::weighted(0.1)).prop_map(|(saying, late)| Move::Say { saying, late }),
+        20 => any::<u8>().prop_map(|pick| HistoryMove::Advance { pick }),
+        14 => (sayings(), prop::bool::weighted(0.1)).prop_map(|(saying, late)| HistoryMove::Say { saying, late }),
         8 => submissions(),
-        1 => Just(Move::Run),
-        2 => any::<u8>().prop_map(|pick| Move::Withdraw { pick }),
+        1 => Just(HistoryMove::Run),
+        2 => any::<u8>().prop_map(|pick| HistoryMove::Withdraw { pick }),
         3 => (any::<u8>(), any::<Option<Option<u8>>>(), prop::option::of(delivery()), any::<bool>())
-            .prop_map(|(pick, before, delivery, edit)| Move::Requeue { pick, before, delivery, edit }),
+            .prop_map(|(pick, before, delivery, edit)| HistoryMove::Requeue { pick, before, delivery, edit }),
         4 => answers(),
-        2 => any::<bool>().prop_map(|partial| Move::Cancel { partial }),
-        2 => any::<u8>().prop_map(|pick| Move::Retry { pick }),
-        1 => any::<u8>().prop_map(|pick| Move::Update { pick }),
-        1 => prop::bool::weighted(0.2).prop_map(|close| if close { Move::Close } else { Move::Run }),
-        1 => any::<(bool, bool)>().prop_map(|(resumable, partial)| Move::Recover { resumable, partial }),
-        1 => any::<(bool, bool)>().prop_map(|(resumable, partial)| Move::Restart { resumable, partial }),
+        2 => any::<bool>().prop_map(|partial| HistoryMove::Cancel { partial }),
+        2 => any::<u8>().prop_map(|pick| HistoryMove::Retry { pick }),
+        1 => any::<u8>().prop_map(|pick| HistoryMove::Update { pick }),
+        1 => prop::bool::weighted(0.2).prop_map(|close| if close { HistoryMove::Close } else { HistoryMove::Run }),
+        1 => any::<(bool, bool)>().prop_map(|(resumable, partial)| HistoryMove::Recover { resumable, partial }),
+        1 => any::<(bool, bool)>().prop_map(|(resumable, partial)| HistoryMove::Restart { resumable, partial }),
     ]
 }
 
@@ -113,21 +113,19 @@ fn delivery() -> impl Strategy<Value = Delivery> {
     prop_oneof![4 => Just(Delivery::Queue), 3 => Just(Delivery::Steer), 1 => Just(Delivery::Interrupt)]
 }
 
-fn submissions() -> impl Strategy<Value = Move> {
+fn submissions() -> impl Strategy<Value = HistoryMove> {
     let auto_run = prop_oneof![5 => Just(None), 2 => Just(Some(true)), 2 => Just(Some(false))];
     let key = prop::option::weighted(0.3, 0..4_u8);
-    (delivery(), auto_run, key, any::<bool>()).prop_map(|(delivery, auto_run, key, partial)| Move::Submit {
-        delivery,
-        auto_run,
-        key,
-        partial,
+    (delivery(), auto_run, key, any::<bool>()).prop_map(|(delivery, auto_run, key, partial)| {
+        HistoryMove::Submit { delivery, auto_run, key, partial }
     })
 }
 
-fn answers() -> impl Strategy<Value = Move> {
+fn answers() -> impl Strategy<Value = HistoryMove> {
     let scope = prop_oneof![Just(Scope::Once), Just(Scope::Session), Just(Scope::Always)];
-    (any::<u8>(), any::<bool>(), scope, prop::bool::weighted(0.1))
-        .prop_map(|(pick, approve, scope, other_turn)| Move::Answer { pick, approve, scope, other_turn })
+    (any::<u8>(), any::<bool>(), scope, prop::bool::weighted(0.1)).prop_map(
+        |(pick, approve, scope, other_turn)| HistoryMove::Answer { pick, approve, scope, other_turn },
+    )
 }
 
 fn sayings() -> strategy::BoxedStrategy<Saying> {

@@ -4,46 +4,46 @@
 use std::collections::HashMap;
 
 use ostler_types::{
-    Accepted, AnswerApproval, CallStatus, Change, Command, Decision, Delivery, Event, Message, MessageEvent,
-    MessageId, OpenCall, Part, Policy, ProposedCall, Refusal, Report, RequeueMessage, Role, Rule,
-    SessionStatus, SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, Verdict,
+    Accepted, AnswerApproval, CallStatus, Command, Decision, Delivery, Event, Message, MessageEvent,
+    MessageId, OpenCall, Part, Policy, ProposedCall, Refusal, RequeueMessage, Role, Rule, SessionChange,
+    SessionStatus, SubmitMessage, ToolCall, ToolCallId, ToolKind, TurnEvent, TurnId, TurnReport, Verdict,
 };
 use serde_json::json;
 
-use crate::audit::{Call, Law};
-use crate::moves::{Move, NewCall, Saying};
-use crate::world::{World, call, cancel, close, completed, failed, kind_of, propose, start, subject};
+use crate::audit::{AuditedCall, Law};
+use crate::moves::{HistoryMove, NewCall, Saying};
+use crate::world::{SessionDriver, call, cancel, close, completed, failed, kind_of, propose, start, subject};
 
 /// A world with what its clients remember of it.
-pub(crate) struct Play {
-    pub(crate) world: World,
+pub(crate) struct HistoryPlayer {
+    pub(crate) world: SessionDriver,
     told: HashMap<String, (MessageId, Option<TurnId>)>,
     messages: Vec<MessageId>,
     turns: Vec<TurnId>,
 }
 
-impl Play {
-    pub(crate) fn new() -> Play {
+impl HistoryPlayer {
+    pub(crate) fn new() -> HistoryPlayer {
         let (messages, turns) = (Vec::new(), Vec::new());
-        Play { world: World::new(), told: HashMap::new(), messages, turns }
+        HistoryPlayer { world: SessionDriver::new(), told: HashMap::new(), messages, turns }
     }
 
-    pub(crate) fn make(&mut self, step: Move) {
+    pub(crate) fn make(&mut self, step: HistoryMove) {
         match step {
-            Move::Submit { delivery, auto_run, key, partial } => {
+            HistoryMove::Submit { delivery, auto_run, key, partial } => {
                 self.submit(delivery, auto_run, key, partial)
             }
-            Move::Run => {
+            HistoryMove::Run => {
                 let turn_id = self.world.turn_id();
                 self.start_turn(Command::Run { turn_id });
             }
-            Move::Withdraw { pick } => {
+            HistoryMove::Withdraw { pick } => {
                 let message_id = picked(&self.messages, pick).unwrap_or_else(|| self.world.message_id());
                 let queued = self.world.state.queue.iter().any(|queued| queued.message.id == message_id);
                 let outcome = self.ask(Command::Withdraw { message_id, by: "ann".to_owned() });
                 self.demand(Law::Queue, outcome.is_ok() == queued, "only what waits can be withdrawn");
             }
-            Move::Requeue { pick, before, delivery, edit } => {
+            HistoryMove::Requeue { pick, before, delivery, edit } => {
                 let message_id = picked(&self.messages, pick).unwrap_or_else(|| self.world.message_id());
                 let named = |pick| picked(&self.messages, pick).unwrap_or(message_id);
                 let before = before.map(|before| before.map(named));
@@ -60,7 +60,7 @@ impl Play {
                     "what waits can be changed, and no other",
                 );
             }
-            Move::Answer { pick, approve, scope, other_turn } => {
+            HistoryMove::Answer { pick, approve, scope, other_turn } => {
                 let tool_call_id = self.call_id(pick);
                 let turn_id = if other_turn { self.world.turn_id() } else { self.last_turn() };
                 let verdict = if approve { Verdict::Approve } else { Verdict::Deny };
@@ -75,23 +75,23 @@ impl Play {
                     by: "ann".to_owned(),
                 }));
             }
-            Move::Cancel { partial } => self.cancel(partial),
-            Move::Retry { pick } => {
+            HistoryMove::Cancel { partial } => self.cancel(partial),
+            HistoryMove::Retry { pick } => {
                 let last = self.turns.last().copied().filter(|_| pick < 160);
                 let retry_of =
                     last.or_else(|| picked(&self.turns, pick)).unwrap_or_else(|| self.world.turn_id());
                 let turn_id = self.world.turn_id();
                 self.start_turn(Command::Retry { retry_of, turn_id });
             }
-            Move::Update { pick } => {
+            HistoryMove::Update { pick } => {
                 let outcome = self.ask(Command::Update(change(pick)));
                 self.demand(Law::Status, outcome.is_ok(), "a session can be changed at any time");
             }
-            Move::Close => self.close(),
-            Move::Recover { resumable, partial } => self.recover(resumable, partial),
-            Move::Restart { resumable, partial } => self.restart(resumable, partial),
-            Move::Advance { pick } => self.advance(pick),
-            Move::Say { saying, late } => self.say(saying, late),
+            HistoryMove::Close => self.close(),
+            HistoryMove::Recover { resumable, partial } => self.recover(resumable, partial),
+            HistoryMove::Restart { resumable, partial } => self.restart(resumable, partial),
+            HistoryMove::Advance { pick } => self.advance(pick),
+            HistoryMove::Say { saying, late } => self.say(saying, late),
         }
     }
 
@@ -159,7 +159,7 @@ impl Play {
             panic!("not an answer")
         };
         let audit = &self.world.audit;
-        let named = |open: &Call| open.call.id == *tool_call_id && open.waits();
+        let named = |open: &AuditedCall| open.call.id == *tool_call_id && open.waits();
         let waits = audit.open == Some(*turn_id) && audit.calls.iter().any(named);
         let outcome = self.ask(command);
         self.demand(Law::Starts, outcome.is_ok() == waits, "what waits can be answered, and nothing else");
@@ -293,23 +293,23 @@ impl Play {
         self.demand(Law::Over, over == (open != Some(turn_id)), "only the open turn is heard");
     }
 
-    fn report(&mut self, saying: Saying) -> Report {
+    fn report(&mut self, saying: Saying) -> TurnReport {
         match saying {
-            Saying::TakeSteering => Report::TakeSteering,
+            Saying::TakeSteering => TurnReport::TakeSteering,
             Saying::Step { calls } => {
                 let calls: Vec<ToolCall> = calls.iter().map(|new| self.new_call(new)).collect();
                 self.world.step_report(&calls)
             }
-            Saying::BatchStarted { parallel } => Report::BatchStarted { parallel },
-            Saying::BatchHalted { pick } => Report::BatchHalted { tool_call_id: self.call_id(pick) },
-            Saying::BatchCompleted => Report::BatchCompleted,
+            Saying::BatchStarted { parallel } => TurnReport::BatchStarted { parallel },
+            Saying::BatchHalted { pick } => TurnReport::BatchHalted { tool_call_id: self.call_id(pick) },
+            Saying::BatchCompleted => TurnReport::BatchCompleted,
             Saying::Propose { pick, standing } => {
                 let tool_call = as_tool_sees(&self.some_call(pick));
                 let kind = kind_of(&tool_call.name);
                 let subject = subject(&tool_call);
                 self.world.facts.standing.rules =
                     standing.then(|| Rule::of(&tool_call, &subject)).into_iter().collect();
-                Report::CallProposed(ProposedCall {
+                TurnReport::CallProposed(ProposedCall {
                     tool_call,
                     kind,
                     summary: "do it".to_owned(),
@@ -331,12 +331,12 @@ impl Play {
                 self.world.finish(&id.0, ok)
             }
             Saying::VerificationStarted => {
-                Report::VerificationStarted { round: 1, commands: vec!["make test".to_owned()] }
+                TurnReport::VerificationStarted { round: 1, commands: vec!["make test".to_owned()] }
             }
             Saying::VerificationCompleted { ok, feedback } => {
                 let say = vec![Part::text("the tests failed")];
                 let feedback = feedback.then(|| self.world.message(Role::User, say));
-                Report::VerificationCompleted { round: 1, ok, results: Vec::new(), feedback }
+                TurnReport::VerificationCompleted { round: 1, ok, results: Vec::new(), feedback }
             }
             Saying::Completed => completed(),
             Saying::Failed { partial } => {
@@ -397,17 +397,23 @@ fn as_tool_sees(call: &ToolCall) -> ToolCall {
     call
 }
 
-fn change(pick: u8) -> Change {
+fn change(pick: u8) -> SessionChange {
     let mut policy = Policy::default();
     match pick % 6 {
-        0 => return Change { title: Some("a title".to_owned()), ..Change::default() },
-        1 => return Change { title: Some(String::new()), archived: Some(true), ..Change::default() },
-        2 => return Change { model: Some("demo:large".to_owned()), ..Change::default() },
+        0 => return SessionChange { title: Some("a title".to_owned()), ..SessionChange::default() },
+        1 => {
+            return SessionChange {
+                title: Some(String::new()),
+                archived: Some(true),
+                ..SessionChange::default()
+            };
+        }
+        2 => return SessionChange { model: Some("demo:large".to_owned()), ..SessionChange::default() },
         3 => policy.approval.require_for_kinds.clear(),
         4 => policy.approval.require_for_tools.push("read_file".to_owned()),
         _ => policy.approval.require_for_kinds = vec![ToolKind::Network],
     }
-    Change { policy: Some(policy), ..Change::default() }
+    SessionChange { policy: Some(policy), ..SessionChange::default() }
 }
 
 fn ids_of(accepted: &Accepted) -> Option<(MessageId, Option<TurnId>)> {

@@ -8,9 +8,9 @@ use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use serde_json::{Number, Value, json};
 
 use crate::audit::Law;
-use crate::moves::{Move, histories};
-use crate::play::Play;
-use crate::world::{World, call, propose};
+use crate::moves::{HistoryMove, histories};
+use crate::play::HistoryPlayer;
+use crate::world::{SessionDriver, call, propose};
 
 #[test]
 fn a_turn_has_one_terminal_and_nothing_after_it() {
@@ -74,7 +74,7 @@ fn a_tool_input_survives_the_log() {
     let numbers = prop::collection::vec(any::<f64>(), 1..8);
     let outcome = runner(256, 0).run(&numbers, |numbers| {
         let number = |n: &f64| Number::from_f64(*n).map_or(Value::Null, Value::Number);
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         world.submit("go");
         let made = call("a", "draw", json!({"points": numbers.iter().map(number).collect::<Vec<_>>()}));
         world.step(std::slice::from_ref(&made));
@@ -107,8 +107,8 @@ fn check(law: Law) {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-fn played(history: Vec<Move>) -> Play {
-    let mut play = Play::new();
+fn played(history: Vec<HistoryMove>) -> HistoryPlayer {
+    let mut play = HistoryPlayer::new();
     history.into_iter().for_each(|step| play.make(step));
     play
 }

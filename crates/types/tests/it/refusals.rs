@@ -2,16 +2,16 @@
 //! changes the session. What agents are refused is in [`crate::reports`].
 
 use ostler_types::{
-    AnswerApproval, CancelTurn, Command, Delivery, Event, Limits, Part, Refusal, RefusalKind, Report,
-    RequeueMessage, Role, SessionEvent, SubmitMessage, ToolCallId, TurnEvent, Verdict,
+    AnswerApproval, CancelTurn, Command, Delivery, Event, Part, Refusal, RefusalKind, RequeueMessage, Role,
+    SessionEvent, StateLimits, SubmitMessage, ToolCallId, TurnEvent, TurnReport, Verdict,
 };
 use serde_json::json;
 
-use crate::world::{World, answer, call, close, completed, failed, propose, shell};
+use crate::world::{SessionDriver, answer, call, close, completed, failed, propose, shell};
 
 #[test]
 fn a_closed_session_takes_no_message_run_or_retry() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let failed_turn = world.running();
     world.report(failed());
@@ -28,7 +28,7 @@ fn a_client_speaks_as_user_or_system_only() {
         let refusal = refused_message(role, vec![Part::text("hello")]);
         expect(&refusal, RefusalKind::Invalid, "role_not_allowed");
     }
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let message = world.message(Role::System, vec![Part::text("be brief")]);
     let command = world.submission_of(message, Delivery::Queue, None);
     world.submitted(command);
@@ -52,7 +52,7 @@ fn a_client_sends_text_and_files_only() {
     let asked = Part::ToolCall { call: call("a", "shell", json!({"command": "ls"})) };
     let thought = Part::Reasoning { text: "hm".to_owned(), opaque: None };
     for part in [result, asked, thought] {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         let message = world.message(Role::User, vec![Part::text("hello"), part.clone()]);
         let command = world.submission_of(message, Delivery::Queue, None);
         let outcome = world.ask(command);
@@ -63,17 +63,17 @@ fn a_client_sends_text_and_files_only() {
 
 #[test]
 fn a_large_message_is_refused_with_a_way_out() {
-    let text = "x".repeat(Limits::MESSAGE_BYTES + 1);
+    let text = "x".repeat(StateLimits::MESSAGE_BYTES + 1);
     let refusal = refused_message(Role::User, vec![Part::text(text)]);
     expect(&refusal, RefusalKind::TooLarge, "too_large");
     assert!(refusal.hint.is_some());
-    let mut world = World::new();
-    world.submit(&"x".repeat(Limits::MESSAGE_BYTES));
+    let mut world = SessionDriver::new();
+    world.submit(&"x".repeat(StateLimits::MESSAGE_BYTES));
 }
 
 #[test]
 fn a_message_without_a_turn_waits_for_an_idle_session() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let mut command = world.submission("note this", Delivery::Queue);
     if let Command::Submit(SubmitMessage { auto_run, .. }) = &mut command {
@@ -86,7 +86,7 @@ fn a_message_without_a_turn_waits_for_an_idle_session() {
 
 #[test]
 fn only_a_queued_message_can_be_withdrawn() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let (delivered, _) = world.submit("go");
     let (waiting, _) = world.submit("then this");
     let (unknown, by) = (world.message_id(), "ann".to_owned());
@@ -103,7 +103,7 @@ fn only_a_queued_message_can_be_withdrawn() {
 
 #[test]
 fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let (delivered, running) = world.submit("go");
     let [a, b, c] = ["a", "b", "c"].map(|text| world.submit(text).0);
     let turn_id = world.turn_id();
@@ -111,7 +111,7 @@ fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
         let by = "ann".to_owned();
         Command::Requeue(RequeueMessage { message_id, turn_id, parts, delivery, before, by })
     };
-    let order = |world: &World| -> Vec<String> {
+    let order = |world: &SessionDriver| -> Vec<String> {
         world.state.queue.iter().map(|queued| queued.message.text()).collect()
     };
     assert_eq!(world.must(change(c, None, None, Some(Some(a)))), ["message_queued"]);
@@ -135,7 +135,7 @@ fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
         (order(&world), world.state.queue[1].turn_id),
         (vec!["A".into(), "b".into(), "c".into()], turn_id)
     );
-    world.must(Command::Report { turn_id: running.unwrap(), report: Report::TakeSteering });
+    world.must(Command::Report { turn_id: running.unwrap(), report: TurnReport::TakeSteering });
     assert_eq!(order(&world), ["A", "c"]);
     for (command, kind, code) in [
         (change(delivered, None, None, None), RefusalKind::NotFound, "message_not_queued"),
@@ -145,13 +145,13 @@ fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
     ] {
         expect(&world.refused(command), kind, code);
     }
-    let long = Some(vec![Part::text("x".repeat(Limits::MESSAGE_BYTES + 1))]);
+    let long = Some(vec![Part::text("x".repeat(StateLimits::MESSAGE_BYTES + 1))]);
     expect(&world.refused(change(a, long, None, None)), RefusalKind::TooLarge, "too_large");
 }
 
 #[test]
 fn a_run_needs_something_to_run_and_an_idle_session() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let turn_id = world.turn_id();
     let refusal = world.refused(Command::Run { turn_id });
     expect(&refusal, RefusalKind::Conflict, "nothing_to_run");
@@ -164,7 +164,7 @@ fn a_run_needs_something_to_run_and_an_idle_session() {
 
 #[test]
 fn only_the_last_turn_can_be_retried_and_only_if_it_failed_or_was_canceled() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let unknown = world.turn_id();
     expect(&retry_refused(&mut world, unknown), RefusalKind::NotFound, "turn_not_found");
     world.submit("one");
@@ -182,7 +182,7 @@ fn only_the_last_turn_can_be_retried_and_only_if_it_failed_or_was_canceled() {
 
 #[test]
 fn an_answer_needs_a_call_that_waits() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let (turn, other) = (world.running(), world.turn_id());
     let made = shell("a", "make");
@@ -198,11 +198,12 @@ fn an_answer_needs_a_call_that_waits() {
 
 #[test]
 fn labels_are_short() {
-    let long = Some("x".repeat(Limits::LABEL_BYTES + 1));
-    let mut world = World::new();
+    let long = Some("x".repeat(StateLimits::LABEL_BYTES + 1));
+    let mut world = SessionDriver::new();
     let message = world.message(Role::User, vec![Part::text("hello")]);
     let submit = world.submission_of(message, Delivery::Queue, long.as_deref());
-    let change = ostler_types::Change { title: long.clone(), ..ostler_types::Change::default() };
+    let change =
+        ostler_types::SessionChange { title: long.clone(), ..ostler_types::SessionChange::default() };
     let turn_id = world.turn_id();
     let answer = Command::Answer(AnswerApproval {
         review: None,
@@ -222,26 +223,26 @@ fn labels_are_short() {
 /// A reason is as short as any other label, whoever gives it: cut or refused, but not kept whole.
 #[test]
 fn the_reason_of_a_cancel_is_short() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
-    let reason = Some("x".repeat(Limits::LABEL_BYTES + 1));
+    let reason = Some("x".repeat(StateLimits::LABEL_BYTES + 1));
     drop(world.ask(Command::Cancel(CancelTurn { turn_id: None, by: "ann".to_owned(), reason })));
     let kept = world.log.iter().filter_map(|record| match &record.event {
         Event::Turn(TurnEvent::Canceled { reason, .. })
         | Event::Session(SessionEvent::Canceled { reason, .. }) => reason.as_ref(),
         _ => None,
     });
-    assert_eq!(kept.map(String::len).find(|length| *length > Limits::LABEL_BYTES), None);
+    assert_eq!(kept.map(String::len).find(|length| *length > StateLimits::LABEL_BYTES), None);
 }
 
 fn refused_message(role: Role, parts: Vec<Part>) -> Refusal {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let message = world.message(role, parts);
     let command = world.submission_of(message, Delivery::Queue, None);
     world.refused(command)
 }
 
-fn retry_refused(world: &mut World, retry_of: ostler_types::TurnId) -> Refusal {
+fn retry_refused(world: &mut SessionDriver, retry_of: ostler_types::TurnId) -> Refusal {
     let turn_id = world.turn_id();
     world.refused(Command::Retry { retry_of, turn_id })
 }

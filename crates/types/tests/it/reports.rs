@@ -1,25 +1,25 @@
 //! What an agent may say of its turn, and what it is refused.
 
 use ostler_types::{
-    Accepted, Command, Delivery, Limits, Part, RefusalKind, Report, Role, ToolKind, Usage, Verdict,
+    Accepted, Command, Delivery, Part, RefusalKind, Role, StateLimits, ToolKind, TurnReport, Usage, Verdict,
 };
 
 use crate::refusals::expect;
 use crate::world::{
-    World, answer, call, cancel, close, completed, failed, names, propose, read, shell, start,
+    SessionDriver, answer, call, cancel, close, completed, failed, names, propose, read, shell, start,
 };
 
 #[test]
 fn a_turn_that_is_over_cannot_be_spoken_of() {
     for end in [cancel(), close()] {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         world.submit("go");
         let turn = world.running();
         world.step(&[read("a")]);
         world.must(end);
         every_report(&mut world, turn);
     }
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let first = world.running();
     world.report(completed());
@@ -27,20 +27,21 @@ fn a_turn_that_is_over_cannot_be_spoken_of() {
     every_report(&mut world, first);
 }
 
-fn every_report(world: &mut World, turn_id: ostler_types::TurnId) {
+fn every_report(world: &mut SessionDriver, turn_id: ostler_types::TurnId) {
     let (finish, step) = (world.finish("a", true), world.step_report(&[]));
-    let halted = Report::BatchHalted { tool_call_id: read("a").id };
-    let checked = Report::VerificationCompleted { round: 1, ok: true, results: Vec::new(), feedback: None };
+    let halted = TurnReport::BatchHalted { tool_call_id: read("a").id };
+    let checked =
+        TurnReport::VerificationCompleted { round: 1, ok: true, results: Vec::new(), feedback: None };
     let reports = [
-        Report::TakeSteering,
+        TurnReport::TakeSteering,
         step,
-        Report::BatchStarted { parallel: false },
+        TurnReport::BatchStarted { parallel: false },
         halted,
-        Report::BatchCompleted,
+        TurnReport::BatchCompleted,
         propose(&read("a")),
         start(&read("a")),
         finish,
-        Report::VerificationStarted { round: 1, commands: Vec::new() },
+        TurnReport::VerificationStarted { round: 1, commands: Vec::new() },
         checked,
         completed(),
         failed(),
@@ -52,14 +53,14 @@ fn every_report(world: &mut World, turn_id: ostler_types::TurnId) {
 
 #[test]
 fn no_step_batch_end_or_completion_while_a_call_has_no_result() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[read("a"), read("b")]);
     world.report(start(&read("a")));
     let finish = world.finish("a", true);
     world.report(finish);
     let step = world.step_report(&[]);
-    for report in [step, Report::BatchCompleted, completed()] {
+    for report in [step, TurnReport::BatchCompleted, completed()] {
         expect(&world.report_refused(report), RefusalKind::Conflict, "call_without_result");
     }
     let finish = world.finish("b", false);
@@ -69,7 +70,7 @@ fn no_step_batch_end_or_completion_while_a_call_has_no_result() {
 
 #[test]
 fn a_call_gets_one_result() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[read("a"), read("b")]);
     let finish = world.finish("a", true);
@@ -83,7 +84,7 @@ fn a_call_gets_one_result() {
 
 #[test]
 fn a_call_starts_once() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[read("a")]);
     world.report(start(&read("a")));
@@ -95,7 +96,7 @@ fn a_call_starts_once() {
 
 #[test]
 fn a_call_that_must_be_approved_does_not_start_before() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let turn = world.running();
     let made = shell("a", "make");
@@ -113,7 +114,7 @@ fn a_call_that_must_be_approved_does_not_start_before() {
 /// Nobody but the person who is asked takes a question away.
 #[test]
 fn a_call_that_waits_gets_no_result_before_its_answer() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let turn = world.running();
     let made = shell("a", "make");
@@ -127,7 +128,7 @@ fn a_call_that_waits_gets_no_result_before_its_answer() {
 
 #[test]
 fn two_calls_of_a_message_have_two_ids() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let step = world.step_report(&[read("a"), shell("a", "make")]);
     expect(&world.report_refused(step), RefusalKind::Invalid, "bad_tool_calls");
@@ -136,7 +137,7 @@ fn two_calls_of_a_message_have_two_ids() {
 /// Within a turn a call is known by its id alone, so an id that comes again would start twice.
 #[test]
 fn two_steps_of_a_turn_share_no_call_id() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[read("a")]);
     let finish = world.finish("a", true);
@@ -150,7 +151,7 @@ fn two_steps_of_a_turn_share_no_call_id() {
 
 #[test]
 fn two_turns_may_share_a_call_id() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     for _ in 0..2 {
         world.submit("go");
         world.step(&[read("a")]);
@@ -164,23 +165,24 @@ fn two_turns_may_share_a_call_id() {
 
 #[test]
 fn a_message_asks_for_no_more_calls_than_the_limit() {
-    let calls: Vec<_> = (0..=Limits::CALLS).map(|n| read(&format!("call_{n}"))).collect();
-    let mut world = World::new();
+    let calls: Vec<_> = (0..=StateLimits::CALLS).map(|n| read(&format!("call_{n}"))).collect();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let step = world.step_report(&calls);
     expect(&world.report_refused(step), RefusalKind::Invalid, "bad_tool_calls");
     world.step(&calls[1..]);
-    assert_eq!(world.calls().len(), Limits::CALLS);
+    assert_eq!(world.calls().len(), StateLimits::CALLS);
 }
 
 #[test]
 fn a_step_tells_of_its_reasoning_first() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let thought = Part::Reasoning { text: "hm, é".to_owned(), opaque: None };
     let message = world.message(Role::Assistant, vec![thought, Part::text("yes")]);
     let (stop_reason, usage) = ("end_turn".to_owned(), Usage::default());
-    let decision = world.report(Report::StepFinished { model: "m".to_owned(), message, stop_reason, usage });
+    let decision =
+        world.report(TurnReport::StepFinished { model: "m".to_owned(), message, stop_reason, usage });
     assert_eq!(names(&decision), ["reasoning_completed", "model_output_completed"]);
     let data = serde_json::to_value(&decision.events[0].event).expect("an event can be written");
     assert_eq!((&data["data"]["part"], &data["data"]["bytes"]), (&0.into(), &6.into()));
@@ -188,7 +190,7 @@ fn a_step_tells_of_its_reasoning_first() {
 
 #[test]
 fn a_turn_adds_up_what_its_steps_cost() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[]);
     world.step(&[]);
@@ -199,14 +201,16 @@ fn a_turn_adds_up_what_its_steps_cost() {
 }
 
 /// The same step as the last of its turn.
-fn as_last(step: Report) -> Report {
-    let Report::StepFinished { model, message, stop_reason, usage } = step else { panic!("it is no step") };
-    Report::LastStepFinished { model, message, stop_reason, usage }
+fn as_last(step: TurnReport) -> TurnReport {
+    let TurnReport::StepFinished { model, message, stop_reason, usage } = step else {
+        panic!("it is no step")
+    };
+    TurnReport::LastStepFinished { model, message, stop_reason, usage }
 }
 
 #[test]
 fn a_last_step_and_the_end_of_its_turn_are_decided_at_once() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     world.step(&[]);
     let (queued, turn) = world.submit("and then");
@@ -223,7 +227,7 @@ fn a_last_step_and_the_end_of_its_turn_are_decided_at_once() {
 
 #[test]
 fn a_last_step_is_not_the_last_where_something_steers_the_turn() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let turn = world.running();
     let steer = world.submission("mind the tests", Delivery::Steer);
@@ -241,22 +245,22 @@ fn a_last_step_is_not_the_last_where_something_steers_the_turn() {
 /// A provider may say anything, and what was recorded can always be applied.
 #[test]
 fn a_nonsensical_cost_does_not_overflow() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     for _ in 0..2 {
         let message = world.message(Role::Assistant, vec![Part::text("yes")]);
         let usage = Usage { input_tokens: u64::MAX, ..Usage::default() };
         let (model, stop_reason) = ("m".to_owned(), "end_turn".to_owned());
-        world.report(Report::StepFinished { model, message, stop_reason, usage });
+        world.report(TurnReport::StepFinished { model, message, stop_reason, usage });
     }
     assert_eq!(world.state.session.usage.input_tokens, u64::MAX);
 }
 
 #[test]
 fn a_turn_knows_whether_the_workspace_changed_since_it_was_checked() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
-    let changed = |world: &World| world.state.turn.as_ref().is_some_and(|turn| turn.changed);
+    let changed = |world: &SessionDriver| world.state.turn.as_ref().is_some_and(|turn| turn.changed);
     let write = call("w", "write_file", serde_json::json!({"path": "b", "content": ""}));
     world.step(&[read("a"), write.clone()]);
     world.report(start(&read("a")));
@@ -264,16 +268,16 @@ fn a_turn_knows_whether_the_workspace_changed_since_it_was_checked() {
     let turn = world.running();
     world.report(propose(&write));
     world.must(answer(turn, "w", Verdict::Approve, "ann"));
-    world.report(Report::CallStarted { tool_call: write, kind: ToolKind::Write });
+    world.report(TurnReport::CallStarted { tool_call: write, kind: ToolKind::Write });
     assert!(changed(&world));
     for id in ["a", "w"] {
         let report = world.finish(id, true);
         world.report(report);
     }
-    world.report(Report::BatchCompleted);
+    world.report(TurnReport::BatchCompleted);
     for (ok, expected) in [(false, true), (true, false)] {
-        world.report(Report::VerificationStarted { round: 1, commands: Vec::new() });
-        world.report(Report::VerificationCompleted { round: 1, ok, results: Vec::new(), feedback: None });
+        world.report(TurnReport::VerificationStarted { round: 1, commands: Vec::new() });
+        world.report(TurnReport::VerificationCompleted { round: 1, ok, results: Vec::new(), feedback: None });
         assert_eq!(changed(&world), expected);
     }
 }

@@ -1,15 +1,16 @@
 //! Making, naming and changing sessions.
 
 use ostler_types::{
-    Change, Command, Delivery, Effort, Limits, Part, Policy, RefusalKind, Role, SessionStatus, State, create,
+    Command, Delivery, Effort, Part, Policy, RefusalKind, Role, SessionChange, SessionStatus, State,
+    StateLimits, create,
 };
 
 use crate::refusals::expect;
-use crate::world::{World, close, completed, new_session};
+use crate::world::{SessionDriver, close, completed, new_session};
 
 #[test]
 fn a_new_session_is_active_and_empty() {
-    let world = World::new();
+    let world = SessionDriver::new();
     let view = world.state.view();
     assert_eq!((view.session.status, view.last_seq), (SessionStatus::Active, 1));
     assert!(view.turns.is_empty() && view.queue.is_empty() && view.pending_approvals.is_empty());
@@ -18,11 +19,11 @@ fn a_new_session_is_active_and_empty() {
 
 #[test]
 fn what_is_too_large_makes_no_session() {
-    let label = || Some("x".repeat(Limits::LABEL_BYTES + 1));
+    let label = || Some("x".repeat(StateLimits::LABEL_BYTES + 1));
     let (mut title, mut key, mut prompt) = (new_session(), new_session(), new_session());
     title.title = label();
     key.idempotency_key = label();
-    prompt.system_prompt = Some("x".repeat(Limits::MESSAGE_BYTES + 1));
+    prompt.system_prompt = Some("x".repeat(StateLimits::MESSAGE_BYTES + 1));
     for new in [title, key, prompt] {
         let refusal = create(new).expect_err("it is too large");
         expect(&refusal, RefusalKind::TooLarge, "too_large");
@@ -31,7 +32,7 @@ fn what_is_too_large_makes_no_session() {
 
 #[test]
 fn a_log_that_does_not_begin_with_a_session_is_none() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     assert!(State::fold(&world.log[1..]).is_none() && State::begin(&world.log[1]).is_none());
     assert!(State::fold(&[]).is_none());
@@ -51,7 +52,7 @@ fn a_title_is_the_first_line_that_says_something() {
         (exact.as_str(), Some(exact.as_str())),
     ];
     for (text, title) in cases {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         world.submit(text);
         assert_eq!(world.state.session.title.as_deref(), title, "{text:?}");
     }
@@ -59,7 +60,7 @@ fn a_title_is_the_first_line_that_says_something() {
 
 #[test]
 fn a_title_is_derived_once_and_from_a_user_only() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let message = world.message(Role::System, vec![Part::text("be brief")]);
     let command = world.submission_of(message, Delivery::Queue, None);
     world.submitted(command);
@@ -73,7 +74,7 @@ fn a_title_is_derived_once_and_from_a_user_only() {
 
 #[test]
 fn a_given_title_stays() {
-    let mut world = World::with(|new| new.title = Some("mine".to_owned()));
+    let mut world = SessionDriver::with(|new| new.title = Some("mine".to_owned()));
     world.submit("Fix the build");
     assert_eq!(world.state.session.title.as_deref(), Some("mine"));
     world.must(title("other"));
@@ -86,7 +87,7 @@ fn a_given_title_stays() {
 
 #[test]
 fn a_queued_message_gives_no_title_before_it_is_delivered() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit(" ");
     world.submit("Fix the build");
     assert_eq!(world.state.session.title, None);
@@ -96,12 +97,12 @@ fn a_queued_message_gives_no_title_before_it_is_delivered() {
 
 #[test]
 fn a_change_changes_what_it_names() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let before = world.state.session.clone();
     let mut policy = Policy::default();
     policy.verify.commands.push("make test".to_owned());
-    let change = Change {
+    let change = SessionChange {
         title: Some("mine".to_owned()),
         archived: Some(true),
         pinned: Some(true),
@@ -126,15 +127,18 @@ fn a_change_changes_what_it_names() {
         (after.status, after.last_turn_id, after.usage),
         (before.status, before.last_turn_id, before.usage)
     );
-    for nothing in [change, Change::default()] {
+    for nothing in [change, SessionChange::default()] {
         assert_eq!(world.must(Command::Update(nothing)), Vec::<&str>::new());
     }
 }
 
 #[test]
 fn the_model_changes_from_the_next_turn_on() {
-    let mut world = World::new();
-    world.must(Command::Update(Change { model: Some("demo:large".to_owned()), ..Change::default() }));
+    let mut world = SessionDriver::new();
+    world.must(Command::Update(SessionChange {
+        model: Some("demo:large".to_owned()),
+        ..SessionChange::default()
+    }));
     world.submit("go");
     let started = world.log.last().expect("a turn started");
     let data = serde_json::to_value(&started.event).expect("an event can be written");
@@ -143,13 +147,13 @@ fn the_model_changes_from_the_next_turn_on() {
 
 #[test]
 fn a_closed_session_can_be_put_away() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.must(close());
-    world.must(Command::Update(Change { archived: Some(true), ..Change::default() }));
+    world.must(Command::Update(SessionChange { archived: Some(true), ..SessionChange::default() }));
     assert_eq!((world.state.session.archived, world.state.session.status), (true, SessionStatus::Completed));
     assert_eq!(world.audit.faults, []);
 }
 
 fn title(title: &str) -> Command {
-    Command::Update(Change { title: Some(title.to_owned()), ..Change::default() })
+    Command::Update(SessionChange { title: Some(title.to_owned()), ..SessionChange::default() })
 }

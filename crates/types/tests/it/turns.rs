@@ -2,16 +2,16 @@
 
 use ostler_types::{
     Accepted, CallStatus, CancelTurn, Command, Decision, Delivery, Event, MessageEvent, MessageId, Part,
-    Report, Role, SessionStatus, ToolCall, TurnEvent, TurnId, TurnStatus, Verdict,
+    Role, SessionStatus, ToolCall, TurnEvent, TurnId, TurnReport, TurnStatus, Verdict,
 };
 
 use crate::world::{
-    World, answer, cancel, close, completed, failed, names, propose, read, result_texts, shell, start,
+    SessionDriver, answer, cancel, close, completed, failed, names, propose, read, result_texts, shell, start,
 };
 
 #[test]
 fn a_message_in_an_idle_session_starts_its_turn() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     let command = world.submission("go", Delivery::Queue);
     let decision = world.ask(command).expect("the message is accepted");
     assert_eq!(names(&decision), ["message_added", "turn_started"]);
@@ -22,7 +22,7 @@ fn a_message_in_an_idle_session_starts_its_turn() {
 
 #[test]
 fn messages_without_a_turn_are_answered_together() {
-    let mut world = World::with(|new| new.auto_run = false);
+    let mut world = SessionDriver::with(|new| new.auto_run = false);
     let (first, none) = world.submit("one");
     assert_eq!((none, world.state.turn.is_none()), (None, true));
     let second = world.add("two");
@@ -34,7 +34,7 @@ fn messages_without_a_turn_are_answered_together() {
 
 #[test]
 fn queued_messages_run_in_order_one_turn_each() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let (two, three) = (world.submit("two"), world.submit("three"));
     for (message, turn) in [two, three] {
@@ -49,13 +49,13 @@ fn queued_messages_run_in_order_one_turn_each() {
 #[test]
 fn the_queue_goes_on_after_every_terminal() {
     for end in [completed(), failed()] {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         world.submit("one");
         let (_, turn) = world.submit("two");
         world.report(end);
         assert_eq!(Some(world.running()), turn);
     }
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let (_, turn) = world.submit("two");
     world.must(cancel());
@@ -64,7 +64,7 @@ fn the_queue_goes_on_after_every_terminal() {
 
 #[test]
 fn an_interrupt_cancels_and_runs_before_all_that_wait() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let canceled = world.running();
     let (waiting, _) = world.submit("two");
@@ -87,24 +87,24 @@ fn an_interrupt_cancels_and_runs_before_all_that_wait() {
 
 #[test]
 fn steering_is_handed_to_the_running_turn() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let turn = world.running();
     let (queued, _) = world.submit("two");
     let command = world.submission("mind the tests", Delivery::Steer);
     let (steering, told) = world.submitted(command);
     assert_eq!(told, Some(turn));
-    let decision = world.report(Report::TakeSteering);
+    let decision = world.report(TurnReport::TakeSteering);
     assert_eq!((names(&decision), decision.events[0].turn_id), (vec!["message_added"], Some(turn)));
     let Accepted::Steering(messages) = decision.accepted else { panic!("the messages are handed over") };
     assert_eq!(messages.iter().map(|message| message.id).collect::<Vec<_>>(), [steering]);
     assert_eq!(world.state.queue[0].message.id, queued);
-    assert_eq!(world.report(Report::TakeSteering).events, []);
+    assert_eq!(world.report(TurnReport::TakeSteering).events, []);
 }
 
 #[test]
 fn steering_that_came_too_late_runs_as_a_turn() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let command = world.submission("mind the tests", Delivery::Steer);
     let (steering, _) = world.submitted(command);
@@ -117,7 +117,7 @@ fn steering_that_came_too_late_runs_as_a_turn() {
 fn a_key_asked_twice_is_one_message_however_it_is_delivered() {
     for delivery in [Delivery::Queue, Delivery::Steer, Delivery::Interrupt] {
         for running in [false, true] {
-            let mut world = World::new();
+            let mut world = SessionDriver::new();
             if running {
                 world.submit("one");
             }
@@ -136,7 +136,7 @@ fn a_key_asked_twice_is_one_message_however_it_is_delivered() {
 #[test]
 fn a_retry_repeats_the_messages_of_the_last_turn() {
     for end in [Some(failed()), None] {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         let (message, _) = world.submit("one");
         let retry_of = world.running();
         match end {
@@ -158,7 +158,7 @@ fn a_retry_repeats_the_messages_of_the_last_turn() {
 #[test]
 fn the_next_message_makes_a_failed_session_active() {
     for runs in [true, false] {
-        let mut world = World::new();
+        let mut world = SessionDriver::new();
         world.submit("one");
         world.report(failed());
         assert_eq!(world.state.session.status, SessionStatus::Failed);
@@ -173,7 +173,7 @@ fn the_next_message_makes_a_failed_session_active() {
 
 #[test]
 fn a_cancel_keeps_the_text_and_answers_the_calls() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let partial = world.partial();
     world.facts.partial = Some(partial.clone());
@@ -198,7 +198,7 @@ fn a_cancel_keeps_the_text_and_answers_the_calls() {
 
 #[test]
 fn a_half_written_call_is_not_kept() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let text = Part::text("I will");
     let partial = world.message(Role::Assistant, vec![text.clone(), Part::ToolCall { call: read("a") }]);
@@ -213,7 +213,7 @@ fn a_half_written_call_is_not_kept() {
 
 #[test]
 fn an_empty_partial_message_is_not_recorded() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let partial = world.message(Role::Assistant, vec![Part::text("")]);
     world.facts.partial = Some(partial);
@@ -224,7 +224,7 @@ fn an_empty_partial_message_is_not_recorded() {
 #[test]
 fn a_cancel_that_names_a_turn_touches_no_other() {
     let named = |turn_id| Command::Cancel(CancelTurn { turn_id, by: "ann".to_owned(), reason: None });
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let over = world.running();
     world.submit("two");
@@ -242,7 +242,7 @@ fn a_cancel_that_names_a_turn_touches_no_other() {
 
 #[test]
 fn results_come_before_the_text_that_a_cancel_kept() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     world.step(&[read("a")]);
     world.report(start(&read("a")));
@@ -255,7 +255,7 @@ fn results_come_before_the_text_that_a_cancel_kept() {
 
 #[test]
 fn a_restart_fails_what_ran() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     world.step(&[read("a"), shell("b", "make")]);
     world.report(start(&read("a")));
@@ -276,7 +276,7 @@ fn a_restart_fails_what_ran() {
 
 #[test]
 fn a_restart_leaves_what_waited() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let turn = world.running();
     let made: [ToolCall; 4] = [shell("a", "1"), shell("b", "2"), shell("c", "3"), read("d")];
@@ -297,7 +297,7 @@ fn a_restart_leaves_what_waited() {
 
 #[test]
 fn a_restart_fails_what_waited_with_an_agent_that_cannot_go_on() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     world.step(&[shell("a", "make")]);
     world.report(propose(&shell("a", "make")));
@@ -308,7 +308,7 @@ fn a_restart_fails_what_waited_with_an_agent_that_cannot_go_on() {
 
 #[test]
 fn a_restart_keeps_the_queue() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     let (message, turn) = world.submit("two");
     world.audit.suspended = true;
@@ -322,7 +322,7 @@ fn a_restart_keeps_the_queue() {
 
 #[test]
 fn a_close_ends_the_turn_and_empties_the_queue() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("one");
     world.step(&[read("a")]);
     world.submit("two");

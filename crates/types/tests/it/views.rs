@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
 
 use crate::moves::histories;
-use crate::play::Play;
+use crate::play::HistoryPlayer;
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
@@ -188,7 +188,7 @@ fn longest_history() -> Vec<Record> {
     let config = Config { rng_seed: RngSeed::Fixed(8), ..Config::default() };
     let mut runner = TestRunner::new(config);
     let played = (0..200).map(|_| {
-        let mut play = Play::new();
+        let mut play = HistoryPlayer::new();
         let history = histories().new_tree(&mut runner).expect("a history can be made").current();
         history.into_iter().for_each(|step| play.make(step));
         play.world.log

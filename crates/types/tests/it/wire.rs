@@ -10,7 +10,7 @@ use ostler_types::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::world::{World, at, call, completed, failure, new_session, propose, shell};
+use crate::world::{SessionDriver, at, call, completed, failure, new_session, propose, shell};
 
 const TURN: &str = "turn_00000000000000000000000000000007";
 const MESSAGE: &str = "msg_00000000000000000000000000000008";
@@ -378,7 +378,7 @@ fn parts_beside_the_log_are_named_by_ref() {
 
 #[test]
 fn a_session_is_shown_with_all_that_is_open() {
-    let mut world = World::new();
+    let mut world = SessionDriver::new();
     world.submit("go");
     let made = shell("call_1", "make test");
     world.step(std::slice::from_ref(&made));

@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 use ostler_types::{
     Accepted, AnswerApproval, ApprovalPolicy, CallEvent, CallStatus, CancelTurn, Command, CommandLine,
-    Decision, Delivery, Event, Facts, Failure, JudgedCall, Message, MessageId, NewSession, OpenCall, Part,
-    ProposedCall, Record, Refusal, Report, Role, Scope, SessionId, State, Subject, SubmitMessage, ToolCall,
-    ToolCallId, ToolKind, ToolResult, TurnId, Usage, Verdict, create, decide,
+    Decision, DecisionFacts, Delivery, Event, Failure, JudgedCall, Message, MessageId, NewSession, OpenCall,
+    Part, ProposedCall, Record, Refusal, Role, Scope, SessionId, State, Subject, SubmitMessage, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnId, TurnReport, Usage, Verdict, create, decide,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -14,25 +14,25 @@ use uuid::Uuid;
 use crate::audit::{Audit, Law};
 
 /// A session under test.
-pub(crate) struct World {
+pub(crate) struct SessionDriver {
     pub(crate) state: State,
     pub(crate) log: Vec<Record>,
     pub(crate) audit: Audit,
     /// What the engine knows of the next command.
-    pub(crate) facts: Facts,
+    pub(crate) facts: DecisionFacts,
     /// Calls that the policy let through unasked, under the policy that holds.
     let_through: Vec<ToolCall>,
     counter: u64,
 }
 
-impl World {
+impl SessionDriver {
     /// A session that runs every message, with the default policy.
-    pub(crate) fn new() -> World {
-        World::with(|_| {})
+    pub(crate) fn new() -> SessionDriver {
+        SessionDriver::with(|_| {})
     }
 
     /// The same, but for what `change` does to it.
-    pub(crate) fn with(change: impl FnOnce(&mut NewSession)) -> World {
+    pub(crate) fn with(change: impl FnOnce(&mut NewSession)) -> SessionDriver {
         let mut new = new_session();
         change(&mut new);
         let (ts, session_id) = (new.at, new.id);
@@ -40,11 +40,11 @@ impl World {
         let first = Record { seq: 1, ts, session_id, turn_id: None, event };
         let state = State::begin(&first).expect("session_created begins a state");
         let audit = Audit::begin(&first);
-        World {
+        SessionDriver {
             state,
             log: vec![first],
             audit,
-            facts: Facts::default(),
+            facts: DecisionFacts::default(),
             let_through: Vec::new(),
             counter: 1000,
         }
@@ -66,10 +66,10 @@ impl World {
     pub(crate) fn ask_unchecked(&mut self, command: Command) -> Result<Decision, Refusal> {
         let mut facts = std::mem::take(&mut self.facts);
         let proposed = match &command {
-            Command::Report { report: Report::CallProposed(ProposedCall { tool_call, .. }), .. } => {
+            Command::Report { report: TurnReport::CallProposed(ProposedCall { tool_call, .. }), .. } => {
                 Some(tool_call.clone())
             }
-            Command::Report { report: Report::CallStarted { tool_call, .. }, .. } => {
+            Command::Report { report: TurnReport::CallStarted { tool_call, .. }, .. } => {
                 facts.let_through = self.let_through.iter().find(|call| call.id == tool_call.id).cloned();
                 None
             }
@@ -169,13 +169,13 @@ impl World {
     }
 
     /// Reports of the running turn, which must be accepted.
-    pub(crate) fn report(&mut self, report: Report) -> Decision {
+    pub(crate) fn report(&mut self, report: TurnReport) -> Decision {
         let turn_id = self.running();
         self.ask(Command::Report { turn_id, report }).expect("the report is accepted")
     }
 
     /// Reports of the running turn, which must be refused.
-    pub(crate) fn report_refused(&mut self, report: Report) -> Refusal {
+    pub(crate) fn report_refused(&mut self, report: TurnReport) -> Refusal {
         let turn_id = self.running();
         self.refused(Command::Report { turn_id, report })
     }
@@ -187,12 +187,12 @@ impl World {
     }
 
     /// The report that the model finished a message with these calls.
-    pub(crate) fn step_report(&mut self, calls: &[ToolCall]) -> Report {
+    pub(crate) fn step_report(&mut self, calls: &[ToolCall]) -> TurnReport {
         let mut parts = vec![Part::text("let me see")];
         parts.extend(calls.iter().map(|call| Part::ToolCall { call: call.clone() }));
         let message = self.message(Role::Assistant, parts);
         let usage = Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() };
-        Report::StepFinished {
+        TurnReport::StepFinished {
             model: "demo:small".to_owned(),
             message,
             stop_reason: "tool_use".to_owned(),
@@ -201,14 +201,14 @@ impl World {
     }
 
     /// The report that a call has its result.
-    pub(crate) fn finish(&mut self, id: &str, ok: bool) -> Report {
+    pub(crate) fn finish(&mut self, id: &str, ok: bool) -> TurnReport {
         let id = ToolCallId(id.to_owned());
         let mut result = ToolResult::failed(id, "it said this");
         if ok {
             result.ok = true;
             result.error = None;
         }
-        Report::CallFinished { result, duration_ms: 7, message_id: self.message_id() }
+        TurnReport::CallFinished { result, duration_ms: 7, message_id: self.message_id() }
     }
 
     /// What the model had written when it was stopped.
@@ -328,9 +328,9 @@ pub(crate) fn asks(policy: &ApprovalPolicy, call: &ToolCall, kind: ToolKind, tru
 }
 
 /// An agent's question about a call.
-pub(crate) fn propose(call: &ToolCall) -> Report {
+pub(crate) fn propose(call: &ToolCall) -> TurnReport {
     let kind = kind_of(&call.name);
-    Report::CallProposed(ProposedCall {
+    TurnReport::CallProposed(ProposedCall {
         tool_call: call.clone(),
         kind,
         summary: call.name.clone(),
@@ -342,16 +342,16 @@ pub(crate) fn propose(call: &ToolCall) -> Report {
 }
 
 /// An agent's word that a call is about to take effect.
-pub(crate) fn start(call: &ToolCall) -> Report {
-    Report::CallStarted { tool_call: call.clone(), kind: kind_of(&call.name) }
+pub(crate) fn start(call: &ToolCall) -> TurnReport {
+    TurnReport::CallStarted { tool_call: call.clone(), kind: kind_of(&call.name) }
 }
 
-pub(crate) fn completed() -> Report {
-    Report::Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None }
+pub(crate) fn completed() -> TurnReport {
+    TurnReport::Completed { stop_reason: "end_turn".to_owned(), verified: None, verification: None }
 }
 
-pub(crate) fn failed() -> Report {
-    Report::Failed { error: failure(), reason: "provider".to_owned() }
+pub(crate) fn failed() -> TurnReport {
+    TurnReport::Failed { error: failure(), reason: "provider".to_owned() }
 }
 
 pub(crate) fn failure() -> Failure {

@@ -69,7 +69,7 @@ fn split(range: Range<usize>, chunks: &mut Vec<Range<usize>>) {
 mod tests {
     use std::time::Duration;
 
-    use ostler_repo_map::{Language, Tagger};
+    use ostler_repo_map::{SourceLanguage, Tagger};
 
     use super::{MAX_LINES, chunks};
 
@@ -79,7 +79,7 @@ mod tests {
         let source = format!(
             "use a;\n\n/// One.\n#[test]\nfn one() {{\n{body}}}\n\n/// Two.\nfn two() {{\n{body}}}\n"
         );
-        let tags = Tagger::new().tags(Language::Rust, source.as_bytes(), Duration::from_secs(600));
+        let tags = Tagger::new().tags(SourceLanguage::Rust, source.as_bytes(), Duration::from_secs(600));
         let lines: Vec<&str> = source.lines().collect();
         let chunks = chunks(&lines, Some(&tags));
         let last = chunks.last().unwrap();

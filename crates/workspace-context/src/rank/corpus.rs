@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::WalkBuilder;
-use ostler_repo_map::{Stamp, Tags};
+use ostler_repo_map::{SourceStamp, Tags};
 use ostler_workspace_fs::{in_threads, is_binary};
 
-use super::Until;
+use super::RankDeadline;
 use super::words;
 use crate::visible_files::{VisibleFiles, real};
 
@@ -29,15 +29,15 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The files of one workspace, sorted by path.
 pub(super) struct Corpus {
-    pub(super) files: Vec<(String, Arc<Document>)>,
+    pub(super) files: Vec<(String, Arc<CorpusFile>)>,
     pub(super) visible: VisibleFiles,
     /// Whether not all files are in it.
     pub(super) is_partial: bool,
 }
 
 /// One file.
-pub(super) struct Document {
-    pub(super) stamp: Stamp,
+pub(super) struct CorpusFile {
+    pub(super) stamp: SourceStamp,
     /// How many words it has.
     pub(super) length: u32,
     /// How often it has each word, sorted by word.
@@ -48,19 +48,24 @@ pub(super) struct Document {
 
 /// What is remembered of workspaces, the last used at the end.
 #[derive(Default)]
-pub(super) struct Corpora(Mutex<Vec<Remembered>>);
+pub(super) struct CorpusCache(Mutex<Vec<CachedCorpus>>);
 
-type Documents = HashMap<String, Arc<Document>>;
+type CorpusFiles = HashMap<String, Arc<CorpusFile>>;
 
-struct Remembered {
+struct CachedCorpus {
     workspace: PathBuf,
-    documents: Arc<Documents>,
+    documents: Arc<CorpusFiles>,
     bytes: usize,
 }
 
-impl Corpora {
+impl CorpusCache {
     /// Looks at the files of a workspace, and reads those that are not remembered as they are.
-    pub(super) fn survey(&self, workspace: &Path, hidden: &[PathBuf], until: &Until) -> Result<Corpus> {
+    pub(super) fn survey(
+        &self,
+        workspace: &Path,
+        hidden: &[PathBuf],
+        until: &RankDeadline,
+    ) -> Result<Corpus> {
         let visible = VisibleFiles::open(workspace, hidden)?;
         let known = self.known(workspace);
         let (found, is_whole) = walk(workspace, hidden, until)?;
@@ -74,7 +79,7 @@ impl Corpora {
                     Some(same) => Arc::clone(same),
                     None if until.is_over() => continue,
                     None => match visible.read_listed(Path::new(path), MAX_FILE_BYTES) {
-                        Ok(content) => Arc::new(Document::new(&content.bytes, content.stamp)),
+                        Ok(content) => Arc::new(CorpusFile::new(&content.bytes, content.stamp)),
                         Err(_) => continue,
                     },
                 };
@@ -82,7 +87,7 @@ impl Corpora {
             }
             files
         };
-        let mut files: Vec<(String, Arc<Document>)> = in_threads(read).into_iter().flatten().collect();
+        let mut files: Vec<(String, Arc<CorpusFile>)> = in_threads(read).into_iter().flatten().collect();
         files.sort_by(|one, other| one.0.cmp(&other.0));
         let is_partial = !is_whole || until.is_over();
         Ok(Corpus { files, visible, is_partial })
@@ -90,7 +95,7 @@ impl Corpora {
 
     /// Remembers what was read. Workspaces that have not been used for longest make room.
     pub(super) fn keep(&self, workspace: &Path, corpus: &Corpus) {
-        let documents: Documents =
+        let documents: CorpusFiles =
             corpus.files.iter().map(|(path, document)| (path.clone(), Arc::clone(document))).collect();
         let bytes = documents.iter().map(|(path, document)| path.len() + document.bytes()).sum();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,13 +104,13 @@ impl Corpora {
         if bytes > MAX_BYTES {
             return;
         }
-        all.push(Remembered { workspace: workspace.to_owned(), documents: Arc::new(documents), bytes });
+        all.push(CachedCorpus { workspace: workspace.to_owned(), documents: Arc::new(documents), bytes });
         while all.iter().map(|remembered| remembered.bytes).sum::<usize>() > MAX_BYTES {
             all.remove(0);
         }
     }
 
-    fn known(&self, workspace: &Path) -> Option<Arc<Documents>> {
+    fn known(&self, workspace: &Path) -> Option<Arc<CorpusFiles>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.iter().find(|remembered| remembered.workspace == workspace)?;
         Some(Arc::clone(&known.documents))
@@ -124,8 +129,8 @@ impl Corpus {
     }
 }
 
-impl Document {
-    fn new(bytes: &[u8], stamp: Stamp) -> Document {
+impl CorpusFile {
+    fn new(bytes: &[u8], stamp: SourceStamp) -> CorpusFile {
         let mut counts: HashMap<u32, u16> = HashMap::new();
         let mut length = 0;
         if !is_binary(bytes) {
@@ -141,7 +146,7 @@ impl Document {
         }
         let mut words: Vec<(u32, u16)> = counts.into_iter().collect();
         words.sort_unstable();
-        Document { stamp, length, words: words.into(), tags: OnceLock::new() }
+        CorpusFile { stamp, length, words: words.into(), tags: OnceLock::new() }
     }
 
     /// How often it has a word.
@@ -156,7 +161,11 @@ impl Document {
 
 /// The text files of a workspace with their stamps, in the order of a walk, and whether these are all. A walk
 /// only says what there is: what is read is opened beneath the workspace, and never through a link.
-fn walk(workspace: &Path, hidden: &[PathBuf], until: &Until) -> Result<(Vec<(String, Stamp)>, bool)> {
+fn walk(
+    workspace: &Path,
+    hidden: &[PathBuf],
+    until: &RankDeadline,
+) -> Result<(Vec<(String, SourceStamp)>, bool)> {
     let root = workspace.canonicalize()?;
     let hidden: Vec<PathBuf> = hidden.iter().map(|place| real(place)).collect();
     if hidden.iter().any(|place| root.starts_with(place)) {
@@ -191,7 +200,7 @@ fn walk(workspace: &Path, hidden: &[PathBuf], until: &Until) -> Result<(Vec<(Str
             continue;
         }
         let modified = (metadata.mtime(), u32::try_from(metadata.mtime_nsec()).unwrap_or(0));
-        let stamp = Stamp { size: metadata.len(), modified, inode: metadata.ino() };
+        let stamp = SourceStamp { size: metadata.len(), modified, inode: metadata.ino() };
         found.push((path.to_owned(), stamp));
     }
     Ok((found, true))

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use ostler_repo_map::{Index, Tags};
+use ostler_repo_map::{SymbolIndex, Tags};
 
 /// How much of a map is asked for, in bytes. Enough for some hundred files.
 const MAP_BYTES: usize = 48 * 1024;
@@ -13,7 +13,7 @@ const HALF_AFTER: f64 = 8.0;
 /// The share of each file, from 0 to 1, by its path: the more, the earlier it comes in a map that looks from
 /// `focus`. Files that are in no map have none.
 pub(super) fn references(files: Vec<(String, Tags)>, focus: &[String]) -> HashMap<String, f64> {
-    let map = Index::build(files).map(focus, MAP_BYTES);
+    let map = SymbolIndex::build(files).map(focus, MAP_BYTES);
     // A map has a line for each file, and deeper ones for its definitions.
     let paths =
         map.text.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.strip_suffix(':'));

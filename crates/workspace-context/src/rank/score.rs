@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ostler_repo_map::{Language, Tagger};
+use ostler_repo_map::{SourceLanguage, Tagger};
 use ostler_workspace_fs::in_threads;
 
 use super::chunks::chunks;
 use super::corpus::{Corpus, MAX_FILE_BYTES};
 use super::references::references;
 use super::text_match::TextMatch;
-use super::{Chunk, Question, RankedFile, ScoreParts, Until};
+use super::{RankDeadline, RankQuery, RankedChunk, RankedFile, ScoreParts};
 
 /// How much each part counts.
 const TEXT: f64 = 0.60;
@@ -36,9 +36,9 @@ const FILE_TIME_LIMIT: Duration = Duration::from_secs(1);
 const RECENT_SECONDS: f64 = 3.0 * 24.0 * 3_600.0;
 
 /// One file that was looked at closely.
-struct Close {
+struct ExaminedFile {
     file: usize,
-    chunks: Vec<Chunk>,
+    chunks: Vec<RankedChunk>,
     names: f64,
 }
 
@@ -47,8 +47,8 @@ pub(super) fn score(
     corpus: &Corpus,
     matched: &TextMatch,
     candidates: &[usize],
-    question: &Question<'_>,
-    until: &Until,
+    question: &RankQuery<'_>,
+    until: &RankDeadline,
 ) -> Vec<RankedFile> {
     let mut close = look(corpus, matched, candidates, until);
     close.sort_by_key(|close| close.file);
@@ -94,7 +94,12 @@ fn total(parts: &ScoreParts) -> f64 {
 }
 
 /// Reads the candidates again, takes them apart, and finds the pieces that match.
-fn look(corpus: &Corpus, matched: &TextMatch, candidates: &[usize], until: &Until) -> Vec<Close> {
+fn look(
+    corpus: &Corpus,
+    matched: &TextMatch,
+    candidates: &[usize],
+    until: &RankDeadline,
+) -> Vec<ExaminedFile> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut tagger = Tagger::new();
@@ -108,12 +113,18 @@ fn look(corpus: &Corpus, matched: &TextMatch, candidates: &[usize], until: &Unti
 }
 
 /// When time is over a file keeps its score by words, and has no pieces.
-fn look_at(corpus: &Corpus, matched: &TextMatch, file: usize, tagger: &mut Tagger, is_over: bool) -> Close {
-    let mut close = Close { file, chunks: Vec::new(), names: 0.0 };
+fn look_at(
+    corpus: &Corpus,
+    matched: &TextMatch,
+    file: usize,
+    tagger: &mut Tagger,
+    is_over: bool,
+) -> ExaminedFile {
+    let mut close = ExaminedFile { file, chunks: Vec::new(), names: 0.0 };
     let (path, document) = &corpus.files[file];
     let read = || corpus.visible.read_listed(Path::new(path), MAX_FILE_BYTES).ok();
     let Some(content) = (!is_over).then(read).flatten() else { return close };
-    let tags = Language::of(Path::new(path)).map(|language| {
+    let tags = SourceLanguage::of(Path::new(path)).map(|language| {
         // What the file has become since it was counted is close enough for a rank.
         document.tags.get_or_init(|| tagger.tags(language, &content.bytes, FILE_TIME_LIMIT))
     });
@@ -123,7 +134,7 @@ fn look_at(corpus: &Corpus, matched: &TextMatch, file: usize, tagger: &mut Tagge
         let text = lines[range.clone()].join("\n");
         let score = matched.piece(&text, USUAL_PIECE);
         if score > 0.0 {
-            close.chunks.push(Chunk { first_line: range.start + 1, last_line: range.end, text, score });
+            close.chunks.push(RankedChunk { first_line: range.start + 1, last_line: range.end, text, score });
         }
     }
     close.chunks.sort_by(|one, other| {

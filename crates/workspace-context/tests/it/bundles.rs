@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_context::{Bundle, SectionKind, shown_in};
-use ostler_runner::{Budget, Tool, ToolContext, ToolOutcome, ToolSet};
+use ostler_context::{ContextMessage, GatheredSectionKind, shown_in};
+use ostler_runner::{ContextBudget, Tool, ToolContext, ToolOutcome, ToolSet};
 use ostler_tools::Tools;
 use ostler_types::{SessionId, ToolKind, ToolSpec};
-use ostler_workspace_context::{Gatherer, Request};
+use ostler_workspace_context::{ContextGatherer, GatherRequest};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,18 +19,18 @@ use crate::{sources, system_message, write};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn request(workspace: &Path, prompt: &str) -> Request {
-    let mut request = Request::new(workspace.to_owned(), SessionId::new(Uuid::from_u128(1)), prompt);
+fn request(workspace: &Path, prompt: &str) -> GatherRequest {
+    let mut request = GatherRequest::new(workspace.to_owned(), SessionId::new(Uuid::from_u128(1)), prompt);
     // A busy machine must not decide what these tests see.
     request.deadline = LIMIT;
     request
 }
 
-async fn gathered(request: Request) -> Bundle {
-    Gatherer::default().gather(request, &sources(Tools::builtin().set())).await.bundle
+async fn gathered(request: GatherRequest) -> ContextMessage {
+    ContextGatherer::default().gather(request, &sources(Tools::builtin().set())).await.bundle
 }
 
-fn text(bundle: &Bundle, kind: SectionKind) -> String {
+fn text(bundle: &ContextMessage, kind: GatheredSectionKind) -> String {
     let sections = bundle.sections.iter().filter(|section| section.kind == kind);
     sections.map(|section| format!("{}\n{}\n", section.name, section.text)).collect()
 }
@@ -76,27 +76,27 @@ async fn a_first_bundle_shows_the_workspace_and_the_next_one_what_is_new() {
     let mut request = request(folder.path(), "Why are failed requests not tried again?");
     request.is_trusted = true;
     let bundle = gathered(request.clone()).await;
-    let kinds: Vec<SectionKind> = bundle.sections.iter().map(|section| section.kind).collect();
+    let kinds: Vec<GatheredSectionKind> = bundle.sections.iter().map(|section| section.kind).collect();
     let expected = [
-        SectionKind::Instructions,
-        SectionKind::Repository,
-        SectionKind::Repository,
-        SectionKind::Files,
-        SectionKind::Skills,
+        GatheredSectionKind::Instructions,
+        GatheredSectionKind::Repository,
+        GatheredSectionKind::Repository,
+        GatheredSectionKind::Files,
+        GatheredSectionKind::Skills,
     ];
     assert_eq!(kinds, expected, "{:?}", bundle.text());
-    let repository = text(&bundle, SectionKind::Repository);
+    let repository = text(&bundle, GatheredSectionKind::Repository);
     for part in ["src/", "pub fn with_backoff()"] {
         assert!(repository.contains(part), "{part}: {repository}");
     }
     // Nothing confines git here, and nobody was asked whether it may run.
     assert!(!repository.contains("On branch main"), "{repository}");
-    let files = text(&bundle, SectionKind::Files);
+    let files = text(&bundle, GatheredSectionKind::Files);
     assert!(files.contains("src/retry.rs (lines 1–2)") && !files.contains("built"), "{files}");
-    assert!(text(&bundle, SectionKind::Skills).contains("- deploy: how to deploy"));
+    assert!(text(&bundle, GatheredSectionKind::Skills).contains("- deploy: how to deploy"));
     let whole = bundle.text().unwrap();
     assert!(!whole.contains("hunter2"), "{whole}");
-    assert!(bundle.tokens() <= Budget::default().total() + 200);
+    assert!(bundle.tokens() <= ContextBudget::default().total() + 200);
 
     request.shown = shown_in(&[system_message(whole)]);
     assert_eq!(gathered(request.clone()).await.text(), None);
@@ -109,9 +109,9 @@ async fn a_first_bundle_shows_the_workspace_and_the_next_one_what_is_new() {
 #[tokio::test]
 async fn an_empty_workspace_says_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(gathered(request(folder.path(), "hello")).await, Bundle::default());
+    assert_eq!(gathered(request(folder.path(), "hello")).await, ContextMessage::default());
     let gone = folder.path().join("gone");
-    assert_eq!(gathered(request(&gone, "hello")).await, Bundle::default());
+    assert_eq!(gathered(request(&gone, "hello")).await, ContextMessage::default());
 }
 
 #[tokio::test]
@@ -119,8 +119,8 @@ async fn an_untrusted_workspace_has_instructions_and_no_skills() {
     let folder = tempfile::tempdir().unwrap();
     project(folder.path());
     let bundle = gathered(request(folder.path(), "hello")).await;
-    assert!(text(&bundle, SectionKind::Instructions).contains("Always run make."));
-    assert_eq!(text(&bundle, SectionKind::Skills), "");
+    assert!(text(&bundle, GatheredSectionKind::Instructions).contains("Always run make."));
+    assert_eq!(text(&bundle, GatheredSectionKind::Skills), "");
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn every_section_keeps_to_its_budget() {
         write(folder.path(), &[(&format!("src/handler_{number}.rs"), &source)]);
     }
     let mut request = request(folder.path(), "where is a request handled?");
-    request.budget = Budget::default().within(20_000);
+    request.budget = ContextBudget::default().within(20_000);
     let limit = request.budget.total();
     let bundle = gathered(request).await;
     assert!(bundle.sections.len() >= 3, "{:?}", bundle.text());
@@ -140,9 +140,9 @@ async fn every_section_keeps_to_its_budget() {
 }
 
 /// A tool that never answers.
-struct Stuck;
+struct StuckTool;
 
-impl Tool for Stuck {
+impl Tool for StuckTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec { name: "repo_map".to_owned(), description: String::new(), input_schema: json!({}) }
     }
@@ -166,8 +166,8 @@ async fn a_map_that_is_not_ready_is_left_out_and_said_to_be() {
     project(folder.path());
     let mut request = request(folder.path(), "");
     request.deadline = Duration::from_millis(20);
-    let tools = ToolSet::of(vec![Arc::new(Stuck)]);
-    let bundle = Gatherer::default().gather(request, &sources(&Arc::new(tools))).await.bundle;
-    let repository = text(&bundle, SectionKind::Repository);
+    let tools = ToolSet::of(vec![Arc::new(StuckTool)]);
+    let bundle = ContextGatherer::default().gather(request, &sources(&Arc::new(tools))).await.bundle;
+    let repository = text(&bundle, GatheredSectionKind::Repository);
     assert!(repository.contains("repo_map was not ready within 20 ms"), "{repository}");
 }

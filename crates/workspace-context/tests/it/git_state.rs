@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_context::{Bundle, shown_in};
-use ostler_runner::{Shown, Tool, ToolContext, ToolOutcome, ToolSet};
+use ostler_context::{ContextMessage, shown_in};
+use ostler_runner::{ShownContext, Tool, ToolContext, ToolOutcome, ToolSet};
 use ostler_types::{SessionId, ToolKind, ToolSpec};
-use ostler_workspace_context::{Gatherer, Request, Sources};
+use ostler_workspace_context::{ContextGatherer, GatherRequest, GatherSources};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -21,16 +21,16 @@ use crate::system_message;
 const CHANGED: &str = "It may have changed since";
 
 /// A repository: what is checked out, and a git that answers when it is let.
-struct Repository {
+struct FakeRepository {
     branch: Mutex<Option<String>>,
     /// How many answers git may give.
     may_answer: Semaphore,
     asked: AtomicUsize,
 }
 
-struct GitStatus(Arc<Repository>);
+struct FakeGitStatus(Arc<FakeRepository>);
 
-impl Tool for GitStatus {
+impl Tool for FakeGitStatus {
     fn spec(&self) -> ToolSpec {
         ToolSpec { name: "git_status".to_owned(), description: String::new(), input_schema: json!({}) }
     }
@@ -58,16 +58,16 @@ impl Tool for GitStatus {
     }
 }
 
-struct Fixture {
-    gatherer: Gatherer,
-    repository: Arc<Repository>,
-    sources: Sources,
+struct GitStateFixture {
+    gatherer: ContextGatherer,
+    repository: Arc<FakeRepository>,
+    sources: GatherSources,
     place: tempfile::TempDir,
 }
 
-impl Fixture {
-    fn new(branch: Option<&str>) -> Fixture {
-        let repository = Arc::new(Repository {
+impl GitStateFixture {
+    fn new(branch: Option<&str>) -> GitStateFixture {
+        let repository = Arc::new(FakeRepository {
             branch: Mutex::new(branch.map(str::to_owned)),
             may_answer: Semaphore::new(0),
             asked: AtomicUsize::new(0),
@@ -76,24 +76,32 @@ impl Fixture {
         let checked_out = move |_: &Path| {
             known.branch.lock().unwrap().as_ref().map(|branch| format!("On branch {branch}.\n"))
         };
-        let tools = Arc::new(ToolSet::of(vec![Arc::new(GitStatus(Arc::clone(&repository)))]));
-        let sources = Sources { tools, checked_out: Arc::new(checked_out) };
-        Fixture { gatherer: Gatherer::default(), repository, sources, place: tempfile::tempdir().unwrap() }
+        let tools = Arc::new(ToolSet::of(vec![Arc::new(FakeGitStatus(Arc::clone(&repository)))]));
+        let sources = GatherSources { tools, checked_out: Arc::new(checked_out) };
+        GitStateFixture {
+            gatherer: ContextGatherer::default(),
+            repository,
+            sources,
+            place: tempfile::tempdir().unwrap(),
+        }
     }
 
-    fn request(&self, session: u128) -> Request {
+    fn request(&self, session: u128) -> GatherRequest {
         let workspace: PathBuf = self.place.path().to_owned();
         // A busy machine must not decide what these tests see.
         let deadline = Duration::from_secs(300);
-        Request { deadline, ..Request::new(workspace, SessionId::new(Uuid::from_u128(session)), "") }
+        GatherRequest {
+            deadline,
+            ..GatherRequest::new(workspace, SessionId::new(Uuid::from_u128(session)), "")
+        }
     }
 
     fn prepare(&self, session: u128) {
         self.gatherer.prepare(&self.request(session), &self.sources);
     }
 
-    async fn gather(&self, session: u128, shown: Shown) -> Bundle {
-        let request = Request { shown, ..self.request(session) };
+    async fn gather(&self, session: u128, shown: ShownContext) -> ContextMessage {
+        let request = GatherRequest { shown, ..self.request(session) };
         self.gatherer.gather(request, &self.sources).await.bundle
     }
 
@@ -114,25 +122,25 @@ impl Fixture {
     }
 }
 
-fn text(bundle: &Bundle) -> String {
+fn text(bundle: &ContextMessage) -> String {
     bundle.text().unwrap_or_default()
 }
 
 /// What a model knows that was told this.
-fn shown(texts: &[&str]) -> Shown {
+fn shown(texts: &[&str]) -> ShownContext {
     shown_in(&texts.iter().map(|text| system_message((*text).to_owned())).collect::<Vec<_>>())
 }
 
 #[tokio::test]
 async fn a_new_session_is_told_the_branch_at_once_and_the_rest_when_it_is_there() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     fixture.prepare(1);
-    let first = text(&fixture.gather(1, Shown::default()).await);
+    let first = text(&fixture.gather(1, ShownContext::default()).await);
     assert!(first.contains("On branch main.\n[What is changed") && !first.contains("Look"), "{first}");
     assert_eq!(shown(&[&first]).awaits_git, Some(true));
     assert_eq!(fixture.late(1), None);
     let next = fixture.gather(1, shown(&[&first])).await;
-    assert_eq!(next, Bundle::default(), "nothing is there yet");
+    assert_eq!(next, ContextMessage::default(), "nothing is there yet");
     fixture.let_answer(1);
     fixture.gatherer.settled().await;
     let late = fixture.late(1).unwrap();
@@ -143,37 +151,37 @@ async fn a_new_session_is_told_the_branch_at_once_and_the_rest_when_it_is_there(
 
 #[tokio::test]
 async fn what_follows_is_also_told_by_the_next_turn() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     fixture.prepare(1);
-    let first = text(&fixture.gather(1, Shown::default()).await);
+    let first = text(&fixture.gather(1, ShownContext::default()).await);
     fixture.let_answer(1);
     fixture.gatherer.settled().await;
     let next = text(&fixture.gather(1, shown(&[&first])).await);
     assert!(next.contains("# State of the git repository\nOn branch main.\nLook 1."), "{next}");
     let known = shown(&[&first, &next]);
     assert_eq!((known.awaits_git, known.repository), (Some(false), true));
-    assert_eq!(fixture.gather(1, known).await, Bundle::default());
+    assert_eq!(fixture.gather(1, known).await, ContextMessage::default());
 }
 
 #[tokio::test]
 async fn a_look_that_is_over_is_told_at_once_and_said_to_be_older() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     fixture.let_answer(1);
     fixture.prepare(1);
     fixture.gatherer.settled().await;
-    let first = text(&fixture.gather(1, Shown::default()).await);
+    let first = text(&fixture.gather(1, ShownContext::default()).await);
     assert!(first.contains("Look 1.") && first.contains(CHANGED), "{first}");
     assert_eq!(shown(&[&first]).awaits_git, None);
 }
 
 #[tokio::test]
 async fn a_look_at_another_branch_or_of_long_ago_is_not_told() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     fixture.let_answer(1);
     fixture.prepare(1);
     fixture.gatherer.settled().await;
     fixture.check_out("other");
-    let first = text(&fixture.gather(1, Shown::default()).await);
+    let first = text(&fixture.gather(1, ShownContext::default()).await);
     assert!(first.contains("On branch other.\n[What is changed"), "{first}");
     fixture.let_answer(1);
     fixture.gatherer.settled().await;
@@ -189,19 +197,19 @@ async fn a_look_at_another_branch_or_of_long_ago_is_not_told() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
-    let first = text(&fixture.gather(2, Shown::default()).await);
+    let first = text(&fixture.gather(2, ShownContext::default()).await);
     assert!(first.contains("[What is changed"), "{first}");
 }
 
 #[tokio::test]
 async fn a_session_that_is_not_new_waits_for_git() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     fixture.let_answer(1);
-    let first = text(&fixture.gather(1, Shown::default()).await);
+    let first = text(&fixture.gather(1, ShownContext::default()).await);
     assert!(first.contains("Look 1.") && !first.contains(CHANGED), "{first}");
     // It was told that something follows, by a daemon that is no more.
-    let awaits = Shown { repository: true, awaits_git: Some(true), ..Shown::default() };
-    assert_eq!(fixture.gather(2, awaits).await, Bundle::default());
+    let awaits = ShownContext { repository: true, awaits_git: Some(true), ..ShownContext::default() };
+    assert_eq!(fixture.gather(2, awaits).await, ContextMessage::default());
     fixture.let_answer(1);
     fixture.gatherer.settled().await;
     assert!(fixture.late(2).unwrap().contains("Look 2."));
@@ -209,23 +217,27 @@ async fn a_session_that_is_not_new_waits_for_git() {
 
 #[tokio::test]
 async fn where_git_has_to_be_asked_it_is_waited_for() {
-    let fixture = Fixture::new(Some("main"));
-    let sources = Sources { checked_out: Arc::new(|_| None), ..fixture.sources.clone() };
+    let fixture = GitStateFixture::new(Some("main"));
+    let sources = GatherSources { checked_out: Arc::new(|_| None), ..fixture.sources.clone() };
     fixture.gatherer.prepare(&fixture.request(1), &sources);
     fixture.let_answer(1);
     let first = fixture.gatherer.gather(fixture.request(1), &sources).await.bundle;
     assert!(text(&first).contains("Look 1."), "{first:?}");
-    let fixture = Fixture::new(None);
+    let fixture = GitStateFixture::new(None);
     fixture.let_answer(1);
     fixture.prepare(1);
-    assert_eq!(fixture.gather(1, Shown::default()).await, Bundle::default(), "there is no repository");
+    assert_eq!(
+        fixture.gather(1, ShownContext::default()).await,
+        ContextMessage::default(),
+        "there is no repository"
+    );
 }
 
 #[tokio::test]
 async fn a_git_that_fails_is_said_to_once() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     fixture.prepare(1);
-    let first = text(&fixture.gather(1, Shown::default()).await);
+    let first = text(&fixture.gather(1, ShownContext::default()).await);
     *fixture.repository.branch.lock().unwrap() = None;
     fixture.let_answer(1);
     fixture.gatherer.settled().await;
@@ -236,7 +248,7 @@ async fn a_git_that_fails_is_said_to_once() {
 
 #[tokio::test]
 async fn many_new_sessions_of_a_workspace_ask_git_once() {
-    let fixture = Fixture::new(Some("main"));
+    let fixture = GitStateFixture::new(Some("main"));
     // A look begins at most once a second, so the clock must not move while the sessions are created.
     tokio::time::pause();
     for session in 1..100 {
@@ -247,9 +259,9 @@ async fn many_new_sessions_of_a_workspace_ask_git_once() {
     fixture.gatherer.settled().await;
     assert_eq!(fixture.asked(), 1);
     // Those that were created after the look began are not told of it; they look when they are used, together.
-    let first = text(&fixture.gather(50, Shown::default()).await);
+    let first = text(&fixture.gather(50, ShownContext::default()).await);
     assert!(first.contains("[What is changed"), "{first}");
-    let first = text(&fixture.gather(51, Shown::default()).await);
+    let first = text(&fixture.gather(51, ShownContext::default()).await);
     assert!(first.contains("[What is changed"), "{first}");
     fixture.let_answer(2);
     fixture.gatherer.settled().await;

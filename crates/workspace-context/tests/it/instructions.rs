@@ -2,32 +2,33 @@
 
 use std::path::Path;
 
-use ostler_context::{Bundle, Section, SectionKind, shown_in};
-use ostler_runner::{Budget, Shown};
+use ostler_context::{ContextMessage, GatheredSection, GatheredSectionKind, shown_in};
+use ostler_runner::{ContextBudget, ShownContext};
 use ostler_tools::Tools;
 use ostler_types::SessionId;
-use ostler_workspace_context::{Gatherer, Request};
+use ostler_workspace_context::{ContextGatherer, GatherRequest};
 use uuid::Uuid;
 
 use crate::{system_message, write};
 
 /// Only instructions are gathered: the other sections have no room.
-fn request(workspace: &Path) -> Request {
-    let mut request = Request::new(workspace.to_owned(), SessionId::new(Uuid::from_u128(1)), "");
-    request.budget = Budget { tree: 0, map: 0, git: 0, files: 0, skills: 0, ..Budget::default() };
+fn request(workspace: &Path) -> GatherRequest {
+    let mut request = GatherRequest::new(workspace.to_owned(), SessionId::new(Uuid::from_u128(1)), "");
+    request.budget =
+        ContextBudget { tree: 0, map: 0, git: 0, files: 0, skills: 0, ..ContextBudget::default() };
     request
 }
 
-async fn gathered(request: Request) -> Bundle {
-    Gatherer::default().gather(request, &crate::sources(Tools::builtin().set())).await.bundle
+async fn gathered(request: GatherRequest) -> ContextMessage {
+    ContextGatherer::default().gather(request, &crate::sources(Tools::builtin().set())).await.bundle
 }
 
-fn instructions(bundle: &Bundle) -> Vec<&Section> {
-    bundle.sections.iter().filter(|section| section.kind == SectionKind::Instructions).collect()
+fn instructions(bundle: &ContextMessage) -> Vec<&GatheredSection> {
+    bundle.sections.iter().filter(|section| section.kind == GatheredSectionKind::Instructions).collect()
 }
 
 /// What the model knows after it was shown a bundle.
-fn after(bundle: &Bundle) -> Shown {
+fn after(bundle: &ContextMessage) -> ShownContext {
     shown_in(&[system_message(bundle.text().unwrap())])
 }
 

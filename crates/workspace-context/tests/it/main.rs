@@ -14,7 +14,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use ostler_runner::ToolSet;
 use ostler_types::{Message, MessageId, Part, Role};
-use ostler_workspace_context::Sources;
+use ostler_workspace_context::GatherSources;
 use uuid::Uuid;
 
 /// Writes files beneath a directory.
@@ -27,8 +27,8 @@ fn write(root: &Path, files: &[(&str, &str)]) {
 }
 
 /// These tools, where nothing is known of a repository without git.
-fn sources(tools: &Arc<ToolSet>) -> Sources {
-    Sources { tools: Arc::clone(tools), checked_out: Arc::new(|_| None) }
+fn sources(tools: &Arc<ToolSet>) -> GatherSources {
+    GatherSources { tools: Arc::clone(tools), checked_out: Arc::new(|_| None) }
 }
 
 /// A system message with this text.

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ostler_workspace_context::{Question, RankedFile, Ranker, Ranking, Until};
+use ostler_workspace_context::{RankDeadline, RankQuery, RankedFile, Ranker, Ranking};
 
 use crate::write;
 
 fn rank(ranker: &Ranker, workspace: &Path, text: &str, in_play: &[&str], hidden: &[PathBuf]) -> Ranking {
     let in_play: Vec<String> = in_play.iter().map(|path| (*path).to_owned()).collect();
-    let question = Question { workspace, text, in_play: &in_play, hidden, max_files: 20 };
-    ranker.rank(&question, &Until::after(Duration::from_secs(300)))
+    let question = RankQuery { workspace, text, in_play: &in_play, hidden, max_files: 20 };
+    ranker.rank(&question, &RankDeadline::after(Duration::from_secs(300)))
 }
 
 fn paths(ranking: &Ranking) -> Vec<&str> {
@@ -108,9 +108,9 @@ fn a_file_that_changed_is_read_again_and_others_are_not() {
     assert_eq!(paths(&ranking), ["src/clock.rs", "src/new.rs"]);
     // What is remembered needs no time, and gives the same answer.
     let question =
-        Question { workspace: folder.path(), text: "zebra", in_play: &[], hidden: &[], max_files: 20 };
+        RankQuery { workspace: folder.path(), text: "zebra", in_play: &[], hidden: &[], max_files: 20 };
     let fresh = Ranker::new();
-    let out_of_time = Until::after(Duration::from_secs(300));
+    let out_of_time = RankDeadline::after(Duration::from_secs(300));
     out_of_time.stop();
     assert!(fresh.rank(&question, &out_of_time).is_partial);
     assert_eq!(rank(&ranker, folder.path(), "zebra", &[], &[]), ranking);

@@ -1,6 +1,6 @@
 //! Skills in real directories: whose are found, which counts, and what cannot be read.
 
-use ostler_workspace_context::{SkillError, SkillPlaces, Skills};
+use ostler_workspace_context::{SkillError, SkillLocations, Skills};
 
 use crate::write;
 
@@ -24,7 +24,7 @@ fn the_owners_skills_come_first_and_the_workspaces_only_under_trust() {
             (".claude/skills/no-skill/README.md", "nothing"),
         ],
     );
-    let mut places = SkillPlaces { directories: vec![own], ..SkillPlaces::default() };
+    let mut places = SkillLocations { directories: vec![own], ..SkillLocations::default() };
     let names = |skills: &Skills| skills.all().iter().map(|skill| skill.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&Skills::find(&places)), ["deploy"]);
     places.trusted_workspace = Some(workspace);
@@ -49,7 +49,7 @@ fn an_unknown_skill_is_said_to_be_unknown() {
 fn a_skill_is_read_when_it_is_used() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("deploy/SKILL.md", BODY)]);
-    let places = SkillPlaces { directories: vec![folder.path().to_owned()], ..SkillPlaces::default() };
+    let places = SkillLocations { directories: vec![folder.path().to_owned()], ..SkillLocations::default() };
     let skills = Skills::find(&places);
     let loaded = skills.load("deploy").unwrap();
     assert!(
@@ -77,10 +77,10 @@ fn no_skill_is_read_from_elsewhere() {
     std::fs::write(place.join("binary/SKILL.md"), b"---\nname: b\xff\n---\n").unwrap();
     std::fs::create_dir(place.join("large")).unwrap();
     std::fs::write(place.join("large/SKILL.md"), BODY.to_owned() + &"x".repeat(200_000)).unwrap();
-    let places = SkillPlaces {
+    let places = SkillLocations {
         trusted_workspace: Some(workspace),
         hidden: vec![place.join("hidden")],
-        ..SkillPlaces::default()
+        ..SkillLocations::default()
     };
     let skills = Skills::find(&places);
     assert_eq!(skills.all(), []);

@@ -4,15 +4,15 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use ostler_acp::Outcome;
+use ostler_acp::AcpCallOutcome;
 use ostler_testing::host::TurnHost;
 use ostler_types::{
-    CallEvent, Delivery, Event, Message, MessageEvent, Policy, ProposedCall, Report, Role, Subject,
-    ToolCallId, ToolResult, Usage, Verdict,
+    CallEvent, Delivery, Event, Message, MessageEvent, Policy, ProposedCall, Role, Subject, ToolCallId,
+    ToolResult, TurnReport, Usage, Verdict,
 };
 
-use super::super::Recorder;
-use super::super::action::{Action, Asker, Input};
+use super::super::AcpRecorder;
+use super::super::action::{Asker, RecorderAction, RecorderInput};
 use super::{ANNOUNCING, PLAIN, read, recorder};
 
 /// How many prompts are tried of each kind of agent.
@@ -39,8 +39,8 @@ const WORDS: [&str; 16] = [
 ];
 
 /// A prompt, and the log that its reports are recorded in.
-struct Play {
-    recorder: Recorder,
+struct PlayedPrompt {
+    recorder: AcpRecorder,
     host: TurnHost,
     /// Calls that a person is asked about.
     asked: Vec<ToolCallId>,
@@ -64,13 +64,13 @@ impl Random {
     }
 }
 
-impl Play {
-    fn new(announces_before_asking: bool) -> Play {
+impl PlayedPrompt {
+    fn new(announces_before_asking: bool) -> PlayedPrompt {
         let host = TurnHost::new("/work", Policy::default());
         host.submit("begin", Delivery::Queue);
-        host.report(Report::AgentUpdated(Box::default())).unwrap();
+        host.report(TurnReport::AgentUpdated(Box::default())).unwrap();
         let (asked, own, said, played) = (Vec::new(), Vec::new(), String::new(), Vec::new());
-        Play { recorder: recorder(announces_before_asking), host, asked, own, said, played }
+        PlayedPrompt { recorder: recorder(announces_before_asking), host, asked, own, said, played }
     }
 
     fn line(&mut self, line: &str) {
@@ -80,38 +80,40 @@ impl Play {
         self.input(line.to_owned(), read(line));
     }
 
-    fn input(&mut self, line: String, input: Input) {
+    fn input(&mut self, line: String, input: RecorderInput) {
         self.played.push(line);
         for action in self.recorder.take(input, Instant::now()) {
             self.carry_out(action);
         }
     }
 
-    fn carry_out(&mut self, action: Action) {
+    fn carry_out(&mut self, action: RecorderAction) {
         let report = match action {
-            Action::RecordMessage { id, parts, stop_reason } => {
+            RecorderAction::RecordMessage { id, parts, stop_reason } => {
                 let created_at = "2026-01-01T00:00:00Z".parse().unwrap();
                 let message = Message { id, role: Role::Assistant, parts, created_at };
                 let (model, stop_reason) = ("m:m".to_owned(), stop_reason.to_owned());
-                Report::StepFinished { model, message, stop_reason, usage: Usage::default() }
+                TurnReport::StepFinished { model, message, stop_reason, usage: Usage::default() }
             }
-            Action::StartBatch { parallel } => Report::BatchStarted { parallel },
-            Action::StartCall { call: tool_call, kind } => Report::CallStarted { tool_call, kind },
-            Action::FinishCall { id, ok, outcome: Outcome { text, .. }, .. } => {
+            RecorderAction::StartBatch { parallel } => TurnReport::BatchStarted { parallel },
+            RecorderAction::StartCall { call: tool_call, kind } => {
+                TurnReport::CallStarted { tool_call, kind }
+            }
+            RecorderAction::FinishCall { id, ok, outcome: AcpCallOutcome { text, .. }, .. } => {
                 let message_id =
                     ostler_types::MessageId::new(uuid::Uuid::from_u128(self.played.len() as u128));
                 let result = ToolResult { ok, ..ToolResult::failed(id, text) };
-                Report::CallFinished { result, duration_ms: 0, message_id }
+                TurnReport::CallFinished { result, duration_ms: 0, message_id }
             }
-            Action::CompleteBatch => Report::BatchCompleted,
-            Action::Ask { call: tool_call, kind, asker } => {
+            RecorderAction::CompleteBatch => TurnReport::BatchCompleted,
+            RecorderAction::Ask { call: tool_call, kind, asker } => {
                 self.asked.push(tool_call.id.clone());
                 let (risk, options) = match asker {
                     Asker::Agent { options, .. } => (None, options),
                     Asker::Daemon => (Some("asked in any case".to_owned()), Vec::new()),
                 };
                 let (summary, trusted, subject) = (String::new(), true, Subject::Input);
-                Report::CallProposed(ProposedCall {
+                TurnReport::CallProposed(ProposedCall {
                     tool_call,
                     kind,
                     summary,
@@ -121,9 +123,9 @@ impl Play {
                     options,
                 })
             }
-            Action::CarryOut { call, is_own, .. } => return self.own.extend(call.filter(|_| is_own)),
-            Action::Show(_) | Action::Respond { .. } => return,
-            Action::Fail(failed) => panic!("{failed:?} after {:?}", self.played),
+            RecorderAction::CarryOut { call, is_own, .. } => return self.own.extend(call.filter(|_| is_own)),
+            RecorderAction::Show(_) | RecorderAction::Respond { .. } => return,
+            RecorderAction::Fail(failed) => panic!("{failed:?} after {:?}", self.played),
         };
         let shown = format!("{report:?}");
         if let Err(refusal) = self.host.report(report) {
@@ -135,8 +137,8 @@ impl Play {
     fn settle_one(&mut self, random: &mut Random) -> bool {
         if self.asked.is_empty() || (!self.own.is_empty() && random.below(2) == 0) {
             let Some(id) = self.own.pop() else { return false };
-            let Input::OwnCallEnded { outcome, .. } = read("ended x") else { panic!() };
-            self.input(format!("ended {id}"), Input::OwnCallEnded { call: id, outcome });
+            let RecorderInput::OwnCallEnded { outcome, .. } = read("ended x") else { panic!() };
+            self.input(format!("ended {id}"), RecorderInput::OwnCallEnded { call: id, outcome });
             return true;
         }
         let at = usize::try_from(random.below(self.asked.len() as u64)).unwrap();
@@ -152,7 +154,7 @@ impl Play {
             "deny"
         };
         let input = match read(&format!("{word} x")) {
-            Input::Answer { accepted, .. } => Input::Answer { call: id.clone(), accepted },
+            RecorderInput::Answer { accepted, .. } => RecorderInput::Answer { call: id.clone(), accepted },
             other => panic!("{other:?}"),
         };
         self.input(format!("{word} {id}"), input);
@@ -187,7 +189,7 @@ fn whatever_an_agent_sends_is_a_log() {
     for agent in [PLAIN, ANNOUNCING] {
         for seed in 0..SEEDS {
             let mut random = Random(seed);
-            let mut play = Play::new(agent);
+            let mut play = PlayedPrompt::new(agent);
             for number in 0..random.below(INPUTS) {
                 if random.below(4) == 0 && play.settle_one(&mut random) {
                     continue;

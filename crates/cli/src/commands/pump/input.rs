@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, ReadBuf, Stdin};
 const KEPT: usize = 1024 * 1024;
 
 /// Stdin, which can be read again from its beginning as long as that is kept.
-pub(crate) struct Input {
+pub(crate) struct ReplayableStdin {
     stdin: Stdin,
     kept: Vec<u8>,
     /// How much of that has been read.
@@ -21,9 +21,9 @@ pub(crate) struct Input {
     stopped: bool,
 }
 
-impl Input {
-    pub(super) fn new() -> Input {
-        Input {
+impl ReplayableStdin {
+    pub(super) fn new() -> ReplayableStdin {
+        ReplayableStdin {
             stdin: tokio::io::stdin(),
             kept: Vec::new(),
             read: 0,
@@ -55,7 +55,7 @@ impl Input {
     }
 }
 
-impl AsyncRead for Input {
+impl AsyncRead for ReplayableStdin {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

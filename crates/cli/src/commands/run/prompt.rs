@@ -11,7 +11,7 @@ use ostler_client::Client;
 use ostler_types::SessionId;
 use ostler_workspace_fs::{is_visible_image, media_type};
 
-use crate::args::{ApproveWhen, Run};
+use crate::args::{ApproveWhen, RunArgs};
 
 /// Bytes in one file that goes along; the daemon takes no more.
 const MAX_ATTACHMENT: u64 = 25 << 20;
@@ -21,14 +21,14 @@ const MAX_TEXT: u64 = 1 << 20;
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// What to ask.
-pub(super) struct Prompt {
+pub(super) struct RunPrompt {
     /// The words, in pieces.
     texts: Vec<String>,
-    files: Vec<Attached>,
+    files: Vec<PromptFile>,
 }
 
 /// A file that goes along with the prompt.
-struct Attached {
+struct PromptFile {
     path: PathBuf,
     name: String,
 }
@@ -47,12 +47,12 @@ impl From<anyhow::Error> for NoPrompt {
     }
 }
 
-impl Prompt {
+impl RunPrompt {
     /// Gathers it from the arguments and from stdin.
-    pub(super) async fn of(run: &Run) -> Result<Prompt, NoPrompt> {
+    pub(super) async fn of(run: &RunArgs) -> Result<RunPrompt, NoPrompt> {
         let files = run.attach.iter().map(|path| attached(path));
         let files = files.chain(run.image.iter().map(|path| image(path)));
-        let files: Vec<Attached> = files.collect::<anyhow::Result<_>>()?;
+        let files: Vec<PromptFile> = files.collect::<anyhow::Result<_>>()?;
         let words = run.prompt.as_deref().filter(|words| *words != "-");
         let piped = match words {
             None if run.prompt.is_some() || is_piped() => Some(read_stdin().await?),
@@ -69,7 +69,7 @@ impl Prompt {
             (None, Some(piped)) => vec![piped],
             (None, None) => return Err(NoPrompt::Nothing),
         };
-        Ok(Prompt { texts, files })
+        Ok(RunPrompt { texts, files })
     }
 
     /// Adds to the words.
@@ -81,7 +81,7 @@ impl Prompt {
     pub(super) async fn message(self, client: &Client, id: SessionId) -> anyhow::Result<SendMessage> {
         let mut message = SendMessage { auto_run: Some(true), ..SendMessage::prompt("") };
         message.parts.clear();
-        for Attached { path, name } in self.files {
+        for PromptFile { path, name } in self.files {
             let content =
                 std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
             let stored = client.attach(id, &name, &content).await;
@@ -94,7 +94,7 @@ impl Prompt {
 }
 
 /// A file to send along.
-fn attached(path: &Path) -> anyhow::Result<Attached> {
+fn attached(path: &Path) -> anyhow::Result<PromptFile> {
     let shown = path.display();
     let metadata = std::fs::metadata(path).with_context(|| format!("{shown} cannot be read"))?;
     anyhow::ensure!(metadata.is_file(), "{shown} is not a file; attach the files in it");
@@ -104,11 +104,11 @@ fn attached(path: &Path) -> anyhow::Result<Attached> {
         MAX_ATTACHMENT >> 20
     );
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Attached { path: path.to_owned(), name })
+    Ok(PromptFile { path: path.to_owned(), name })
 }
 
 /// A file that must be an image.
-fn image(path: &Path) -> anyhow::Result<Attached> {
+fn image(path: &Path) -> anyhow::Result<PromptFile> {
     let attached = attached(path)?;
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(12).read_to_end(&mut head));

@@ -16,15 +16,15 @@ const MAX_SCHEMA: usize = 256 << 10;
 const MAX_PROBLEMS: usize = 2000;
 
 /// A schema that answers are to fit.
-pub(super) struct Schema {
+pub(super) struct AnswerSchema {
     text: String,
     schemas: Schemas,
     index: SchemaIndex,
 }
 
-impl Schema {
+impl AnswerSchema {
     /// Reads a schema, and refuses what is none.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Schema> {
+    pub(super) fn read(path: &Path) -> anyhow::Result<AnswerSchema> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).with_context(|| format!("{shown} cannot be read"))?;
         anyhow::ensure!(
@@ -32,20 +32,20 @@ impl Schema {
             "{shown} is larger than {} KiB; a model cannot be told all of it",
             MAX_SCHEMA >> 10
         );
-        Schema::parse(&text).map_err(|why| anyhow!("{shown} is no JSON Schema: {why}"))
+        AnswerSchema::parse(&text).map_err(|why| anyhow!("{shown} is no JSON Schema: {why}"))
     }
 
-    fn parse(text: &str) -> Result<Schema, String> {
+    fn parse(text: &str) -> Result<AnswerSchema, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
         let text = value.to_string();
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        compiler.use_loader(Box::new(Alone));
+        compiler.use_loader(Box::new(NoRemoteSchemas));
         let told = |error: boon::CompileError| {
             format!("{error:#}").replace(&format!("{LOCATION}#"), "it").replace(LOCATION, "it")
         };
         compiler.add_resource(LOCATION, value).map_err(told)?;
         let index = compiler.compile(LOCATION, &mut schemas).map_err(told)?;
-        Ok(Schema { text, schemas, index })
+        Ok(AnswerSchema { text, schemas, index })
     }
 
     /// What the model is told along with the prompt.
@@ -102,9 +102,9 @@ fn fenced(answer: &str) -> Option<&str> {
 }
 
 /// A schema is all in one file: nothing is fetched for it, from the disk or elsewhere.
-struct Alone;
+struct NoRemoteSchemas;
 
-impl UrlLoader for Alone {
+impl UrlLoader for NoRemoteSchemas {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
         Err(format!("it refers to {url}; put that under $defs of the same file").into())
     }
@@ -114,7 +114,7 @@ impl UrlLoader for Alone {
 mod tests {
     use serde_json::json;
 
-    use super::Schema;
+    use super::AnswerSchema;
 
     const TEXT: &str = r##"{"type": "object", "required": ["name", "tags"], "additionalProperties": false,
         "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}}},
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn an_answer_fits_bare_or_in_a_fence_and_else_says_where_not() {
-        let schema = Schema::parse(TEXT).unwrap();
+        let schema = AnswerSchema::parse(TEXT).unwrap();
         let good = json!({"name": "x", "tags": ["a", "b"]});
         for answer in [
             good.to_string(),
@@ -154,7 +154,7 @@ mod tests {
             (r#"{"$ref": "file:///etc/passwd"}"#, "put that under $defs"),
             (r#"{"$ref": "https://example.com/x"}"#, "put that under $defs"),
         ] {
-            let why = Schema::parse(text).err().unwrap();
+            let why = AnswerSchema::parse(text).err().unwrap();
             assert!(why.contains(problem) && !why.contains("schema.invalid"), "{text}: {why}");
         }
     }

@@ -2,17 +2,17 @@
 
 use anyhow::{Context, bail, ensure};
 use futures_util::StreamExt;
-use ostler_api_types::{Approve, CreateSession, SendMessage, UndoTurn};
+use ostler_api_types::{ApprovalAnswerBody, CreateSession, SendMessage, UndoTurn};
 use ostler_client::Client;
 use ostler_types::{
     ApprovalEvent, CallEvent, Event, EventName, Policy, Record, SessionId, TurnEvent, TurnId, Verdict,
 };
 
-use super::{Place, Report, Running};
+use super::{ScratchDaemon, ScratchDirs, StepReport};
 
 /// Tries everything. An error is one that nobody reads the report.
-pub(super) async fn all(place: &Place, report: &mut Report) -> anyhow::Result<()> {
-    let Some(daemon) = report.step("a daemon starts and answers", Running::start(place)).await? else {
+pub(super) async fn all(place: &ScratchDirs, report: &mut StepReport) -> anyhow::Result<()> {
+    let Some(daemon) = report.step("a daemon starts and answers", ScratchDaemon::start(place)).await? else {
         return Ok(());
     };
     let client = &daemon.client;
@@ -38,7 +38,7 @@ pub(super) async fn all(place: &Place, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-async fn session(client: &Client, place: &Place) -> anyhow::Result<SessionId> {
+async fn session(client: &Client, place: &ScratchDirs) -> anyhow::Result<SessionId> {
     let mut policy = Policy::default();
     policy.verify.commands = vec!["test -f made.txt".to_owned()];
     let workspace_path = place.work.to_str().context("the path of the scratch place is not text")?.to_owned();
@@ -53,7 +53,7 @@ async fn reads(client: &Client, id: SessionId) -> anyhow::Result<()> {
     turn.completed()
 }
 
-async fn writes(client: &Client, id: SessionId, place: &Place) -> anyhow::Result<Played> {
+async fn writes(client: &Client, id: SessionId, place: &ScratchDirs) -> anyhow::Result<WatchedTurn> {
     let turn = play(client, id, "write made.txt with one", true).await?;
     ensure!(!turn.approvals.is_empty(), "nobody was asked");
     turn.completed()?;
@@ -61,13 +61,13 @@ async fn writes(client: &Client, id: SessionId, place: &Place) -> anyhow::Result
     Ok(turn)
 }
 
-fn verified(turn: &Played) -> anyhow::Result<()> {
+fn verified(turn: &WatchedTurn) -> anyhow::Result<()> {
     ensure!(turn.verified == Some(true), "the turn was not verified");
     Ok(())
 }
 
 /// A program tries to leave something outside, and inside, of its workspace.
-async fn confined(client: &Client, id: SessionId, place: &Place) -> anyhow::Result<()> {
+async fn confined(client: &Client, id: SessionId, place: &ScratchDirs) -> anyhow::Result<()> {
     let outside = place.outside.join("escaped.txt");
     let line = format!("run `touch inside.txt; touch {}`", outside.display());
     let turn = play(client, id, &line, true).await?;
@@ -84,22 +84,22 @@ async fn asks(client: &Client, id: SessionId, prompt: &str) -> anyhow::Result<()
 
 /// Kills the daemon, starts another one, and answers what the first one asked.
 async fn restarted(
-    daemon: Running,
-    place: &Place,
+    daemon: ScratchDaemon,
+    place: &ScratchDirs,
     id: SessionId,
     question: anyhow::Result<()>,
-) -> anyhow::Result<Running> {
+) -> anyhow::Result<ScratchDaemon> {
     let before = daemon.client.session(id).await?;
     daemon.kill().await?;
     question?;
-    let daemon = Running::start(place).await?;
+    let daemon = ScratchDaemon::start(place).await?;
     let after = daemon.client.session(id).await?;
     ensure!(after.last_seq >= before.last_seq, "{} records became {}", before.last_seq, after.last_seq);
     let [waiting] = &after.pending_approvals[..] else {
         bail!("{} questions wait after the restart", after.pending_approvals.len())
     };
     let mut events = daemon.client.events(id, before.last_seq, true).await?;
-    let answer = Approve {
+    let answer = ApprovalAnswerBody {
         turn_id: waiting.turn_id,
         tool_call_id: waiting.tool_call_id.clone(),
         action: Verdict::Approve,
@@ -120,7 +120,7 @@ async fn restarted(
     Ok(daemon)
 }
 
-async fn undone(client: &Client, id: SessionId, turn_id: TurnId, place: &Place) -> anyhow::Result<()> {
+async fn undone(client: &Client, id: SessionId, turn_id: TurnId, place: &ScratchDirs) -> anyhow::Result<()> {
     let undone = client.undo(id, &UndoTurn { turn_id, preview: None, force: None }).await?;
     ensure!(undone.conflicts.is_empty(), "{}: {}", undone.conflicts[0].path, undone.conflicts[0].why);
     ensure!(!place.work.join("made.txt").exists(), "the file is still there");
@@ -129,7 +129,7 @@ async fn undone(client: &Client, id: SessionId, turn_id: TurnId, place: &Place) 
 }
 
 /// A turn, as far as it was watched.
-struct Played {
+struct WatchedTurn {
     id: TurnId,
     approvals: Vec<String>,
     results: Vec<bool>,
@@ -138,7 +138,7 @@ struct Played {
     problem: Option<String>,
 }
 
-impl Played {
+impl WatchedTurn {
     fn completed(&self) -> anyhow::Result<()> {
         match &self.problem {
             Some(problem) => bail!("the turn did not complete: {problem}"),
@@ -148,13 +148,13 @@ impl Played {
 }
 
 /// Plays a turn to its end, allowing everything; or to its first question.
-async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) -> anyhow::Result<Played> {
+async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) -> anyhow::Result<WatchedTurn> {
     let after = client.session(id).await?.last_seq;
     let mut events = client.events(id, after, true).await?;
     let sent = client.send_message(id, &SendMessage::prompt(prompt)).await?;
     let turn_id = sent.turn_id.context("no turn was started")?;
     let (approvals, results) = (Vec::new(), Vec::new());
-    let mut played = Played { id: turn_id, approvals, results, verified: None, problem: None };
+    let mut played = WatchedTurn { id: turn_id, approvals, results, verified: None, problem: None };
     while let Some(line) = events.next().await {
         let line = line?;
         if line.seq.is_none() {
@@ -167,7 +167,7 @@ async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) ->
                 if !to_its_end {
                     return Ok(played);
                 }
-                let answer = Approve {
+                let answer = ApprovalAnswerBody {
                     turn_id,
                     tool_call_id: tool_call.id,
                     action: Verdict::Approve,

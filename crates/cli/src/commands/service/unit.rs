@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use ostler_types::shell_word;
 
-use super::super::Setting;
-use crate::args::Global;
+use super::super::CommandContext;
+use crate::args::GlobalArgs;
 use crate::paths::config_file;
 
 /// What the unit says.
-pub(super) struct Unit {
+pub(super) struct SystemdUnit {
     /// The program and its arguments.
     command: Vec<String>,
     /// Where programs are found that agents run.
@@ -19,9 +19,9 @@ pub(super) struct Unit {
     pub(super) environment_file: PathBuf,
 }
 
-impl Unit {
+impl SystemdUnit {
     /// The unit for the data directory and the configuration that were named, or the usual ones.
-    pub(super) fn of(setting: &Setting, global: &Global) -> anyhow::Result<Unit> {
+    pub(super) fn of(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<SystemdUnit> {
         let program = std::env::current_exe().context("this program cannot find itself")?;
         let mut command = vec![text(&program)?, "serve".to_owned()];
         // What a variable of this shell says must not be lost with the shell.
@@ -37,7 +37,11 @@ impl Unit {
             command.extend(["--config".to_owned(), text(&file)?]);
         }
         let path = setting.environment.get("PATH").and_then(|path| path.to_str()).unwrap_or("/usr/bin:/bin");
-        Ok(Unit { command, path: path.to_owned(), environment_file: file.with_file_name("environment") })
+        Ok(SystemdUnit {
+            command,
+            path: path.to_owned(),
+            environment_file: file.with_file_name("environment"),
+        })
     }
 
     /// The unit, as systemd reads it.
@@ -103,11 +107,11 @@ fn escaped(text: &str, in_command: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Unit;
+    use super::SystemdUnit;
 
     #[test]
     fn odd_paths_are_what_they_are() {
-        let unit = Unit {
+        let unit = SystemdUnit {
             command: vec!["/opt/my tools/$os%tler".to_owned(), "serve".to_owned()],
             path: "/a b/bin:/bin".to_owned(),
             environment_file: "/home/me/.config/ostler/environment".into(),

@@ -14,15 +14,15 @@ const REMEMBERED: usize = 10_000;
 const MOST_MISSED: usize = 100_000;
 
 /// How far each session was shown.
-pub(super) struct Seen {
+pub(super) struct ShownRecords {
     seqs: HashMap<SessionId, u64>,
     /// Since when there is something to show; nothing before the first connection.
     since: Option<Timestamp>,
 }
 
-impl Seen {
-    pub(super) fn new() -> Seen {
-        Seen { seqs: HashMap::new(), since: None }
+impl ShownRecords {
+    pub(super) fn new() -> ShownRecords {
+        ShownRecords { seqs: HashMap::new(), since: None }
     }
 
     /// Whether a record has not been shown yet; it counts as shown from now on.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::CONFIG;
-use super::doors::{ALL, ANSWERING, Door, Doors};
-use crate::scripted::{Stage, call, prompt, write};
+use super::doors::{ALL, ANSWERING, DoorClients, DoorKind};
+use crate::scripted::{ScriptedDaemon, call, prompt, write};
 
 fn task(file: &str, background: bool) -> Value {
     let work = prompt(&[write(file, "x"), json!("written")]);
@@ -13,8 +13,8 @@ fn task(file: &str, background: bool) -> Value {
 
 #[tokio::test]
 async fn what_another_session_asks_is_answered_at_any_door() {
-    let stage = Stage::new(CONFIG).await;
-    let mut doors = Doors::open(&stage).await;
+    let stage = ScriptedDaemon::new(CONFIG).await;
+    let mut doors = DoorClients::open(&stage).await;
     for (index, (asking, answering)) in ALL.into_iter().zip(ANSWERING.into_iter().cycle()).enumerate() {
         let file = format!("{index}.txt");
         doors.prompt(&stage, asking, &[task(&file, false), json!("all done")]).await;
@@ -30,11 +30,11 @@ async fn what_another_session_asks_is_answered_at_any_door() {
 
 #[tokio::test]
 async fn what_a_session_in_the_background_asks_outlives_the_turn_that_started_it() {
-    let stage = Stage::new(CONFIG).await;
-    let mut doors = Doors::open(&stage).await;
+    let stage = ScriptedDaemon::new(CONFIG).await;
+    let mut doors = DoorClients::open(&stage).await;
     for (index, answering) in ANSWERING.into_iter().enumerate() {
         let file = format!("{index}.txt");
-        doors.prompt(&stage, Door::Http, &[task(&file, true), json!("it works on")]).await;
+        doors.prompt(&stage, DoorKind::Http, &[task(&file, true), json!("it works on")]).await;
         // In whichever order the question and the end of the turn come.
         doors.http.until_both("asked", "end completed").await;
         doors.gateway.until_both("asked", "end completed").await;
@@ -55,10 +55,10 @@ async fn what_a_session_in_the_background_asks_outlives_the_turn_that_started_it
 
 #[tokio::test]
 async fn what_another_session_asks_ends_with_the_turn_that_waits_for_it() {
-    let stage = Stage::new(CONFIG).await;
-    let mut doors = Doors::open(&stage).await;
+    let stage = ScriptedDaemon::new(CONFIG).await;
+    let mut doors = DoorClients::open(&stage).await;
     for door in ALL {
-        doors.prompt(&stage, Door::Pool, &[task("a.txt", false)]).await;
+        doors.prompt(&stage, DoorKind::Pool, &[task("a.txt", false)]).await;
         doors.until_asked().await;
         doors.cancel(&stage, door).await;
         doors.http.until_both("denied by canceled", "end canceled").await;

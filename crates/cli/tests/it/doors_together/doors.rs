@@ -6,20 +6,20 @@ use ostler_types::SessionId;
 use serde_json::{Value, json};
 
 use super::facts::{of_record, only};
-use super::screens::{Gateway, Lines, Records};
-use super::socket::Client;
-use super::sse::Sse;
+use super::screens::{GatewayObserver, RecordObserver, RpcObserver};
+use super::socket::GatewayClient;
+use super::sse::SseConnection;
 use crate::process::binary;
-use crate::rpc::child::Child;
+use crate::rpc::child::RpcChild;
 use crate::scenario::export;
-use crate::scripted::{Stage, prompt};
+use crate::scripted::{ScriptedDaemon, prompt};
 
 /// The name of the session at the pool.
 const AGENT: &str = "shared";
 
 /// A door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum DoorKind {
     Http,
     Gateway,
     Lines,
@@ -27,32 +27,32 @@ pub(super) enum Door {
 }
 
 /// Those at which a question can be answered.
-pub(super) const ANSWERING: [Door; 3] = [Door::Http, Door::Gateway, Door::Lines];
+pub(super) const ANSWERING: [DoorKind; 3] = [DoorKind::Http, DoorKind::Gateway, DoorKind::Lines];
 /// All of them.
-pub(super) const ALL: [Door; 4] = [Door::Http, Door::Gateway, Door::Lines, Door::Pool];
+pub(super) const ALL: [DoorKind; 4] = [DoorKind::Http, DoorKind::Gateway, DoorKind::Lines, DoorKind::Pool];
 
 /// One client at each door. The pool's looks on while its own request is answered.
-pub(super) struct Doors {
+pub(super) struct DoorClients {
     pub(super) session: SessionId,
-    pub(super) http: Records,
-    pub(super) gateway: Gateway,
-    pub(super) lines: Lines,
-    pub(super) pool: Option<Records>,
+    pub(super) http: RecordObserver,
+    pub(super) gateway: GatewayObserver,
+    pub(super) lines: RpcObserver,
+    pub(super) pool: Option<RecordObserver>,
     /// How many requests the pool has had.
     requests: u64,
     /// The run that was last asked for at the gateway.
     pub(super) run: Value,
 }
 
-impl Doors {
+impl DoorClients {
     /// Makes a session, and goes in everywhere.
-    pub(super) async fn open(stage: &Stage) -> Doors {
+    pub(super) async fn open(stage: &ScriptedDaemon) -> DoorClients {
         let made =
             pool_call(stage, "/rpc", "create_agent", json!({"agent_id": AGENT, "cwd": stage.work})).await;
         assert_eq!(made["result"]["agent_id"], AGENT, "{made}");
         let agents = pool_call(stage, "/rpc", "list_agents", json!({})).await;
         let session = agents["result"]["agents"][0]["session_id"].as_str().unwrap().parse().unwrap();
-        Doors {
+        DoorClients {
             session,
             http: http(stage, session, None).await,
             gateway: gateway(stage, session).await.0,
@@ -64,19 +64,19 @@ impl Doors {
     }
 
     /// Says something at a door, to be played by the model.
-    pub(super) async fn prompt(&mut self, stage: &Stage, door: Door, steps: &[Value]) {
+    pub(super) async fn prompt(&mut self, stage: &ScriptedDaemon, door: DoorKind, steps: &[Value]) {
         let text = prompt(steps);
         match door {
-            Door::Http => {
+            DoorKind::Http => {
                 let message = SendMessage::prompt(text);
                 stage.client.send_message(self.session, &message).await.unwrap();
             }
-            Door::Gateway => {
+            DoorKind::Gateway => {
                 let params = json!({"sessionKey": self.session.uuid(), "message": text});
                 self.run = self.gateway.client.ask("chat.send", params).await["runId"].clone();
             }
-            Door::Lines => self.lines.child.send(&json!({"type": "prompt", "text": text})).await,
-            Door::Pool => {
+            DoorKind::Lines => self.lines.child.send(&json!({"type": "prompt", "text": text})).await,
+            DoorKind::Pool => {
                 self.requests += 1;
                 self.pool = Some(pool_send(stage, &text, &self.request_id()).await);
             }
@@ -119,29 +119,29 @@ impl Doors {
     }
 
     /// Answers the newest question at a door, and waits until all others have been told.
-    pub(super) async fn answer(&mut self, stage: &Stage, door: Door, approve: bool) {
+    pub(super) async fn answer(&mut self, stage: &ScriptedDaemon, door: DoorKind, approve: bool) {
         let told = if approve { "granted" } else { "denied" };
         let by = match door {
-            Door::Http => {
+            DoorKind::Http => {
                 let action = if approve { "approve" } else { "deny" };
                 let (status, body) = stage.answer(&self.http.asked, json!({"action": action})).await;
                 assert_eq!(status, 200, "{body}");
                 "http"
             }
-            Door::Gateway => {
+            DoorKind::Gateway => {
                 let method = if approve { "exec.approve" } else { "exec.deny" };
                 let params = json!({"approvalId": self.gateway.asked});
                 assert_eq!(self.gateway.client.ask(method, params).await, json!({"ok": true}));
                 "gateway"
             }
-            Door::Lines => {
+            DoorKind::Lines => {
                 let result = if approve { "once" } else { "deny" };
                 let answer =
                     json!({"type": "ui_response", "id": self.lines.asked, "result": result, "error": null});
                 self.lines.child.send(&answer).await;
                 "jsonl"
             }
-            Door::Pool => panic!("nobody is asked there"),
+            DoorKind::Pool => panic!("nobody is asked there"),
         };
         let told = format!("{told} by {by}");
         self.http.until(&told).await;
@@ -149,16 +149,16 @@ impl Doors {
         if let Some(pool) = &mut self.pool {
             pool.until(&told).await;
         }
-        if door != Door::Lines {
+        if door != DoorKind::Lines {
             self.lines.until(&told).await;
         }
     }
 
     /// Stops the turn that the pool has asked for.
-    pub(super) async fn cancel(&mut self, stage: &Stage, door: Door) {
+    pub(super) async fn cancel(&mut self, stage: &ScriptedDaemon, door: DoorKind) {
         match door {
-            Door::Http => assert!(stage.client.cancel(self.session).await.unwrap()),
-            Door::Gateway => {
+            DoorKind::Http => assert!(stage.client.cancel(self.session).await.unwrap()),
+            DoorKind::Gateway => {
                 let key = json!({"sessionKey": self.session.uuid()});
                 let run = self.gateway.client.ask("sessions.get", key).await["lastRun"]["runId"].clone();
                 let done = self.gateway.client.ask("chat.abort", json!({"runId": run})).await;
@@ -166,8 +166,8 @@ impl Doors {
                 let again = self.gateway.client.call("chat.abort", json!({"runId": run})).await;
                 assert_eq!(again["error"]["code"], -32603, "{again}");
             }
-            Door::Lines => self.lines.child.send(&json!({"type": "abort"})).await,
-            Door::Pool => {
+            DoorKind::Lines => self.lines.child.send(&json!({"type": "abort"})).await,
+            DoorKind::Pool => {
                 let params = json!({"request_id": self.request_id()});
                 let done = pool_call(stage, &format!("/agent/{AGENT}"), "cancel", params.clone()).await;
                 assert_eq!(done["result"]["cancelled"], true, "{done}");
@@ -178,7 +178,7 @@ impl Doors {
     }
 
     /// Checks that everybody was told all of what the log says, in its order, and once.
-    pub(super) async fn compare(&self, stage: &Stage) {
+    pub(super) async fn compare(&self, stage: &ScriptedDaemon) {
         let facts = log(stage, self.session).await;
         let texts_and_calls = ["text", "completed", "end"];
         let all = ["user", "text", "started", "completed", "asked", "granted", "denied", "end"];
@@ -200,47 +200,48 @@ impl Doors {
 }
 
 /// What the log of a session says.
-pub(super) async fn log(stage: &Stage, session: SessionId) -> Vec<String> {
+pub(super) async fn log(stage: &ScriptedDaemon, session: SessionId) -> Vec<String> {
     let records = export(&stage.client, session).await;
     records.iter().filter_map(|line| of_record(&serde_json::from_str(line).unwrap())).collect()
 }
 
 /// Follows a session at the http door, after the last record that was seen.
-pub(super) async fn http(stage: &Stage, session: SessionId, last: Option<u64>) -> Records {
+pub(super) async fn http(stage: &ScriptedDaemon, session: SessionId, last: Option<u64>) -> RecordObserver {
     let after = last.unwrap_or(0);
     let path = format!("GET /v1/sessions/{session}/events?after={after}");
-    Records::new(Sse::open(stage.address(), &stage.token(), &path, "").await, Some(after))
+    RecordObserver::new(SseConnection::open(stage.address(), &stage.token(), &path, "").await, Some(after))
 }
 
 /// Goes in at the gateway, and asks for a session. Gives what is said of it, too.
-pub(super) async fn gateway(stage: &Stage, session: SessionId) -> (Gateway, Value) {
-    let mut client = Client::knock(stage.address(), "/gateway", &[]).await.unwrap();
+pub(super) async fn gateway(stage: &ScriptedDaemon, session: SessionId) -> (GatewayObserver, Value) {
+    let mut client = GatewayClient::knock(stage.address(), "/gateway", &[]).await.unwrap();
     client.send(&json!({"type": "auth", "token": stage.token()})).await;
     assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
     let shown = client.ask("sessions.get", json!({"sessionKey": session.uuid()})).await;
-    (Gateway::new(client), shown)
+    (GatewayObserver::new(client), shown)
 }
 
 /// Starts `ostler rpc` on a session.
-pub(super) async fn lines(stage: &Stage, session: SessionId) -> Lines {
+pub(super) async fn lines(stage: &ScriptedDaemon, session: SessionId) -> RpcObserver {
     let mut command = binary();
     command.arg("rpc").arg("--config").arg(stage.data.with_file_name("config.toml"));
     command.arg("--data-dir").arg(&stage.data).arg("--cwd").arg(&stage.work);
     command.arg("--session-file").arg(stage.data.join(format!("sessions/{session}/events.ndjson")));
-    let mut child = Child::start(command);
+    let mut child = RpcChild::start(command);
     assert_eq!(child.until("ready").await["primary_session_id"], session.to_string());
-    Lines::new(child, session.to_string())
+    RpcObserver::new(child, session.to_string())
 }
 
 /// Sends something to the pool, and looks on.
-pub(super) async fn pool_send(stage: &Stage, text: &str, request_id: &str) -> Records {
+pub(super) async fn pool_send(stage: &ScriptedDaemon, text: &str, request_id: &str) -> RecordObserver {
     let params = json!({"content": text, "request_id": request_id});
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": "send", "params": params}).to_string();
-    let events = Sse::open(stage.address(), &stage.token(), &format!("POST /agent/{AGENT}"), &body).await;
-    Records::new(events, None)
+    let events =
+        SseConnection::open(stage.address(), &stage.token(), &format!("POST /agent/{AGENT}"), &body).await;
+    RecordObserver::new(events, None)
 }
 
-async fn pool_call(stage: &Stage, path: &str, method: &str, params: Value) -> Value {
+async fn pool_call(stage: &ScriptedDaemon, path: &str, method: &str, params: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     stage.request("POST", path, &body).await.1
 }

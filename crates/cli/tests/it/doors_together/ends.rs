@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::CONFIG;
-use super::doors::{self, ALL, Door, Doors, log};
+use super::doors::{self, ALL, DoorClients, DoorKind, log};
 use super::facts::only;
-use crate::raw_server::Reply;
-use crate::scripted::{Stage, shell, write};
+use crate::raw_server::RawServerReply;
+use crate::scripted::{ScriptedDaemon, shell, write};
 
 #[tokio::test]
 async fn a_cancel_at_one_door_ends_the_turn_at_all_of_them_once() {
-    let stage = Stage::new(&format!("[approval]\nrequire_for_kinds = []\n{CONFIG}")).await;
-    let mut doors = Doors::open(&stage).await;
+    let stage = ScriptedDaemon::new(&format!("[approval]\nrequire_for_kinds = []\n{CONFIG}")).await;
+    let mut doors = DoorClients::open(&stage).await;
     for door in ALL {
-        doors.prompt(&stage, Door::Pool, &[shell("echo up; sleep 600")]).await;
+        doors.prompt(&stage, DoorKind::Pool, &[shell("echo up; sleep 600")]).await;
         doors.until("started shell").await;
         doors.cancel(&stage, door).await;
         doors.until_end("canceled").await;
@@ -25,7 +25,7 @@ async fn a_cancel_at_one_door_ends_the_turn_at_all_of_them_once() {
         let cancelled = json!({"cancelled": true, "request_id": doors.request_id()});
         assert_eq!(doors.pool.take().unwrap().result.unwrap()["result"], cancelled, "canceled at {door:?}");
         // What comes next is the next turn, and no second end.
-        doors.prompt(&stage, Door::Http, &[json!("go on")]).await;
+        doors.prompt(&stage, DoorKind::Http, &[json!("go on")]).await;
         doors.until_end("completed").await;
     }
     doors.compare(&stage).await;
@@ -35,12 +35,12 @@ async fn a_cancel_at_one_door_ends_the_turn_at_all_of_them_once() {
 
 #[tokio::test]
 async fn a_cancel_means_the_turn_that_it_names() {
-    let stage = Stage::new(&format!("[approval]\nrequire_for_kinds = []\n{CONFIG}")).await;
-    let mut doors = Doors::open(&stage).await;
-    doors.prompt(&stage, Door::Gateway, &[json!("over")]).await;
+    let stage = ScriptedDaemon::new(&format!("[approval]\nrequire_for_kinds = []\n{CONFIG}")).await;
+    let mut doors = DoorClients::open(&stage).await;
+    doors.prompt(&stage, DoorKind::Gateway, &[json!("over")]).await;
     doors.until_end("completed").await;
     let over = doors.run.clone();
-    doors.prompt(&stage, Door::Gateway, &[shell("echo up; sleep 600")]).await;
+    doors.prompt(&stage, DoorKind::Gateway, &[shell("echo up; sleep 600")]).await;
     doors.until("started shell").await;
     let turn = |run: &Value| format!("turn_{}", run.as_str().unwrap().replace('-', ""));
     let path = format!("/v1/sessions/{}/cancel", doors.session);
@@ -59,14 +59,14 @@ async fn a_cancel_means_the_turn_that_it_names() {
 
 #[tokio::test]
 async fn a_question_and_what_waits_behind_it_outlive_a_daemon_that_is_killed_for_everybody() {
-    let mut stage = Stage::new(CONFIG).await;
-    let mut doors = Doors::open(&stage).await;
-    doors.prompt(&stage, Door::Pool, &[json!("before")]).await;
+    let mut stage = ScriptedDaemon::new(CONFIG).await;
+    let mut doors = DoorClients::open(&stage).await;
+    doors.prompt(&stage, DoorKind::Pool, &[json!("before")]).await;
     doors.until_end("completed").await;
     doors.pool = None;
-    doors.prompt(&stage, Door::Pool, &[write("a.txt", "a"), json!("after")]).await;
+    doors.prompt(&stage, DoorKind::Pool, &[write("a.txt", "a"), json!("after")]).await;
     doors.until_asked().await;
-    doors.prompt(&stage, Door::Gateway, &[json!("behind it")]).await;
+    doors.prompt(&stage, DoorKind::Gateway, &[json!("behind it")]).await;
     stage.kill();
     // Everybody sees that the connection is lost, and nothing that was not recorded.
     while doors.http.step().await {}
@@ -83,7 +83,7 @@ async fn a_question_and_what_waits_behind_it_outlive_a_daemon_that_is_killed_for
     assert_eq!(doors.gateway.asked, asked, "the question has the name that it had");
     doors.lines.until("asked").await;
     doors.pool.as_mut().unwrap().until("asked").await;
-    doors.answer(&stage, Door::Gateway, true).await;
+    doors.answer(&stage, DoorKind::Gateway, true).await;
     doors.until_end("completed").await;
     doors.pool = None;
     doors.until_end("completed").await;
@@ -99,14 +99,14 @@ async fn a_question_and_what_waits_behind_it_outlive_a_daemon_that_is_killed_for
 async fn text_that_streams_when_the_daemon_is_killed_is_told_alike_at_every_door_afterwards() {
     let gate = Arc::new(Barrier::new(2));
     let held = Arc::clone(&gate);
-    let mut stage = Stage::directed(CONFIG, &[], move |asked| {
+    let mut stage = ScriptedDaemon::directed(CONFIG, &[], move |asked| {
         let words: Vec<String> = (1..=40).map(|number| format!("word {number} ")).collect();
-        let reply = Reply { together: Some(Arc::clone(&held)), ..Reply::chat(&words) };
+        let reply = RawServerReply { together: Some(Arc::clone(&held)), ..RawServerReply::chat(&words) };
         asked.prompt().contains("long story").then_some(reply)
     })
     .await;
-    let mut doors = Doors::open(&stage).await;
-    doors.prompt(&stage, Door::Pool, &[json!("long story")]).await;
+    let mut doors = DoorClients::open(&stage).await;
+    doors.prompt(&stage, DoorKind::Pool, &[json!("long story")]).await;
     for _ in 0..20 {
         gate.wait().await;
         doors.until("delta").await;
@@ -135,7 +135,7 @@ async fn text_that_streams_when_the_daemon_is_killed_is_told_alike_at_every_door
 }
 
 /// Goes in at every door again, as each wire wants it done. Gives what the gateway says of the session.
-async fn reconnect(stage: &Stage, doors: &mut Doors) -> Value {
+async fn reconnect(stage: &ScriptedDaemon, doors: &mut DoorClients) -> Value {
     let session = doors.session;
     doors.http = doors::http(stage, session, doors.http.last).await;
     let (gateway, shown) = doors::gateway(stage, session).await;

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 /// What somebody has been told, in order, and how far a test has looked at it.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct ObservedFacts {
     pub(super) all: Vec<String>,
     at: usize,
 }
 
-impl Facts {
+impl ObservedFacts {
     pub(super) fn push(&mut self, fact: impl Into<String>) {
         self.all.push(fact.into());
     }

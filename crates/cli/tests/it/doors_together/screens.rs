@@ -5,17 +5,17 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::facts::{Facts, of_gateway, of_line, of_record};
-use super::socket::Client;
-use super::sse::{Received, Sse};
-use crate::rpc::child::Child;
+use super::facts::{ObservedFacts, of_gateway, of_line, of_record};
+use super::socket::GatewayClient;
+use super::sse::{ReceivedEvent, SseConnection};
+use crate::rpc::child::RpcChild;
 
 /// A stream of records: the http door's, or that of a `send` to the pool.
-pub(super) struct Records {
-    pub(super) events: Sse,
+pub(super) struct RecordObserver {
+    pub(super) events: SseConnection,
     /// The newest record; none before the first, which may be any.
     pub(super) last: Option<u64>,
-    pub(super) facts: Facts,
+    pub(super) facts: ObservedFacts,
     /// The newest question.
     pub(super) asked: Value,
     /// The response at the end of a `send`.
@@ -24,10 +24,10 @@ pub(super) struct Records {
     texts: HashMap<String, String>,
 }
 
-impl Records {
-    pub(super) fn new(events: Sse, last: Option<u64>) -> Records {
-        let (facts, texts) = (Facts::default(), HashMap::new());
-        Records { events, last, facts, asked: Value::Null, result: None, texts }
+impl RecordObserver {
+    pub(super) fn new(events: SseConnection, last: Option<u64>) -> RecordObserver {
+        let (facts, texts) = (ObservedFacts::default(), HashMap::new());
+        RecordObserver { events, last, facts, asked: Value::Null, result: None, texts }
     }
 
     pub(super) async fn until(&mut self, wanted: &str) {
@@ -44,7 +44,7 @@ impl Records {
 
     /// Takes one event; false at the end.
     pub(super) async fn step(&mut self) -> bool {
-        let Some(Received { id, name, data }) = self.events.next().await else { return false };
+        let Some(ReceivedEvent { id, name, data }) = self.events.next().await else { return false };
         if let Some(id) = id {
             assert!(self.last.is_none_or(|last| id == last + 1), "{id} after {:?}", self.last);
             self.last = Some(id);
@@ -74,18 +74,18 @@ impl Records {
 }
 
 /// A socket of the gateway.
-pub(super) struct Gateway {
-    pub(super) client: Client,
-    pub(super) facts: Facts,
+pub(super) struct GatewayObserver {
+    pub(super) client: GatewayClient,
+    pub(super) facts: ObservedFacts,
     /// The newest question.
     pub(super) asked: Value,
     /// What has been said since the last thing that is no text.
     text: String,
 }
 
-impl Gateway {
-    pub(super) fn new(client: Client) -> Gateway {
-        Gateway { client, facts: Facts::default(), asked: Value::Null, text: String::new() }
+impl GatewayObserver {
+    pub(super) fn new(client: GatewayClient) -> GatewayObserver {
+        GatewayObserver { client, facts: ObservedFacts::default(), asked: Value::Null, text: String::new() }
     }
 
     pub(super) async fn until(&mut self, wanted: &str) {
@@ -123,18 +123,18 @@ impl Gateway {
 }
 
 /// `ostler rpc`.
-pub(super) struct Lines {
-    pub(super) child: Child,
+pub(super) struct RpcObserver {
+    pub(super) child: RpcChild,
     session: String,
-    pub(super) facts: Facts,
+    pub(super) facts: ObservedFacts,
     /// The newest question.
     pub(super) asked: Value,
     next_seq: u64,
 }
 
-impl Lines {
-    pub(super) fn new(child: Child, session: String) -> Lines {
-        Lines { child, session, facts: Facts::default(), asked: Value::Null, next_seq: 0 }
+impl RpcObserver {
+    pub(super) fn new(child: RpcChild, session: String) -> RpcObserver {
+        RpcObserver { child, session, facts: ObservedFacts::default(), asked: Value::Null, next_seq: 0 }
     }
 
     pub(super) async fn until(&mut self, wanted: &str) {

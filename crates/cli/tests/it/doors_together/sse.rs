@@ -12,21 +12,21 @@ use tokio::net::TcpStream;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A stream of events.
-pub(super) struct Sse {
+pub(super) struct SseConnection {
     lines: Lines<BufReader<TcpStream>>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedEvent {
     pub(super) id: Option<u64>,
     pub(super) name: String,
     pub(super) data: Value,
 }
 
-impl Sse {
+impl SseConnection {
     /// Asks for a stream. HTTP/1.0, so that it comes as it is and not in chunks.
-    pub(super) async fn open(address: SocketAddr, token: &str, request: &str, body: &str) -> Sse {
+    pub(super) async fn open(address: SocketAddr, token: &str, request: &str, body: &str) -> SseConnection {
         let head = format!(
             "{request} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\naccept: text/event-stream\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -38,11 +38,11 @@ impl Sse {
         let status = lines.next_line().await.unwrap().unwrap();
         assert!(status.contains(" 200 "), "{request}: {status}");
         while lines.next_line().await.unwrap().is_some_and(|line| !line.is_empty()) {}
-        Sse { lines }
+        SseConnection { lines }
     }
 
     /// The next event; none when the stream has ended, in order or not.
-    pub(super) async fn next(&mut self) -> Option<Received> {
+    pub(super) async fn next(&mut self) -> Option<ReceivedEvent> {
         let (mut id, mut name) = (None, String::new());
         loop {
             let line =
@@ -53,7 +53,7 @@ impl Sse {
             } else if let Some(given) = line.strip_prefix("event: ") {
                 given.clone_into(&mut name);
             } else if let Some(data) = line.strip_prefix("data: ") {
-                return Some(Received { id, name, data: serde_json::from_str(data).unwrap() });
+                return Some(ReceivedEvent { id, name, data: serde_json::from_str(data).unwrap() });
             }
         }
     }

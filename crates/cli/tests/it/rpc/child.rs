@@ -15,7 +15,7 @@ use super::schema::check;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The process, killed when dropped.
-pub(crate) struct Child {
+pub(crate) struct RpcChild {
     child: tokio::process::Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
@@ -23,14 +23,14 @@ pub(crate) struct Child {
     schema: Value,
 }
 
-impl Child {
-    pub(crate) fn start(command: std::process::Command) -> Child {
+impl RpcChild {
+    pub(crate) fn start(command: std::process::Command) -> RpcChild {
         let mut command = Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
         let (input, log) = (child.stdin.take(), child.stderr.take().unwrap());
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        Child { child, input, output, log, schema: schema() }
+        RpcChild { child, input, output, log, schema: schema() }
     }
 
     pub(crate) async fn send(&mut self, frame: &Value) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::raw_server::{Asked, Reply};
+use crate::raw_server::{RawServerReply, RawServerRequest};
 
 /// What a prompt with a script begins with.
 const SCRIPT: &str = "play ";
@@ -16,22 +16,22 @@ pub(crate) fn prompt(steps: &[Value]) -> String {
 }
 
 /// The step of the newest script that comes after what the model has said since. A text is a step too.
-pub(super) fn next_step(asked: &Asked) -> Reply {
+pub(super) fn next_step(asked: &RawServerRequest) -> RawServerReply {
     let messages = asked.body["messages"].as_array().unwrap();
     let found =
         messages.iter().enumerate().rev().find_map(|(index, message)| Some((index, script(message)?)));
     // Without tools there is nothing to play: the model is asked to sum up what was said.
     let (from, steps) = match found {
         Some(found) => found,
-        None if asked.body["tools"].is_null() => return Reply::chat(&[NOTES.to_owned()]),
+        None if asked.body["tools"].is_null() => return RawServerReply::chat(&[NOTES.to_owned()]),
         None => panic!("the prompt holds a script"),
     };
     let said = |messages: &[Value]| messages.iter().filter(|message| message["role"] == "assistant").count();
     let total = said(messages);
     match steps.get(said(&messages[from..])) {
         Some(Value::Array(calls)) => calls_reply(calls, total),
-        Some(Value::String(text)) => Reply::chat(std::slice::from_ref(text)),
-        _ => Reply::chat(&["done".to_owned()]),
+        Some(Value::String(text)) => RawServerReply::chat(std::slice::from_ref(text)),
+        _ => RawServerReply::chat(&["done".to_owned()]),
     }
 }
 
@@ -50,7 +50,7 @@ fn script(message: &Value) -> Option<Vec<Value>> {
     serde_json::Deserializer::from_str(script).into_iter().next()?.ok()
 }
 
-fn calls_reply(calls: &[Value], total: usize) -> Reply {
+fn calls_reply(calls: &[Value], total: usize) -> RawServerReply {
     let of_call = |(index, call): (usize, &Value)| {
         let function = json!({"name": call["name"], "arguments": call["input"].to_string()});
         json!({"index": index, "id": format!("call-{total}-{index}"), "type": "function", "function": function})
@@ -65,5 +65,5 @@ fn calls_reply(calls: &[Value], total: usize) -> Reply {
         chunk(json!({}), json!("tool_calls")),
         "data: [DONE]\n\n".to_owned(),
     ];
-    Reply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
+    RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use ostler_models::{Fresh, Key, ModelError, Secret};
+use ostler_models::{KeyFreshness, ModelError, ProviderKey, Secret};
 use ostler_process::{Invocation, ProgramFinder};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
@@ -21,15 +21,15 @@ use super::{MAX_KEY, missing_key};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The key that this program prints, with these arguments.
-pub(super) fn key(name: String, command: Vec<String>, programs: ProgramFinder) -> Key {
-    let printed = Arc::new(Printed { name, command, programs, key: Mutex::default() });
-    Key::Found(Arc::new(move |fresh| {
+pub(super) fn key(name: String, command: Vec<String>, programs: ProgramFinder) -> ProviderKey {
+    let printed = Arc::new(KeyCommand { name, command, programs, key: Mutex::default() });
+    ProviderKey::Found(Arc::new(move |fresh| {
         let printed = printed.clone();
         async move { printed.find(&fresh).await }.boxed()
     }))
 }
 
-struct Printed {
+struct KeyCommand {
     name: String,
     command: Vec<String>,
     programs: ProgramFinder,
@@ -37,13 +37,13 @@ struct Printed {
     key: Mutex<Arc<OnceCell<Secret>>>,
 }
 
-impl Printed {
-    async fn find(&self, fresh: &Fresh) -> Result<Secret, ModelError> {
+impl KeyCommand {
+    async fn find(&self, fresh: &KeyFreshness) -> Result<Secret, ModelError> {
         let cell = {
             let mut cell = self.key.lock().unwrap_or_else(PoisonError::into_inner);
             match fresh {
-                Fresh::InsteadOf(refused) if cell.get() == Some(refused) => *cell = Arc::default(),
-                Fresh::InsteadOf(_) | Fresh::Any => {}
+                KeyFreshness::InsteadOf(refused) if cell.get() == Some(refused) => *cell = Arc::default(),
+                KeyFreshness::InsteadOf(_) | KeyFreshness::Any => {}
             }
             cell.clone()
         };
@@ -64,7 +64,7 @@ impl Printed {
         let mut command = invocation.envs([("PATH", self.programs.path())]).prepare();
         command.stdout(Stdio::piped()).stderr(Stdio::null()).own_group();
         let child = command.spawn().map_err(|error| fail(format!("cannot be started: {error}")))?;
-        let mut running = Running(child);
+        let mut running = KeyCommandProcess(child);
         let ended = timeout(LIMIT, running.output()).await;
         let output = ended.map_err(|_| fail(format!("did not end within {LIMIT:?}")))?;
         let (text, status) = output.map_err(|error| fail(format!("cannot be read: {error}")))?;
@@ -77,9 +77,9 @@ impl Printed {
 }
 
 /// A command that does not outlive its use, nor do its children.
-struct Running(Child);
+struct KeyCommandProcess(Child);
 
-impl Running {
+impl KeyCommandProcess {
     async fn output(&mut self) -> std::io::Result<(Vec<u8>, std::process::ExitStatus)> {
         let mut text = Vec::new();
         if let Some(stdout) = self.0.stdout.take() {
@@ -89,7 +89,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for KeyCommandProcess {
     fn drop(&mut self) {
         // None once it has been waited for, so that nobody else's process is meant.
         let group = self.0.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);

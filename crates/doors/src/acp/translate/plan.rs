@@ -4,17 +4,17 @@ use agent_client_protocol::v1::schema::{Plan as EditorPlan, SessionUpdate};
 use ostler_acp::to_plan;
 use ostler_types::{PlanEntry, Purpose, SessionId};
 
-use super::Translator;
+use super::EditorTranslator;
 
 /// The plan as the editor knows it.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct AnnouncedPlan {
     entries: Vec<PlanEntry>,
     /// The subtask of each entry, and the session that works on it, when it is one of our own plans.
     subtasks: Vec<(String, Option<SessionId>)>,
 }
 
-impl Plan {
+impl AnnouncedPlan {
     /// Takes an agent's plan; returns it when it is new.
     pub(super) fn of_agent(&mut self, plan: &[PlanEntry]) -> Option<EditorPlan> {
         if self.entries == plan {
@@ -30,7 +30,7 @@ impl Plan {
     }
 }
 
-impl Translator {
+impl EditorTranslator {
     /// A turn that divides work has a plan from its beginning.
     pub(super) fn plan_begins(&mut self, purpose: &Purpose, out: &mut Vec<u8>) {
         let plan = match purpose {
@@ -43,7 +43,7 @@ impl Translator {
             status: "pending".to_owned(),
         };
         let described = plan.subtasks.iter().map(|task| task.description.as_deref().unwrap_or(&task.id));
-        self.plan = Plan {
+        self.plan = AnnouncedPlan {
             entries: described.map(entry).collect(),
             subtasks: plan.subtasks.iter().map(|task| (task.id.clone(), None)).collect(),
         };

@@ -12,9 +12,9 @@ use ostler_types::{
 use serde_json::Value;
 
 use super::super::calls::{announce, wire_id};
-use super::{Call, Output, Translator};
+use super::{AnnouncedCall, EditorCallOutput, EditorTranslator};
 
-impl Translator {
+impl EditorTranslator {
     /// The model finished a message: what has not been told of it, and its calls.
     pub(super) fn answered(&mut self, turn_id: Option<TurnId>, message: &Message, out: &mut Vec<u8>) {
         for (number, part) in (0..).zip(&message.parts) {
@@ -49,7 +49,7 @@ impl Translator {
         }
         let told = announce(turn_id, call, kind, &self.workspace);
         self.update(SessionUpdate::ToolCall(told), out);
-        self.calls.push(Call { id: call.id.clone(), turn_id, output: Output::default() });
+        self.calls.push(AnnouncedCall { id: call.id.clone(), turn_id, output: EditorCallOutput::default() });
     }
 
     pub(super) fn started(
@@ -88,7 +88,10 @@ impl Translator {
     ) {
         let kind = self.kind(&name);
         self.announce(turn_id, &ToolCall { id: id.clone(), name, input: Value::Null }, kind, out);
-        self.calls.iter_mut().filter(|call| call.id == id).for_each(|call| call.output = Output::default());
+        self.calls
+            .iter_mut()
+            .filter(|call| call.id == id)
+            .for_each(|call| call.output = EditorCallOutput::default());
         let mut update = to_outcome(result, &self.workspace);
         update.tool_call_id = wire_id(turn_id, &id).into();
         self.update(SessionUpdate::ToolCallUpdate(update), out);

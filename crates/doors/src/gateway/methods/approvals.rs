@@ -5,16 +5,16 @@ use ostler_engine::EngineError;
 use ostler_types::{AnswerApproval, Command, PendingApproval, Scope, Verdict};
 use uuid::Uuid;
 
-use super::{Answer, failed};
+use super::{GatewayReply, failed};
 use crate::gateway::frames::{Outcome, RpcError, WaitingApproval};
 use crate::gateway::translate::{approval_id, approval_request};
-use crate::gateway::{BY, Door};
+use crate::gateway::{BY, GatewayState};
 
 /// Approvals in one list.
 const LISTED: usize = 1000;
 
 /// Everything that waits.
-pub(super) async fn list(door: &Door) -> Result<Answer, RpcError> {
+pub(super) async fn list(door: &GatewayState) -> Result<GatewayReply, RpcError> {
     let approvals = waiting(door).await?;
     let info = |approval: &PendingApproval| WaitingApproval {
         request: approval_request(approval),
@@ -27,11 +27,11 @@ pub(super) async fn list(door: &Door) -> Result<Answer, RpcError> {
 
 /// Answers one, for this once.
 pub(super) async fn answer(
-    door: &Door,
+    door: &GatewayState,
     id: Uuid,
     approve: bool,
     reason: Option<String>,
-) -> Result<Answer, RpcError> {
+) -> Result<GatewayReply, RpcError> {
     let over = || RpcError { code: -32602, message: "Approval not found or already resolved".to_owned() };
     let approvals = waiting(door).await?;
     let named = |approval: &&PendingApproval| name(approval) == id;
@@ -54,7 +54,7 @@ pub(super) async fn answer(
 }
 
 /// What waits, once each: a parent lists what its children ask, too.
-async fn waiting(door: &Door) -> Result<Vec<PendingApproval>, RpcError> {
+async fn waiting(door: &GatewayState) -> Result<Vec<PendingApproval>, RpcError> {
     let mut approvals = door.engine.approvals().await.map_err(failed)?;
     let mut seen = std::collections::HashSet::new();
     approvals.retain(|approval| seen.insert(name(approval)));

@@ -2,25 +2,29 @@
 
 use ostler_engine::{Engine, EngineError};
 use ostler_types::{
-    Accepted, CancelTurn, Change, Command, Delivery, Message, MessageId, Part, RefusalKind, Role, SessionId,
-    SubmitMessage, TurnId,
+    Accepted, CancelTurn, Command, Delivery, Message, MessageId, Part, RefusalKind, Role, SessionChange,
+    SessionId, SubmitMessage, TurnId,
 };
 use uuid::Uuid;
 
-use super::{Answer, Named, failed, of_session};
+use super::{GatewayReply, NamedGatewaySession, failed, of_session};
 use crate::gateway::frames::{Outcome, RpcError};
 use crate::gateway::transcript::{label, messages};
-use crate::gateway::{BY, Door};
+use crate::gateway::{BY, GatewayState};
 
 /// How often a run that is about to begin is tried to be caught.
 const CATCHES: u32 = 3;
 
 /// Says something. The run has the UUID of the turn that answers.
-pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Result<Answer, RpcError> {
+pub(super) async fn send(
+    door: &GatewayState,
+    session: SessionId,
+    text: String,
+) -> Result<GatewayReply, RpcError> {
     let of_session = |error| of_session(session, error);
     // Whoever sends gets what happens from here on, so this comes first.
     let view = door.engine.view(session).await.map_err(of_session)?;
-    let named = Named::of(&view);
+    let named = NamedGatewaySession::of(&view);
     let clock = door.engine.clock();
     let (message_id, turn_id) = (MessageId::new(clock.uuid()), TurnId::new(clock.uuid()));
     let title = label(&text);
@@ -41,27 +45,31 @@ pub(super) async fn send(door: &Door, session: SessionId, text: String) -> Resul
         // By itself: the run has begun, and what it says is held back until this is answered.
         door.tasks.spawn(name(door.engine.clone(), session, title));
     }
-    Ok(Answer { outcome: Outcome::Sent { run_id }, named: Some(named) })
+    Ok(GatewayReply { outcome: Outcome::Sent { run_id }, named: Some(named) })
 }
 
 /// Labels a session. The message is in, whether this succeeds or not.
 async fn name(engine: Engine, session: SessionId, title: String) {
-    let change = Change { title: Some(title), ..Change::default() };
+    let change = SessionChange { title: Some(title), ..SessionChange::default() };
     if let Err(error) = engine.submit(session, Command::Update(change)).await {
         tracing::debug!(%session, %error, "the session gets no label");
     }
 }
 
 /// The end of the conversation.
-pub(super) async fn history(door: &Door, session: SessionId, limit: usize) -> Result<Answer, RpcError> {
+pub(super) async fn history(
+    door: &GatewayState,
+    session: SessionId,
+    limit: usize,
+) -> Result<GatewayReply, RpcError> {
     let of_session = |error| of_session(session, error);
     let view = door.engine.view(session).await.map_err(of_session)?;
     let messages = messages(&door.engine, &view, limit).await.map_err(of_session)?;
-    Ok(Answer { outcome: Outcome::History { messages }, named: Some(Named::of(&view)) })
+    Ok(GatewayReply { outcome: Outcome::History { messages }, named: Some(NamedGatewaySession::of(&view)) })
 }
 
 /// Stops a run, or takes it back if it has not begun. No other run is touched, though the next may begin meanwhile.
-pub(super) async fn abort(door: &Door, run_id: Uuid) -> Result<Answer, RpcError> {
+pub(super) async fn abort(door: &GatewayState, run_id: Uuid) -> Result<GatewayReply, RpcError> {
     let turn_id = TurnId::new(run_id);
     let over = || RpcError::internal(format!("Run not found or already completed: {run_id}"));
     let session = door.engine.session_of(turn_id).await.map_err(failed)?.ok_or_else(over)?;

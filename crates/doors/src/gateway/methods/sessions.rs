@@ -1,11 +1,11 @@
 //! Sessions: make, list, show.
 
-use ostler_index::Filter;
+use ostler_index::ListFilter;
 use ostler_types::{NewSession, Refusal, Resolution, SessionId};
 
-use super::{Answer, Named, failed, of_session};
-use crate::gateway::Door;
-use crate::gateway::agents::{self, Agent};
+use super::{GatewayReply, NamedGatewaySession, failed, of_session};
+use crate::gateway::GatewayState;
+use crate::gateway::agents::{self, WorkspaceAgent};
 use crate::gateway::frames::{Outcome, RpcError, SessionDetail};
 use crate::gateway::transcript::{last_run, messages, meta};
 
@@ -17,7 +17,7 @@ const PAGE: usize = 200;
 const MESSAGES: usize = 5000;
 
 /// Makes a session for an agent, in this door's workspace.
-pub(super) async fn create(door: &Door, agent_id: Option<String>) -> Result<Answer, RpcError> {
+pub(super) async fn create(door: &GatewayState, agent_id: Option<String>) -> Result<GatewayReply, RpcError> {
     let settings = &door.settings;
     let agents = agents::of_workspace(door.engine.runner(), &settings.workspace).await;
     let id = agent_id.as_deref().unwrap_or(agents::DEFAULT);
@@ -30,10 +30,14 @@ pub(super) async fn create(door: &Door, agent_id: Option<String>) -> Result<Answ
     let session = door.engine.create(new).await.map_err(failed)?;
     let view = door.engine.view(session.id).await.map_err(failed)?;
     let outcome = Outcome::Created { session_key: session.id.uuid() };
-    Ok(Answer { outcome, named: Some(Named::of(&view)) })
+    Ok(GatewayReply { outcome, named: Some(NamedGatewaySession::of(&view)) })
 }
 
-async fn new_session(door: &Door, agent: &Agent, named: bool) -> Result<NewSession, RpcError> {
+async fn new_session(
+    door: &GatewayState,
+    agent: &WorkspaceAgent,
+    named: bool,
+) -> Result<NewSession, RpcError> {
     let settings = &door.settings;
     let workspace = workspace(door).await?;
     let (model, resolution) = model_of(door, agent, named, &workspace).await?;
@@ -53,8 +57,8 @@ async fn new_session(door: &Door, agent: &Agent, named: bool) -> Result<NewSessi
 /// only wish for a model that its owner has and would let be chosen. Whoever has named the agent is told that the wish
 /// cannot be had; where nobody has, the usual model takes its place.
 async fn model_of(
-    door: &Door,
-    agent: &Agent,
+    door: &GatewayState,
+    agent: &WorkspaceAgent,
     named: bool,
     workspace: &str,
 ) -> Result<(String, Option<Resolution>), RpcError> {
@@ -86,7 +90,7 @@ async fn model_of(
 }
 
 /// The directory that sessions of this door work in, as it really is.
-async fn workspace(door: &Door) -> Result<String, RpcError> {
+async fn workspace(door: &GatewayState) -> Result<String, RpcError> {
     let configured = &door.settings.workspace;
     let unusable = |why: &str| {
         let path = configured.display();
@@ -103,12 +107,12 @@ async fn workspace(door: &Door) -> Result<String, RpcError> {
 }
 
 /// The sessions of every door, newest first.
-pub(super) async fn list(door: &Door) -> Result<Answer, RpcError> {
+pub(super) async fn list(door: &GatewayState) -> Result<GatewayReply, RpcError> {
     let mut sessions = Vec::new();
     let mut cursor = None;
     while sessions.len() < LISTED {
         // One session may start hundreds of others; people look for their own.
-        let filter = Filter { limit: PAGE, cursor: cursor.take(), top: true, ..Filter::default() };
+        let filter = ListFilter { limit: PAGE, cursor: cursor.take(), top: true, ..ListFilter::default() };
         let page = door.engine.list(filter).await.map_err(failed)?;
         sessions.extend(page.sessions.iter().map(|listed| meta(&listed.session)));
         match page.next_cursor {
@@ -121,10 +125,13 @@ pub(super) async fn list(door: &Door) -> Result<Answer, RpcError> {
 }
 
 /// A session with its conversation.
-pub(super) async fn get(door: &Door, session: SessionId) -> Result<Answer, RpcError> {
+pub(super) async fn get(door: &GatewayState, session: SessionId) -> Result<GatewayReply, RpcError> {
     let of_session = |error| of_session(session, error);
     let view = door.engine.view(session).await.map_err(of_session)?;
     let messages = messages(&door.engine, &view, MESSAGES).await.map_err(of_session)?;
     let detail = SessionDetail { session: meta(&view.session), messages, last_run: last_run(&view) };
-    Ok(Answer { outcome: Outcome::Session(Box::new(detail)), named: Some(Named::of(&view)) })
+    Ok(GatewayReply {
+        outcome: Outcome::Session(Box::new(detail)),
+        named: Some(NamedGatewaySession::of(&view)),
+    })
 }

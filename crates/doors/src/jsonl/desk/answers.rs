@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ostler_door_kit::lines::Closed;
-use ostler_index::Filter;
+use ostler_door_kit::lines::OutboxClosed;
+use ostler_index::ListFilter;
 use ostler_types::{Effort, Refusal};
 
 use super::super::files;
@@ -12,13 +12,13 @@ use super::super::frames::{
 };
 use super::super::messages::{split_model, usage_of};
 use super::super::start::refusal;
-use super::Desk;
+use super::JsonlConnection;
 
 /// Sessions in one list.
 const LISTED: usize = 200;
 
-impl Desk {
-    pub(super) async fn stats(&mut self, id: Option<String>) -> Result<(), Closed> {
+impl JsonlConnection {
+    pub(super) async fn stats(&mut self, id: Option<String>) -> Result<(), OutboxClosed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
         let Some(open) = self.sessions.iter_mut().find(|open| open.id == id) else { return Ok(()) };
         let counted = open.tally.count(&self.context.engine, id).await;
@@ -47,7 +47,7 @@ impl Desk {
     }
 
     /// Everything is on disk already; a session with a file of its own is written there too.
-    pub(super) async fn save(&mut self, id: Option<String>) -> Result<(), Closed> {
+    pub(super) async fn save(&mut self, id: Option<String>) -> Result<(), OutboxClosed> {
         let Some(session_id) = self.find(id).await? else { return Ok(()) };
         let file = self.sessions.iter().find(|open| open.id == session_id).and_then(|open| open.file.clone());
         let saved = match file {
@@ -62,9 +62,9 @@ impl Desk {
         say(&self.outbox, &ServerFrame::SaveResult { ok, path, error, session_id }).await
     }
 
-    pub(super) async fn list_sessions(&self) -> Result<(), Closed> {
+    pub(super) async fn list_sessions(&self) -> Result<(), OutboxClosed> {
         let workspace = Some(self.options.cwd.clone());
-        let filter = Filter { workspace, archived: Some(false), limit: LISTED, ..Filter::default() };
+        let filter = ListFilter { workspace, archived: Some(false), limit: LISTED, ..ListFilter::default() };
         let listing = match self.context.engine.list(filter).await {
             Ok(listing) => listing,
             Err(error) => {
@@ -73,7 +73,7 @@ impl Desk {
                 return say(&self.outbox, &ServerFrame::SessionsList { sessions, error }).await;
             }
         };
-        let saved = |listed: ostler_index::Listed| {
+        let saved = |listed: ostler_index::IndexedSession| {
             let session = listed.session;
             let path = self.context.engine.log_path(session.id).display().to_string();
             let timestamp = session.updated_at.as_millisecond();
@@ -89,7 +89,7 @@ impl Desk {
         say(&self.outbox, &ServerFrame::SessionsList { sessions, error: None }).await
     }
 
-    pub(super) async fn list_running(&self) -> Result<(), Closed> {
+    pub(super) async fn list_running(&self) -> Result<(), OutboxClosed> {
         let mut sessions = Vec::new();
         for open in &self.sessions {
             let running = |view: ostler_types::SessionView| view.running_turn_id.is_some();
@@ -115,7 +115,7 @@ impl Desk {
         });
     }
 
-    pub(super) async fn debug(&self) -> Result<(), Closed> {
+    pub(super) async fn debug(&self) -> Result<(), OutboxClosed> {
         let (sessions, awake) = (self.sessions.len(), self.context.engine.awake());
         let message = format!(
             "ostler {}: {sessions} sessions of this client, {awake} awake in all",

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ostler_door_kit::lines::Closed;
-use ostler_engine::{Engine, EngineError, Item};
+use ostler_door_kit::lines::OutboxClosed;
+use ostler_engine::{Engine, EngineError, SubscriptionItem};
 use ostler_types::{
     CancelTurn, Command, CompactionTrigger, EventName, Message, MessageId, NewCompaction, Part, Queued,
     Record, Role, SessionId, SessionView,
@@ -13,17 +13,17 @@ use tokio::time::{Instant, timeout};
 use super::super::files;
 use super::super::frames::{CloseReason, ServerFrame, say};
 use super::super::start::refusal;
-use super::super::{BY, Ended};
-use super::{Desk, Open};
+use super::super::{BY, ConnectionEnd};
+use super::{ClientSession, JsonlConnection};
 
 /// How long a client that has said its last has for reading what it is told of that.
 const GRACE: Duration = Duration::from_secs(5);
 /// What the model is shown of a conversation that was reset.
 const ANEW: &str = "[The conversation begins anew here.]";
 
-impl Desk {
+impl JsonlConnection {
     /// Stops the running turn; an idle session stays as it is.
-    pub(super) async fn abort(&mut self, id: Option<String>) -> Result<(), Closed> {
+    pub(super) async fn abort(&mut self, id: Option<String>) -> Result<(), OutboxClosed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
         let cancel = Command::Cancel(CancelTurn { turn_id: None, by: BY.to_owned(), reason: None });
         self.submit(id, cancel).await
@@ -31,7 +31,7 @@ impl Desk {
 
     /// Begins the conversation anew, in the same session: what was said stays in its log, and is no longer
     /// shown to the model.
-    pub(super) async fn reset(&mut self, id: Option<String>) -> Result<(), Closed> {
+    pub(super) async fn reset(&mut self, id: Option<String>) -> Result<(), OutboxClosed> {
         let Some(id) = self.find(id).await? else { return Ok(()) };
         match self.forget(id).await {
             Ok(()) => Ok(()),
@@ -68,7 +68,7 @@ impl Desk {
     }
 
     /// Closes a session. It stays on disk, as it always was.
-    pub(super) async fn close_session(&mut self, given: Option<String>) -> Result<(), Closed> {
+    pub(super) async fn close_session(&mut self, given: Option<String>) -> Result<(), OutboxClosed> {
         let known = |id: &SessionId| self.sessions.iter().any(|open| open.id == *id);
         let id = match &given {
             Some(given) => given.parse().ok().filter(known),
@@ -85,7 +85,7 @@ impl Desk {
     }
 
     /// Writes the file of a session that has one.
-    async fn keep(&self, id: SessionId) -> Result<(), Closed> {
+    async fn keep(&self, id: SessionId) -> Result<(), OutboxClosed> {
         let file = self.sessions.iter().find(|open| open.id == id).and_then(|open| open.file.clone());
         let Some(file) = file else { return Ok(()) };
         match files::write(&self.context.engine, id, &file).await {
@@ -95,10 +95,13 @@ impl Desk {
     }
 
     /// Ends everything that this client has begun, in order, and returns when it has been told.
-    pub(in super::super) async fn end(mut self, how: Ended) -> Ended {
+    pub(in super::super) async fn end(mut self, how: ConnectionEnd) -> ConnectionEnd {
         match how {
-            Ended::EndOfInput => self.linger().await,
-            Ended::Quit | Ended::Stopped | Ended::ClientGone | Ended::NotAllowed => {}
+            ConnectionEnd::EndOfInput => self.linger().await,
+            ConnectionEnd::Quit
+            | ConnectionEnd::Stopped
+            | ConnectionEnd::ClientGone
+            | ConnectionEnd::NotAllowed => {}
         }
         // An engine that stops ends its turns itself, and its sessions' streams after that.
         let stopping = *self.context.engine.stopping().borrow();
@@ -109,7 +112,7 @@ impl Desk {
         self.notes.close();
         let mut followers = std::mem::take(&mut self.followers);
         let told = async { while followers.join_next().await.is_some() {} };
-        if how != Ended::ClientGone && timeout(GRACE, told).await.is_err() {
+        if how != ConnectionEnd::ClientGone && timeout(GRACE, told).await.is_err() {
             tracing::warn!("the client did not read how its sessions ended");
         }
         if stopping {
@@ -159,7 +162,7 @@ impl Desk {
 
     /// Stops what this client has asked for in a session. A turn that waits for an answer is left waiting,
     /// with what is queued behind it: it can be answered elsewhere, or when the session is opened again.
-    async fn stop_own(&self, open: &Open, view: SessionView) {
+    async fn stop_own(&self, open: &ClientSession, view: SessionView) {
         let is_own = |turn| open.own.contains(turn);
         let runs = view.running_turn_id.as_ref().is_some_and(is_own);
         if runs && !view.pending_approvals.is_empty() {
@@ -184,7 +187,7 @@ impl Desk {
 async fn first_message(engine: &Engine, id: SessionId) -> Result<Option<MessageId>, EngineError> {
     let mut subscription = engine.subscribe(id, 0).await?;
     while let Some(item) = subscription.ready().await? {
-        let Item::Record(line) = item else { continue };
+        let SubscriptionItem::Record(line) = item else { continue };
         if let (Some(EventName::MessageAdded), Ok(Record { event, ts, .. })) = (line.name(), line.record()) {
             return Ok(event.message(ts).map(|message| message.id));
         }

@@ -1,17 +1,17 @@
 //! What the client is asked, and what it answers.
 
-use ostler_door_kit::lines::Closed;
+use ostler_door_kit::lines::OutboxClosed;
 use ostler_types::Refusal;
 
 use super::super::commands::UiResponse;
-use super::super::dialogs::{self, Response};
-use super::super::notes::Question;
+use super::super::dialogs::{self, UiResponseOutcome};
+use super::super::notes::JsonlQuestion;
 use super::super::start::refusal;
-use super::Desk;
+use super::JsonlConnection;
 
-impl Desk {
+impl JsonlConnection {
     /// Puts a question of a session to the client, or answers it where nobody is there to ask.
-    pub(super) async fn asked(&mut self, place: usize, question: Question) -> Result<(), Closed> {
+    pub(super) async fn asked(&mut self, place: usize, question: JsonlQuestion) -> Result<(), OutboxClosed> {
         let open = &self.sessions[place];
         if self.options.ui {
             let line = self.dialogs.ask(open.id, question);
@@ -26,17 +26,17 @@ impl Desk {
     }
 
     /// Takes an answer. One that does not count leaves the question as it is.
-    pub(super) async fn respond(&mut self, response: &UiResponse) -> Result<(), Closed> {
+    pub(super) async fn respond(&mut self, response: &UiResponse) -> Result<(), OutboxClosed> {
         match self.dialogs.respond(response) {
-            Response::Submit(id, command) => match self.context.engine.submit(id, *command).await {
+            UiResponseOutcome::Submit(id, command) => match self.context.engine.submit(id, *command).await {
                 Ok(_) => Ok(()),
                 Err(error) => {
                     self.dialogs.reopen(&response.id);
                     self.refuse(&refusal(error), Some(id)).await
                 }
             },
-            Response::Late => Ok(()),
-            Response::Wrong { message, session_id } => {
+            UiResponseOutcome::Late => Ok(()),
+            UiResponseOutcome::Wrong { message, session_id } => {
                 self.refuse(&Refusal::invalid("bad_answer", message), session_id).await
             }
         }

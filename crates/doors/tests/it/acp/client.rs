@@ -3,39 +3,39 @@
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{RequestPermissionRequest, SessionNotification};
-use ostler_door_kit::lines::Ended;
-use ostler_doors::acp::{AcpDoor, Options};
+use ostler_door_kit::lines::ConnectionEnd;
+use ostler_doors::acp::{AcpDoor, AcpOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 /// How long anything is awaited before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) struct Editor {
+pub(crate) struct EditorClient {
     input: Option<WriteHalf<DuplexStream>>,
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    pub(crate) served: JoinHandle<Ended>,
+    pub(crate) served: JoinHandle<ConnectionEnd>,
     next_id: i64,
     /// All that was told.
     pub(crate) seen: Vec<Value>,
 }
 
-impl Editor {
+impl EditorClient {
     /// An editor that has introduced itself.
-    pub(crate) async fn start(daemon: &Daemon) -> Editor {
+    pub(crate) async fn start(daemon: &DoorTestDaemon) -> EditorClient {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(far);
         let door = AcpDoor::new(daemon.context.clone());
-        let options = Options { cwd: daemon.workspace(), ..Options::default() };
+        let options = AcpOptions { cwd: daemon.workspace(), ..AcpOptions::default() };
         let served =
             tokio::spawn(async move { door.serve(options, reader, writer, CancellationToken::new()).await });
         let (output, input) = tokio::io::split(near);
         let output = BufReader::new(output).lines();
-        let mut editor = Editor { input: Some(input), output, served, next_id: 0, seen: Vec::new() };
+        let mut editor = EditorClient { input: Some(input), output, served, next_id: 0, seen: Vec::new() };
         let asked = json!({"protocolVersion": 1, "clientCapabilities": {}});
         let told = editor.ask("initialize", asked).await.unwrap();
         assert_eq!(told["protocolVersion"], 1);
@@ -43,7 +43,7 @@ impl Editor {
     }
 
     /// A new session.
-    pub(crate) async fn session(&mut self, daemon: &Daemon) -> String {
+    pub(crate) async fn session(&mut self, daemon: &DoorTestDaemon) -> String {
         let asked = json!({"cwd": daemon.workspace(), "mcpServers": []});
         let told = self.ask("session/new", asked).await.unwrap();
         told["sessionId"].as_str().unwrap().to_owned()
@@ -126,7 +126,7 @@ impl Editor {
     }
 
     /// Closes its end, reads to the end, and returns how it came to it.
-    pub(crate) async fn end(mut self) -> (Ended, Vec<Value>) {
+    pub(crate) async fn end(mut self) -> (ConnectionEnd, Vec<Value>) {
         if let Some(mut input) = self.input.take() {
             input.shutdown().await.unwrap();
         }

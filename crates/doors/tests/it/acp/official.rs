@@ -11,12 +11,12 @@ use agent_client_protocol::v1::schema::{
     ToolCallStatus,
 };
 use agent_client_protocol::{Agent, Client, Lines};
-use ostler_door_kit::lines::Ended;
-use ostler_doors::acp::{AcpDoor, Options};
+use ostler_door_kit::lines::ConnectionEnd;
+use ostler_doors::acp::{AcpDoor, AcpOptions};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 fn text(update: &SessionUpdate) -> Option<String> {
     let SessionUpdate::AgentMessageChunk(chunk) = update else { return None };
@@ -26,12 +26,12 @@ fn text(update: &SessionUpdate) -> Option<String> {
 
 #[tokio::test]
 async fn it_prompts_is_asked_and_loads() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(far);
     let door = AcpDoor::new(daemon.context.clone());
     let served = tokio::spawn(async move {
-        door.serve(Options::default(), reader, writer, CancellationToken::new()).await
+        door.serve(AcpOptions::default(), reader, writer, CancellationToken::new()).await
     });
     let (output, input) = tokio::io::split(near);
     let outgoing = futures_util::sink::unfold(input, async |mut input, line: String| {
@@ -91,5 +91,5 @@ async fn it_prompts_is_asked_and_loads() {
         _ => false,
     };
     assert_eq!(heard.iter().filter(is_done).count(), 2);
-    assert!(matches!(served.await.unwrap(), Ended::EndOfInput | Ended::ClientGone));
+    assert!(matches!(served.await.unwrap(), ConnectionEnd::EndOfInput | ConnectionEnd::ClientGone));
 }

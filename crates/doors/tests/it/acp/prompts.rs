@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ostler_door_kit::lines::Ended;
+use ostler_door_kit::lines::ConnectionEnd;
 use serde_json::{Value, json};
 
-use super::client::Editor;
-use crate::daemon::Daemon;
+use super::client::EditorClient;
+use crate::daemon::DoorTestDaemon;
 
 /// The answers to prompts, by their ids.
 fn answers(seen: &[Value]) -> Vec<&Value> {
@@ -16,8 +16,8 @@ fn answers(seen: &[Value]) -> Vec<&Value> {
 
 #[tokio::test]
 async fn text_streams_and_is_told_once() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let prompt = editor.prompt(&id, "wait").await;
     assert_eq!(editor.update("agent_message_chunk").await["content"]["text"], "half of ");
@@ -29,8 +29,8 @@ async fn text_streams_and_is_told_once() {
 
 #[tokio::test]
 async fn a_prompt_while_a_turn_runs_is_answered_in_its_turn() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let first = editor.prompt(&id, "wait").await;
     editor.update("agent_message_chunk").await;
@@ -44,8 +44,8 @@ async fn a_prompt_while_a_turn_runs_is_answered_in_its_turn() {
 
 #[tokio::test]
 async fn cancel_ends_what_runs_and_what_waits() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let first = editor.prompt(&id, "wait").await;
     editor.update("agent_message_chunk").await;
@@ -64,8 +64,8 @@ async fn cancel_ends_what_runs_and_what_waits() {
 
 #[tokio::test]
 async fn a_turn_that_fails_is_an_error_that_says_why() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let prompt = editor.prompt(&id, "fail").await;
     let error = editor.answered(prompt).await.unwrap_err();
@@ -75,8 +75,8 @@ async fn a_turn_that_fails_is_an_error_that_says_why() {
 
 #[tokio::test]
 async fn a_turn_begun_elsewhere_is_shown() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     daemon.say(&id, "from elsewhere").await;
     assert_eq!(editor.update("user_message_chunk").await["content"]["text"], "from elsewhere");
@@ -90,8 +90,8 @@ async fn a_turn_begun_elsewhere_is_shown() {
 
 #[tokio::test]
 async fn pictures_and_files_are_kept_beside_the_log() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let picture = STANDARD.encode(b"\x89PNG\r\n\x1a\n and some more");
     let prompt = json!([
@@ -111,13 +111,13 @@ async fn pictures_and_files_are_kept_beside_the_log() {
 
 #[tokio::test]
 async fn an_editor_that_goes_takes_its_turns_along() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let prompt = editor.prompt(&id, "wait").await;
     editor.update("agent_message_chunk").await;
     let (ended, seen) = editor.end().await;
-    assert_eq!(ended, Ended::EndOfInput);
+    assert_eq!(ended, ConnectionEnd::EndOfInput);
     let answer = seen.iter().find(|line| line["id"] == prompt && line.get("result").is_some()).unwrap();
     assert_eq!(answer["result"]["stopReason"], "cancelled");
     assert!(daemon.log(&id).join("\n").contains("its editor has gone"));
@@ -125,8 +125,8 @@ async fn an_editor_that_goes_takes_its_turns_along() {
 
 #[tokio::test]
 async fn a_daemon_that_stops_answers_what_it_was_asked() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let prompt = editor.prompt(&id, "wait").await;
     editor.update("agent_message_chunk").await;
@@ -134,13 +134,13 @@ async fn a_daemon_that_stops_answers_what_it_was_asked() {
     editor.close_input();
     assert!(editor.answered(prompt).await.is_ok_and(|answer| answer["stopReason"] == "cancelled"));
     while editor.read().await.is_some() {}
-    assert_eq!(editor.served.await.unwrap(), Ended::Stopped);
+    assert_eq!(editor.served.await.unwrap(), ConnectionEnd::Stopped);
 }
 
 #[tokio::test]
 async fn an_editor_that_does_not_read_loses_nothing_and_holds_up_nobody() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let long = "ä long word ".repeat(40_000);
     // Nobody reads anything, and yet all turns come to their end.
@@ -157,8 +157,8 @@ async fn an_editor_that_does_not_read_loses_nothing_and_holds_up_nobody() {
 
 #[tokio::test]
 async fn a_request_that_is_taken_back_stops_its_turn_and_no_other() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let first = editor.prompt(&id, "wait").await;
     editor.update("agent_message_chunk").await;
@@ -171,8 +171,8 @@ async fn a_request_that_is_taken_back_stops_its_turn_and_no_other() {
 
 #[tokio::test]
 async fn closing_a_session_leaves_the_turns_of_others() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let (_, turn) = daemon.say(&id, "wait").await;
     editor.update("agent_message_chunk").await;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::client::Editor;
-use crate::daemon::Daemon;
+use super::client::EditorClient;
+use crate::daemon::DoorTestDaemon;
 
-async fn asked(daemon: &Daemon) -> (Editor, String, i64, Value) {
-    let mut editor = Editor::start(daemon).await;
+async fn asked(daemon: &DoorTestDaemon) -> (EditorClient, String, i64, Value) {
+    let mut editor = EditorClient::start(daemon).await;
     let id = editor.session(daemon).await;
     let prompt = editor.prompt(&id, "ask").await;
     let question = editor.question().await;
@@ -14,14 +14,14 @@ async fn asked(daemon: &Daemon) -> (Editor, String, i64, Value) {
 }
 
 /// How the call ended, as the editor was told.
-fn status(editor: &Editor) -> Value {
+fn status(editor: &EditorClient) -> Value {
     let mut updates = editor.seen.iter().map(|line| &line["params"]["update"]);
     updates.rfind(|update| update["sessionUpdate"] == "tool_call_update").unwrap()["status"].clone()
 }
 
 #[tokio::test]
 async fn a_call_waits_for_the_editor_and_runs_or_does_not() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for (option, expected) in
         [("once", "completed"), ("session", "completed"), ("deny", "failed"), ("nonsense", "failed")]
     {
@@ -44,7 +44,7 @@ async fn a_call_waits_for_the_editor_and_runs_or_does_not() {
 
 #[tokio::test]
 async fn what_was_answered_elsewhere_is_taken_back() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (mut editor, id, prompt, question) = asked(&daemon).await;
     let waiting = daemon.get("/v1/approvals").await.json()["approvals"][0].clone();
     let body =
@@ -62,7 +62,7 @@ async fn what_was_answered_elsewhere_is_taken_back() {
 
 #[tokio::test]
 async fn a_canceled_turn_answers_its_prompt_once_whatever_becomes_of_the_question() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (mut editor, id, prompt, question) = asked(&daemon).await;
     editor.notify("session/cancel", json!({"sessionId": id})).await;
     let canceled = json!({"outcome": {"outcome": "cancelled"}});
@@ -74,12 +74,12 @@ async fn a_canceled_turn_answers_its_prompt_once_whatever_becomes_of_the_questio
 
 #[tokio::test]
 async fn a_question_outlives_its_editor() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (editor, id, prompt, _) = asked(&daemon).await;
     let (_, seen) = editor.end().await;
     let answer = seen.iter().find(|line| line["id"] == prompt && line.get("error").is_some()).unwrap();
     assert_eq!(answer["error"]["data"]["code"], "connection_ended");
-    let mut again = Editor::start(&daemon).await;
+    let mut again = EditorClient::start(&daemon).await;
     let named = json!({"sessionId": id, "cwd": daemon.workspace(), "mcpServers": []});
     again.ask("session/load", named).await.unwrap();
     let question = again.question().await;
@@ -89,9 +89,9 @@ async fn a_question_outlives_its_editor() {
 
 #[tokio::test]
 async fn whoever_resumes_is_asked_what_waits() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (mut first, id, prompt, _) = asked(&daemon).await;
-    let mut second = Editor::start(&daemon).await;
+    let mut second = EditorClient::start(&daemon).await;
     let named = json!({"sessionId": id, "cwd": daemon.workspace(), "mcpServers": []});
     second.ask("session/resume", named).await.unwrap();
     let question = second.question().await;

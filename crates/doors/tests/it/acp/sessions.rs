@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::client::Editor;
-use crate::daemon::Daemon;
+use super::client::EditorClient;
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn a_new_session_says_what_can_be_chosen() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let servers = json!([{"name": "x", "command": "/bin/false", "args": [], "env": []}]);
     let asked = json!({"cwd": daemon.workspace(), "mcpServers": servers});
     let told = editor.ask("session/new", asked).await.unwrap();
@@ -38,8 +38,8 @@ async fn a_new_session_says_what_can_be_chosen() {
 
 #[tokio::test]
 async fn what_was_changed_elsewhere_is_told() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let body = json!({"title": "from elsewhere", "model": "test:two"});
     let request = daemon.request("PATCH", &format!("/v1/sessions/{id}")).json(&body);
@@ -51,8 +51,8 @@ async fn what_was_changed_elsewhere_is_told() {
 
 #[tokio::test]
 async fn a_session_is_listed_and_loaded_with_its_past_and_resumed_without() {
-    let daemon = Daemon::start().await;
-    let mut first = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut first = EditorClient::start(&daemon).await;
     let id = first.session(&daemon).await;
     for text in ["one", "ask"] {
         let prompt = first.prompt(&id, text).await;
@@ -62,7 +62,7 @@ async fn a_session_is_listed_and_loaded_with_its_past_and_resumed_without() {
         }
         assert_eq!(first.answered(prompt).await.unwrap()["stopReason"], "end_turn");
     }
-    let mut second = Editor::start(&daemon).await;
+    let mut second = EditorClient::start(&daemon).await;
     let listed = second.ask("session/list", json!({"cwd": daemon.workspace()})).await.unwrap();
     assert_eq!(listed["sessions"][0]["sessionId"], json!(id), "{listed}");
     let elsewhere = second.ask("session/list", json!({"cwd": "/nowhere"})).await.unwrap();
@@ -81,7 +81,7 @@ async fn a_session_is_listed_and_loaded_with_its_past_and_resumed_without() {
     assert_eq!(last("tool_call_update")["status"], "completed");
     assert_eq!(last("tool_call")["title"], "make test");
 
-    let mut third = Editor::start(&daemon).await;
+    let mut third = EditorClient::start(&daemon).await;
     third.ask("session/resume", named).await.unwrap();
     let prompt = third.prompt(&id, "two").await;
     third.answered(prompt).await.unwrap();
@@ -98,8 +98,8 @@ async fn a_session_is_listed_and_loaded_with_its_past_and_resumed_without() {
 
 #[tokio::test]
 async fn what_is_wrong_is_refused_and_the_connection_lives_on() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     for (line, code) in [
         ("nonsense", -32700),
         ("[1]", -32600),
@@ -130,8 +130,8 @@ async fn what_is_wrong_is_refused_and_the_connection_lives_on() {
 
 #[tokio::test]
 async fn a_closed_session_is_told_of_no_longer_and_can_be_loaded() {
-    let daemon = Daemon::start().await;
-    let mut editor = Editor::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut editor = EditorClient::start(&daemon).await;
     let id = editor.session(&daemon).await;
     let prompt = editor.prompt(&id, "wait").await;
     editor.update("agent_message_chunk").await;

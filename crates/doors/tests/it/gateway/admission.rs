@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use ostler_door_kit::RefusalPace;
+use ostler_door_kit::AuthThrottleLimits;
 use ostler_doors::gateway::GatewayLimits;
 use serde_json::json;
 
-use super::client::{Client, Received, masked};
-use crate::daemon::{Daemon, Options};
+use super::client::{GatewayClient, GatewayReceived, masked};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
-async fn turned_away(client: &mut Client, why: &str) {
+async fn turned_away(client: &mut GatewayClient, why: &str) {
     assert_eq!(client.frame().await, json!({"type": "auth", "ok": false, "error": why}));
-    assert_eq!(client.receive().await, Received::Close(4401, "unauthorized".to_owned()));
-    assert_eq!(client.receive().await, Received::End);
+    assert_eq!(client.receive().await, GatewayReceived::Close(4401, "unauthorized".to_owned()));
+    assert_eq!(client.receive().await, GatewayReceived::End);
 }
 
 #[tokio::test]
 async fn the_first_frame_must_show_the_token() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for (frame, why) in [
         (json!({"id": "1", "method": "health.check", "params": {}}), "First message must be auth"),
         (json!({"type": "hello"}), "First message must be auth"),
@@ -30,19 +30,19 @@ async fn the_first_frame_must_show_the_token() {
         (json!({"type": "auth", "token": [daemon.token()]}), "invalid token"),
         (json!({"type": "auth", "token": format!("{}0", daemon.token()), "role": "admin"}), "invalid token"),
     ] {
-        let mut client = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+        let mut client = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
         client.send_text(&frame.to_string()).await;
         turned_away(&mut client, why).await;
     }
     // What is not even JSON is answered, and the client may try again, but not for ever.
-    let mut client = Client::knock(daemon.gateway_address, "/any/path?at=all", &[]).await.unwrap();
+    let mut client = GatewayClient::knock(daemon.gateway_address, "/any/path?at=all", &[]).await.unwrap();
     for bad in ["{", "nonsense", ""] {
         client.send_text(bad).await;
         let answer = client.frame().await;
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32700)));
     }
     client.send_raw(&masked(0x89, b"there?")).await;
-    assert_eq!(client.receive().await, Received::Pong(b"there?".to_vec()));
+    assert_eq!(client.receive().await, GatewayReceived::Pong(b"there?".to_vec()));
     client.send(&json!({"type": "auth", "token": daemon.token()})).await;
     assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
     assert_eq!(client.ask("health.check", json!({})).await["status"], "ok");
@@ -51,7 +51,7 @@ async fn the_first_frame_must_show_the_token() {
     client.send(&json!({"type": "auth", "token": daemon.token()})).await;
     assert_eq!(client.frame().await["error"]["code"], -32600, "once is enough");
 
-    let mut babbler = Client::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    let mut babbler = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
     for _ in 0..8 {
         babbler.send_text("{").await;
         assert_eq!(babbler.frame().await["error"]["code"], -32700);
@@ -62,7 +62,7 @@ async fn the_first_frame_must_show_the_token() {
 
 #[tokio::test]
 async fn a_page_from_elsewhere_is_refused_before_there_is_a_socket() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let port = daemon.gateway_address.port();
     for (address, path) in [(daemon.gateway_address, "/"), (daemon.address, "/gateway")] {
         for origin in [
@@ -72,15 +72,15 @@ async fn a_page_from_elsewhere_is_refused_before_there_is_a_socket() {
             "http://localhost.evil.example",
             "https://127.0.0.1.evil.example:18789",
         ] {
-            let refused = Client::knock(address, path, &[("Origin", origin)]).await.err().unwrap();
+            let refused = GatewayClient::knock(address, path, &[("Origin", origin)]).await.err().unwrap();
             assert_eq!(refused.0, 403, "{origin} at {path}");
         }
         for host in ["evil.example", "evil.example:80", "127.0.0.1:1", ""] {
-            let refused = Client::knock(address, path, &[("Host", host)]).await.err().unwrap();
+            let refused = GatewayClient::knock(address, path, &[("Host", host)]).await.err().unwrap();
             assert!(matches!(refused.0, 400 | 403), "{host} at {path}: {refused:?}");
         }
         for origin in [&format!("http://localhost:{port}"), "http://127.0.0.1:5173", "https://[::1]"] {
-            let mut client = Client::knock(address, path, &[("Origin", origin)]).await.unwrap();
+            let mut client = GatewayClient::knock(address, path, &[("Origin", origin)]).await.unwrap();
             client.send(&json!({"type": "auth", "token": daemon.token()})).await;
             assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}), "{origin} at {path}");
         }
@@ -90,7 +90,7 @@ async fn a_page_from_elsewhere_is_refused_before_there_is_a_socket() {
 
 #[tokio::test]
 async fn a_handshake_is_checked_and_plain_requests_are_answered() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let address = daemon.gateway_address;
     for (header, status) in [
         (("Sec-WebSocket-Version", "8"), 426),
@@ -99,17 +99,17 @@ async fn a_handshake_is_checked_and_plain_requests_are_answered() {
         (("Sec-WebSocket-Key", ""), 400),
         (("Connection", "close"), 400),
     ] {
-        let refused = Client::knock(address, "/", &[header]).await.err().unwrap();
+        let refused = GatewayClient::knock(address, "/", &[header]).await.err().unwrap();
         assert_eq!(refused.0, status, "{header:?}: {}", refused.1);
     }
     let plain = [("Upgrade", ""), ("Connection", "close")];
-    let (status, body) = Client::knock(address, "/health", &plain).await.err().unwrap();
+    let (status, body) = GatewayClient::knock(address, "/health", &plain).await.err().unwrap();
     let health: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &health["status"]), (200, &json!("ok")));
     assert!(health["uptime"].is_u64());
-    let (status, body) = Client::knock(address, "/nothing", &plain).await.err().unwrap();
+    let (status, body) = GatewayClient::knock(address, "/nothing", &plain).await.err().unwrap();
     assert_eq!((status, body.as_str()), (404, r#"{"error":"not found"}"#));
-    let (status, _) = Client::knock(daemon.address, "/gateway", &plain).await.err().unwrap();
+    let (status, _) = GatewayClient::knock(daemon.address, "/gateway", &plain).await.err().unwrap();
     assert_eq!(status, 426);
     daemon.stop().await;
 }
@@ -122,20 +122,20 @@ async fn sockets_without_a_token_are_few_and_have_little_time() {
         auth_timeout: Duration::from_millis(300),
         ..GatewayLimits::default()
     };
-    let daemon = Daemon::start_as(Options { limits, ..Options::default() }).await;
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { limits, ..DoorTestOptions::default() }).await;
     let mut crowd = Vec::new();
     for _ in 0..4 {
-        crowd.push(Client::knock(daemon.gateway_address, "/", &[]).await.unwrap());
+        crowd.push(GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap());
     }
     // The limit is two; the older two have given way, the younger have little time.
     for client in &mut crowd {
-        assert_eq!(client.receive().await, Received::End);
+        assert_eq!(client.receive().await, GatewayReceived::End);
     }
     let mut inside = Vec::new();
     for _ in 0..3 {
-        inside.push(Client::open(&daemon).await);
+        inside.push(GatewayClient::open(&daemon).await);
     }
-    let refused = Client::knock(daemon.gateway_address, "/", &[]).await.err().unwrap();
+    let refused = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.err().unwrap();
     assert_eq!(refused.0, 503, "{}", refused.1);
     assert_eq!(inside[0].ask("health.check", json!({})).await["status"], "ok");
     daemon.stop().await;
@@ -149,17 +149,17 @@ async fn a_crowd_without_a_token_does_not_keep_the_owner_out() {
         auth_timeout: Duration::from_secs(600),
         ..GatewayLimits::default()
     };
-    let daemon = Daemon::start_as(Options { limits, ..Options::default() }).await;
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { limits, ..DoorTestOptions::default() }).await;
     for (address, path) in [(daemon.gateway_address, "/"), (daemon.address, "/gateway")] {
         let mut crowd = Vec::new();
         for _ in 0..20 {
-            crowd.push(Client::knock(address, path, &[]).await.unwrap());
+            crowd.push(GatewayClient::knock(address, path, &[]).await.unwrap());
         }
-        let mut owner = Client::knock(address, path, &[]).await.unwrap();
+        let mut owner = GatewayClient::knock(address, path, &[]).await.unwrap();
         owner.send(&json!({"type": "auth", "token": daemon.token()})).await;
         assert_eq!(owner.frame().await, json!({"type": "auth", "ok": true}));
         for _ in 0..20 {
-            crowd.push(Client::knock(address, path, &[]).await.unwrap());
+            crowd.push(GatewayClient::knock(address, path, &[]).await.unwrap());
         }
         assert_eq!(owner.ask("health.check", json!({})).await["status"], "ok");
     }
@@ -168,41 +168,41 @@ async fn a_crowd_without_a_token_does_not_keep_the_owner_out() {
 
 #[tokio::test]
 async fn a_token_that_was_replaced_opens_nothing_any_more() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let path = daemon.data().join("token");
     std::fs::remove_file(&path).unwrap();
-    ostler_door_kit::Token::open(&path).unwrap();
+    ostler_door_kit::DaemonToken::open(&path).unwrap();
     client.send(&json!({"id": "1", "method": "health.check"})).await;
-    assert_eq!(client.receive().await, Received::Close(4401, "unauthorized".to_owned()));
-    Client::open(&daemon).await;
+    assert_eq!(client.receive().await, GatewayReceived::Close(4401, "unauthorized".to_owned()));
+    GatewayClient::open(&daemon).await;
     daemon.stop().await;
 }
 
 #[tokio::test]
 async fn a_client_that_does_not_answer_a_ping_is_gone() {
     let limits = GatewayLimits { ping_every: Duration::from_millis(100), ..GatewayLimits::default() };
-    let daemon = Daemon::start_as(Options { limits, ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { limits, ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     for _ in 0..3 {
-        assert_eq!(client.receive().await, Received::Ping);
+        assert_eq!(client.receive().await, GatewayReceived::Ping);
         client.send_raw(&masked(0x8a, b"")).await;
     }
-    assert_eq!(client.receive().await, Received::Ping);
-    assert_eq!(client.receive().await, Received::Close(1001, "no answer to a ping".to_owned()));
+    assert_eq!(client.receive().await, GatewayReceived::Ping);
+    assert_eq!(client.receive().await, GatewayReceived::Close(1001, "no answer to a ping".to_owned()));
     daemon.stop().await;
 }
 
 #[tokio::test]
 async fn wrong_tokens_are_answered_slowly_and_the_right_one_at_once() {
-    let pace = RefusalPace::default();
-    let daemon = Daemon::start_as(Options { pace, ..Options::default() }).await;
+    let pace = AuthThrottleLimits::default();
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { pace, ..DoorTestOptions::default() }).await;
     let start = tokio::time::Instant::now();
     let guesses: Vec<_> = (0..26)
         .map(|number| {
             let address = daemon.gateway_address;
             tokio::spawn(async move {
-                let mut client = Client::knock(address, "/", &[]).await.unwrap();
+                let mut client = GatewayClient::knock(address, "/", &[]).await.unwrap();
                 client.send(&json!({"type": "auth", "token": format!("guess {number}")})).await;
                 let told = client.frame().await;
                 assert_eq!(told, json!({"type": "auth", "ok": false, "error": "invalid token"}));
@@ -211,7 +211,7 @@ async fn wrong_tokens_are_answered_slowly_and_the_right_one_at_once() {
         .collect();
     for guess in guesses {
         // Whoever has the token does not wait for those who guess.
-        drop(Client::open(&daemon).await);
+        drop(GatewayClient::open(&daemon).await);
         guess.await.unwrap();
     }
     // Twenty are answered at once, then five a second, whichever sockets they come from.

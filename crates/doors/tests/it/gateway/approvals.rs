@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::client::Client;
-use crate::daemon::{Daemon, Options};
+use super::client::GatewayClient;
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
-async fn asking(client: &mut Client) -> (String, Value, Value) {
+async fn asking(client: &mut GatewayClient) -> (String, Value, Value) {
     let key = client.session().await;
     let run = client.say(&key, "ask").await;
     let request = client.until("exec.approval_request").await;
@@ -17,11 +17,11 @@ async fn asking(client: &mut Client) -> (String, Value, Value) {
 
 #[tokio::test]
 async fn a_question_is_answered_once_and_everybody_is_told() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let (key, run, request) = asking(&mut client).await;
     let id = &request["approvalId"];
-    let mut other = Client::open(&daemon).await;
+    let mut other = GatewayClient::open(&daemon).await;
     let list = other.ask("approvals.list", json!({})).await;
     assert_eq!(list["approvals"][0]["approvalId"], *id);
     assert_eq!(list["approvals"][0]["sessionKey"], key);
@@ -54,8 +54,8 @@ async fn a_question_is_answered_once_and_everybody_is_told() {
 
 #[tokio::test]
 async fn an_answer_may_come_in_by_another_door_and_may_be_no() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let (key, run, request) = asking(&mut client).await;
     let session = format!("sess_{}", key.replace('-', ""));
     let turn = format!("turn_{}", run.as_str().unwrap().replace('-', ""));
@@ -78,12 +78,13 @@ async fn an_answer_may_come_in_by_another_door_and_may_be_no() {
 
 #[tokio::test]
 async fn a_question_is_still_there_after_a_restart_under_the_same_name() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let (key, run, request) = asking(&mut client).await;
     let dir = daemon.stop().await;
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let session = client.ask("sessions.get", json!({"sessionKey": key})).await;
     assert_eq!(session["lastRun"], json!({"runId": run, "status": "running"}));
     assert_eq!(client.until("exec.approval_request").await, request);

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Received};
-use crate::daemon::{Daemon, Options};
+use super::client::{GatewayClient, GatewayReceived};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 #[tokio::test]
 async fn a_conversation_is_kept_over_a_restart() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let agents = client.ask("agents.list", json!({})).await;
     assert_eq!(agents["agents"][0]["id"], "assistant");
     assert_eq!(agents["agents"][0]["model"], "test:one");
@@ -31,9 +31,10 @@ async fn a_conversation_is_kept_over_a_restart() {
     let empty = client.session().await;
 
     let dir = daemon.stop().await;
-    assert_eq!(client.receive().await, Received::Close(1001, "the daemon is stopping".to_owned()));
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    assert_eq!(client.receive().await, GatewayReceived::Close(1001, "the daemon is stopping".to_owned()));
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let list = client.ask("sessions.list", json!({})).await;
     let keys: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|meta| &meta["key"]).collect();
     assert_eq!(keys, [&json!(empty), &json!(key)], "newest first");
@@ -60,10 +61,10 @@ fn check_history(messages: &Value, expected: &[(&str, &str, &Value)]) {
 
 #[tokio::test]
 async fn agents_are_described_by_the_workspace_and_their_sessions_are_theirs() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let text = "# Agents\n## critic\nModel: test/two\nDescription: finds faults\n\nBe strict.\n\n## broken\nModel: no/such\n";
     std::fs::write(format!("{}/AGENTS.md", daemon.workspace()), text).unwrap();
-    let mut client = Client::open(&daemon).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let agents = client.ask("agents.list", json!({})).await;
     let ids: Vec<&Value> = agents["agents"].as_array().unwrap().iter().map(|agent| &agent["id"]).collect();
     assert_eq!(ids, ["assistant", "critic", "broken"]);
@@ -86,8 +87,8 @@ async fn agents_are_described_by_the_workspace_and_their_sessions_are_theirs() {
 
 #[tokio::test]
 async fn a_workspace_that_is_not_trusted_can_only_wish_for_a_model_that_there_is() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let file = format!("{}/AGENTS.md", daemon.workspace());
     let workspace = std::fs::canonicalize(daemon.workspace()).unwrap().to_str().unwrap().to_owned();
     // Nobody has asked for this agent, so its wishes are no error.
@@ -109,7 +110,7 @@ async fn a_workspace_that_is_not_trusted_can_only_wish_for_a_model_that_there_is
 }
 
 /// A session that is made with these params, as the http door shows it.
-async fn made(daemon: &Daemon, client: &mut Client, params: Value) -> Value {
+async fn made(daemon: &DoorTestDaemon, client: &mut GatewayClient, params: Value) -> Value {
     let made = client.ask("sessions.create", params).await;
     let id = made["sessionKey"].as_str().unwrap().replace('-', "");
     daemon.get(&format!("/v1/sessions/sess_{id}")).await.json()
@@ -117,9 +118,12 @@ async fn made(daemon: &Daemon, client: &mut Client, params: Value) -> Value {
 
 #[tokio::test]
 async fn every_socket_that_has_named_a_session_sees_it_whatever_door_it_comes_in_by() {
-    let daemon = Daemon::start().await;
-    let (mut one, mut two, mut other) =
-        (Client::open(&daemon).await, Client::open(&daemon).await, Client::open(&daemon).await);
+    let daemon = DoorTestDaemon::start().await;
+    let (mut one, mut two, mut other) = (
+        GatewayClient::open(&daemon).await,
+        GatewayClient::open(&daemon).await,
+        GatewayClient::open(&daemon).await,
+    );
     let key = one.session().await;
     two.ask("chat.history", json!({"sessionKey": key})).await;
     other.session().await;
@@ -156,8 +160,8 @@ fn uuid(id: &str) -> String {
 
 #[tokio::test]
 async fn an_aborted_run_ends_once_and_keeps_what_it_had_written() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let run = client.say(&key, "wait").await;
     let mut text = String::new();
@@ -193,8 +197,8 @@ async fn an_aborted_run_ends_once_and_keeps_what_it_had_written() {
 
 #[tokio::test]
 async fn a_run_that_fails_ends_in_an_error_and_nothing_else() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let run = client.say(&key, "fail").await;
     let (_, end) = client.run(&run).await;
@@ -211,17 +215,18 @@ async fn a_run_that_fails_ends_in_an_error_and_nothing_else() {
 
 #[tokio::test]
 async fn a_daemon_that_stops_says_how_the_run_ended() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let run = client.say(&key, "wait").await;
     client.until("chat.delta").await;
     let dir = daemon.stop().await;
     let (_, end) = client.run(&run).await;
     assert_eq!(end["data"]["aborted"], true);
-    assert_eq!(client.receive().await, Received::Close(1001, "the daemon is stopping".to_owned()));
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    assert_eq!(client.receive().await, GatewayReceived::Close(1001, "the daemon is stopping".to_owned()));
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let session = client.ask("sessions.get", json!({"sessionKey": key})).await;
     assert_eq!(session["lastRun"]["status"], "aborted");
     assert!(session["messages"][1]["content"].as_str().unwrap().starts_with("half of "));

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What came from the gateway.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Received {
+pub(crate) enum GatewayReceived {
     Frame(Value),
     Ping,
     Pong(Vec<u8>),
@@ -25,7 +25,7 @@ pub(crate) enum Received {
 }
 
 /// One socket.
-pub(crate) struct Client {
+pub(crate) struct GatewayClient {
     stream: TcpStream,
     bytes: Vec<u8>,
     /// Events that came while something else was awaited.
@@ -35,13 +35,13 @@ pub(crate) struct Client {
     pub(crate) transcript: Vec<String>,
 }
 
-impl Client {
+impl GatewayClient {
     /// A socket that has shown nothing yet, or the status with which it was refused.
     pub(crate) async fn knock(
         address: SocketAddr,
         path: &str,
         headers: &[(&str, &str)],
-    ) -> Result<Client, (u16, String)> {
+    ) -> Result<GatewayClient, (u16, String)> {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let mut request = format!("GET {path} HTTP/1.1\r\n");
         let mut put = |name: &str, value: &str| request += &format!("{name}: {value}\r\n");
@@ -75,7 +75,7 @@ impl Client {
         }
         assert!(head.to_lowercase().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
         let (events, transcript) = (VecDeque::new(), Vec::new());
-        Ok(Client { stream, bytes, events, next_id: 0, transcript })
+        Ok(GatewayClient { stream, bytes, events, next_id: 0, transcript })
     }
 
     /// Sends a frame that the schema allows.
@@ -170,22 +170,22 @@ impl Client {
     /// The next frame that is one.
     pub(crate) async fn frame(&mut self) -> Value {
         match self.receive().await {
-            Received::Frame(frame) => frame,
+            GatewayReceived::Frame(frame) => frame,
             other => panic!("no frame: {other:?}"),
         }
     }
 
     /// Whatever comes next.
-    pub(crate) async fn receive(&mut self) -> Received {
+    pub(crate) async fn receive(&mut self) -> GatewayReceived {
         let received = tokio::time::timeout(PATIENCE, self.read()).await.expect("something comes");
-        if let Received::Frame(frame) = &received {
+        if let GatewayReceived::Frame(frame) = &received {
             schema::check("ServerFrame", frame).unwrap();
         }
         received
     }
 
     /// The next frame, whatever is in it.
-    pub(crate) async fn read(&mut self) -> Received {
+    pub(crate) async fn read(&mut self) -> GatewayReceived {
         loop {
             if let Some((opcode, content)) = self.take() {
                 return match opcode {
@@ -193,22 +193,22 @@ impl Client {
                         let text = String::from_utf8(content).unwrap();
                         let frame = serde_json::from_str(&text).unwrap();
                         self.transcript.push(text);
-                        Received::Frame(frame)
+                        GatewayReceived::Frame(frame)
                     }
                     8 => {
                         let code =
                             content.get(..2).map_or(1005, |code| u16::from_be_bytes([code[0], code[1]]));
                         let reason =
                             String::from_utf8_lossy(content.get(2..).unwrap_or_default()).into_owned();
-                        Received::Close(code, reason)
+                        GatewayReceived::Close(code, reason)
                     }
-                    9 => Received::Ping,
-                    10 => Received::Pong(content),
+                    9 => GatewayReceived::Ping,
+                    10 => GatewayReceived::Pong(content),
                     other => panic!("a frame of the kind {other}"),
                 };
             }
             if !self.stream.read_buf(&mut self.bytes).await.is_ok_and(|count| count > 0) {
-                return Received::End;
+                return GatewayReceived::End;
             }
         }
     }

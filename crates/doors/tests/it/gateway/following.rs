@@ -8,11 +8,11 @@ use ostler_types::Part;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::client::Client;
-use crate::daemon::{Daemon, Options};
+use super::client::GatewayClient;
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 /// A daemon whose agent streams these texts, each after the gate was opened once.
-async fn streaming(texts: Vec<String>, turns: usize) -> (Daemon, Arc<Semaphore>) {
+async fn streaming(texts: Vec<String>, turns: usize) -> (DoorTestDaemon, Arc<Semaphore>) {
     let (agent, gate) = (ScriptedAgent::new(), Arc::new(Semaphore::new(0)));
     for _ in 0..turns {
         let (texts, gate) = (texts.clone(), gate.clone());
@@ -29,7 +29,8 @@ async fn streaming(texts: Vec<String>, turns: usize) -> (Daemon, Arc<Semaphore>)
         });
     }
     let agent: Arc<dyn Agent> = agent;
-    let daemon = Daemon::start_as(Options { agent: Some(agent), ..Options::default() }).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { agent: Some(agent), ..DoorTestOptions::default() }).await;
     (daemon, gate)
 }
 
@@ -38,7 +39,7 @@ async fn who_comes_in_the_middle_gets_the_text_so_far_and_then_the_rest() {
     let texts: Vec<String> = (0..6).map(|number| format!("piece {number}, ")).collect();
     let whole = texts.concat();
     let (daemon, gate) = streaming(texts, 1).await;
-    let mut first = Client::open(&daemon).await;
+    let mut first = GatewayClient::open(&daemon).await;
     let key = first.session().await;
     let run = first.say(&key, "go").await;
     let mut seen = String::new();
@@ -48,7 +49,7 @@ async fn who_comes_in_the_middle_gets_the_text_so_far_and_then_the_rest() {
         while !seen.contains(&format!("piece {number}, ")) {
             seen += first.until("chat.delta").await["text"].as_str().unwrap();
         }
-        let mut client = Client::open(&daemon).await;
+        let mut client = GatewayClient::open(&daemon).await;
         let named = ["sessions.get", "chat.history"][number % 2];
         let answer = client.ask(named, json!({"sessionKey": key})).await;
         assert_eq!(answer["messages"].as_array().unwrap().len(), 1, "the answer is not whole yet");
@@ -82,7 +83,7 @@ async fn a_socket_that_does_not_read_misses_nothing_and_holds_nobody_up() {
     let whole = texts.concat();
     let count = texts.len();
     let (daemon, gate) = streaming(texts, 6).await;
-    let (mut reader, mut sleeper) = (Client::open(&daemon).await, Client::open(&daemon).await);
+    let (mut reader, mut sleeper) = (GatewayClient::open(&daemon).await, GatewayClient::open(&daemon).await);
     let key = sleeper.session().await;
     reader.ask("chat.history", json!({"sessionKey": key})).await;
     let mut runs = Vec::new();
@@ -107,11 +108,11 @@ async fn sockets_that_go_leave_the_others_undisturbed() {
     let texts: Vec<String> = (0..8).map(|number| format!("piece {number}, ")).collect();
     let whole = texts.concat();
     let (daemon, gate) = streaming(texts, 1).await;
-    let mut first = Client::open(&daemon).await;
+    let mut first = GatewayClient::open(&daemon).await;
     let key = first.session().await;
     let mut others = Vec::new();
     for _ in 0..8 {
-        let mut client = Client::open(&daemon).await;
+        let mut client = GatewayClient::open(&daemon).await;
         client.ask("chat.history", json!({"sessionKey": key})).await;
         others.push((client, String::new()));
     }
@@ -144,8 +145,9 @@ async fn a_message_that_never_streamed_is_shown_when_it_is_there() {
         done()
     });
     let agent: Arc<dyn Agent> = agent;
-    let daemon = Daemon::start_as(Options { agent: Some(agent), ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { agent: Some(agent), ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let run = client.say(&key, "go").await;
     assert_eq!(client.run(&run).await.0, "all\nat once");
@@ -157,7 +159,7 @@ async fn a_message_that_never_streamed_is_shown_when_it_is_there() {
 #[tokio::test]
 async fn a_socket_is_told_when_it_follows_too_many_sessions() {
     let (daemon, gate) = streaming(vec!["all the same".to_owned()], 2).await;
-    let (mut client, mut other) = (Client::open(&daemon).await, Client::open(&daemon).await);
+    let (mut client, mut other) = (GatewayClient::open(&daemon).await, GatewayClient::open(&daemon).await);
     let first = client.session().await;
     other.ask("chat.history", json!({"sessionKey": first})).await;
     let mut last = String::new();

@@ -3,16 +3,16 @@
 use ostler_doors::gateway::GatewayLimits;
 use serde_json::{Value, json};
 
-use super::client::{Client, Received, masked};
+use super::client::{GatewayClient, GatewayReceived, masked};
 use super::schema;
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 const UNKNOWN: &str = "0190f3c4-a5b6-7c8d-9e0f-112233445566";
 
 #[tokio::test]
 async fn params_of_every_wrong_kind_are_refused() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let before = daemon.recorded();
     for (method, params) in wrong_params(&key) {
@@ -90,8 +90,8 @@ fn wrong_params(key: &str) -> Vec<(&'static str, Value)> {
 
 #[tokio::test]
 async fn what_is_no_request_is_told_so() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     for (text, id, code) in [
         ("{", json!(null), -32700),
         ("", json!(null), -32700),
@@ -136,8 +136,8 @@ async fn what_is_no_request_is_told_so() {
 #[tokio::test]
 async fn frames_of_any_shape_are_read_and_large_ones_are_passed_over() {
     let limits = GatewayLimits { max_frame_bytes: 64 << 10, ..GatewayLimits::default() };
-    let daemon = Daemon::start_as(Options { limits, ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { limits, ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let large =
         json!({"id": "large", "method": "health.check", "params": {"x": "x".repeat(70 << 10)}}).to_string();
     client.send_text(&large).await;
@@ -156,21 +156,21 @@ async fn frames_of_any_shape_are_read_and_large_ones_are_passed_over() {
             client.send_raw(&[byte]).await;
         }
     }
-    assert_eq!(client.receive().await, Received::Pong(b"in between".to_vec()));
+    assert_eq!(client.receive().await, GatewayReceived::Pong(b"in between".to_vec()));
     assert_eq!(client.frame().await["id"], "a");
     client.send_raw(&masked(0x88, &1000_u16.to_be_bytes())).await;
-    assert_eq!(client.receive().await, Received::Close(1000, String::new()));
-    assert_eq!(client.receive().await, Received::End);
-    let mut broken = Client::open(&daemon).await;
+    assert_eq!(client.receive().await, GatewayReceived::Close(1000, String::new()));
+    assert_eq!(client.receive().await, GatewayReceived::End);
+    let mut broken = GatewayClient::open(&daemon).await;
     broken.send_raw(b"\x81\x02{}").await;
-    assert!(matches!(broken.receive().await, Received::Close(1002, _)));
+    assert!(matches!(broken.receive().await, GatewayReceived::Close(1002, _)));
     daemon.stop().await;
 }
 
 #[tokio::test]
 async fn requests_are_answered_in_order_however_many_come_at_once() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let mut burst = Vec::new();
     for number in 0..80 {

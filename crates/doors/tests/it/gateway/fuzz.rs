@@ -1,7 +1,7 @@
 //! Frames that nobody would send, from a fixed seed: for a moment with every run, and for as long as
 //! `OSTLER_FUZZ_ROUNDS` says. `fuzz/` has the same for cargo-fuzz.
 
-use ostler_doors::gateway::{Heard, dry_run};
+use ostler_doors::gateway::{DryRunOutcome, dry_run};
 
 /// Messages to begin with.
 const SEEDS: [&str; 6] = [
@@ -64,12 +64,12 @@ fn fuzz_short_gateway() {
         assert_eq!(heard, dry_run([bytes.as_slice()], limit), "round {round}: {bytes:?}");
         for one in &heard {
             match one {
-                Heard::Request => requests += 1,
-                Heard::Refused(code, message) => {
+                DryRunOutcome::Request => requests += 1,
+                DryRunOutcome::Refused(code, message) => {
                     refused += 1;
                     assert!((-32700..=-32600).contains(code) && !message.is_empty(), "round {round}");
                 }
-                Heard::TooLarge | Heard::Control | Heard::Broken(_) => {}
+                DryRunOutcome::TooLarge | DryRunOutcome::Control | DryRunOutcome::Broken(_) => {}
             }
         }
     }

@@ -10,14 +10,14 @@ use ostler_types::Clock;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::Client;
-use crate::daemon::{Daemon, Options};
+use super::client::GatewayClient;
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 #[tokio::test]
 async fn a_conversation_looks_like_the_kept_one() {
-    let clock = Arc::new(StillClock::default());
-    let daemon = Daemon::start_as(Options { clock, ..Options::default() }).await;
-    let mut client = Client::open(&daemon).await;
+    let clock = Arc::new(GatewayStillClock::default());
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { clock, ..DoorTestOptions::default() }).await;
+    let mut client = GatewayClient::open(&daemon).await;
     client.ask("agents.list", json!({})).await;
     let key = client.session().await;
     let run = client.say(&key, "Hello, my name is Alice.").await;
@@ -54,9 +54,9 @@ async fn a_conversation_looks_like_the_kept_one() {
 
 /// Ids that count, and one time: how often the time is looked at depends on who is faster.
 #[derive(Default)]
-struct StillClock(FixedClock);
+struct GatewayStillClock(FixedClock);
 
-impl Clock for StillClock {
+impl Clock for GatewayStillClock {
     fn now(&self) -> Timestamp {
         "2026-01-01T00:00:00Z".parse().unwrap()
     }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ostler_engine::SystemClock;
 use ostler_eventlog::RealDisk;
-use ostler_types::{Change, Clock, Command, SessionId};
+use ostler_types::{Clock, Command, SessionChange, SessionId};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::Client;
-use crate::daemon::Daemon;
+use super::client::GatewayClient;
+use crate::daemon::DoorTestDaemon;
 
 /// Reads until this much of a run's text has come.
-async fn read_to(client: &mut Client, whole: &str) {
+async fn read_to(client: &mut GatewayClient, whole: &str) {
     let mut text = String::new();
     while text != whole {
         text += client.until("chat.delta").await["text"].as_str().unwrap();
@@ -24,8 +24,8 @@ async fn read_to(client: &mut Client, whole: &str) {
 
 #[tokio::test]
 async fn a_session_sleeps_when_its_last_socket_has_gone_and_wakes_for_the_next() {
-    let daemon = Daemon::start_with(Duration::ZERO).await;
-    let (mut one, mut two) = (Client::open(&daemon).await, Client::open(&daemon).await);
+    let daemon = DoorTestDaemon::start_with(Duration::ZERO).await;
+    let (mut one, mut two) = (GatewayClient::open(&daemon).await, GatewayClient::open(&daemon).await);
     let key = one.session().await;
     two.ask("chat.history", json!({"sessionKey": key})).await;
     let run = one.say(&key, "hello").await;
@@ -41,7 +41,7 @@ async fn a_session_sleeps_when_its_last_socket_has_gone_and_wakes_for_the_next()
     while daemon.engine.awake() > 0 {
         tokio::task::yield_now().await;
     }
-    let mut next = Client::open(&daemon).await;
+    let mut next = GatewayClient::open(&daemon).await;
     next.ask("chat.history", json!({"sessionKey": key})).await;
     let run = next.say(&key, "again").await;
     assert_eq!(next.run(&run).await.0, "You said: again");
@@ -50,8 +50,8 @@ async fn a_session_sleeps_when_its_last_socket_has_gone_and_wakes_for_the_next()
 
 #[tokio::test]
 async fn a_removed_session_ends_its_run_and_leaves_the_others() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let (removed, stays) = (client.session().await, client.session().await);
     let run = client.say(&removed, "wait").await;
     read_to(&mut client, "half of an änswer").await;
@@ -68,8 +68,8 @@ async fn a_removed_session_ends_its_run_and_leaves_the_others() {
 
 #[tokio::test]
 async fn runs_of_two_sessions_come_side_by_side() {
-    let daemon = Daemon::start().await;
-    let mut client = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut client = GatewayClient::open(&daemon).await;
     let (one, two) = (client.session().await, client.session().await);
     let first = client.say(&one, "wait").await;
     read_to(&mut client, "half of an änswer").await;
@@ -90,9 +90,9 @@ async fn runs_of_two_sessions_come_side_by_side() {
 
 /// A clock that panics once, when it is told to.
 #[derive(Default)]
-struct Fuse(AtomicBool);
+struct PanicOnceClock(AtomicBool);
 
-impl Clock for Fuse {
+impl Clock for PanicOnceClock {
     fn now(&self) -> Timestamp {
         assert!(!self.0.swap(false, Ordering::SeqCst), "the fuse has blown");
         SystemClock.now()
@@ -105,16 +105,16 @@ impl Clock for Fuse {
 
 #[tokio::test]
 async fn a_session_that_breaks_down_is_followed_on_without_repeating_text() {
-    let fuse = Arc::new(Fuse::default());
-    let daemon = Daemon::start_at(Arc::new(RealDisk), Duration::from_secs(600), fuse.clone()).await;
-    let mut client = Client::open(&daemon).await;
+    let fuse = Arc::new(PanicOnceClock::default());
+    let daemon = DoorTestDaemon::start_at(Arc::new(RealDisk), Duration::from_secs(600), fuse.clone()).await;
+    let mut client = GatewayClient::open(&daemon).await;
     let key = client.session().await;
     let run = client.say(&key, "wait").await;
     read_to(&mut client, "half of an änswer").await;
     // The first to look at the clock is the actor that records this, and another one takes its place.
     let session = SessionId::new(key.parse().unwrap());
     fuse.0.store(true, Ordering::SeqCst);
-    let change = Change { title: Some("renamed".to_owned()), ..Change::default() };
+    let change = SessionChange { title: Some("renamed".to_owned()), ..SessionChange::default() };
     daemon.engine.submit(session, Command::Update(change)).await.unwrap();
     assert!(!fuse.0.load(Ordering::SeqCst));
     let (rest, end) = client.run(&run).await;

@@ -2,17 +2,17 @@
 
 use serde_json::json;
 
-use super::client::Client;
-use crate::daemon::Daemon;
+use super::client::GatewayClient;
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn hundreds_of_sockets_see_one_stream() {
-    let daemon = Daemon::start().await;
-    let mut speaker = Client::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut speaker = GatewayClient::open(&daemon).await;
     let key = speaker.session().await;
     let mut listeners = Vec::new();
     for _ in 0..300 {
-        let mut client = Client::open(&daemon).await;
+        let mut client = GatewayClient::open(&daemon).await;
         client.ask("chat.history", json!({"sessionKey": key})).await;
         listeners.push(client);
     }

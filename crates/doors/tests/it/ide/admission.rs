@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use super::client::Ide;
-use crate::daemon::Daemon;
-use crate::gateway::client::{Client, Received, masked};
+use super::client::IdeClient;
+use crate::daemon::DoorTestDaemon;
+use crate::gateway::client::{GatewayClient, GatewayReceived, masked};
 
 #[tokio::test]
 async fn only_who_shows_the_token_gets_a_socket() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let (host, token) = (daemon.address.to_string(), daemon.token());
     let bearer = format!("Bearer {token}");
     let shown = format!("ostler-ide, ostler-token.{token}");
     let own = format!("http://{host}");
     let knock = async |headers: &[(&str, &str)]| {
-        Client::knock(daemon.address, "/ws", headers).await.map(|_| ()).map_err(|(status, _)| status)
+        GatewayClient::knock(daemon.address, "/ws", headers).await.map(|_| ()).map_err(|(status, _)| status)
     };
     let protocol = |value| ("Sec-WebSocket-Protocol", value);
     let auth = ("Authorization", bearer.as_str());
@@ -41,8 +41,8 @@ async fn only_who_shows_the_token_gets_a_socket() {
 
 #[tokio::test]
 async fn what_is_no_message_gets_an_error_and_the_socket_lives_on() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let invalid = json!({"type": "error", "message": "Invalid message format"});
     for bad in
         ["", "hello", "[]", "{}", r#"{"type":"session:destroy"}"#, r#"{"type":"session:send","sessionId":5}"#]
@@ -61,8 +61,8 @@ async fn what_is_no_message_gets_an_error_and_the_socket_lives_on() {
 
 #[tokio::test]
 async fn a_daemon_that_stops_says_so() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     let session = ide.session(&project).await;
     ide.say(&session, "wait").await;
@@ -72,10 +72,10 @@ async fn a_daemon_that_stops_says_so() {
     assert_eq!(frames.last().unwrap()["type"], "session:cancelled", "{frames:?}");
     let end = loop {
         match ide.socket.read().await {
-            Received::Frame(_) => {}
+            GatewayReceived::Frame(_) => {}
             other => break other,
         }
     };
-    assert_eq!(end, Received::Close(1001, "the daemon is stopping".to_owned()));
+    assert_eq!(end, GatewayReceived::Close(1001, "the daemon is stopping".to_owned()));
     stopped.await.unwrap();
 }

@@ -3,14 +3,14 @@
 use ostler_types::{NewSession, SessionId};
 use serde_json::json;
 
-use super::client::{Ide, plain};
-use crate::daemon::{Daemon, Options};
+use super::client::{IdeClient, plain};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 #[tokio::test]
 async fn a_session_is_called_by_what_its_agent_calls_it() {
-    let options = Options { more_agents: vec!["claude-code"], ..Options::default() };
-    let daemon = Daemon::start_as(options).await;
-    let mut ide = Ide::open(&daemon).await;
+    let options = DoorTestOptions { more_agents: vec!["claude-code"], ..DoorTestOptions::default() };
+    let daemon = DoorTestDaemon::start_as(options).await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     let clock = daemon.engine.clock();
     let new = NewSession::new(SessionId::new(clock.uuid()), clock.now(), daemon.workspace(), "test:one");
@@ -38,9 +38,9 @@ async fn a_session_is_called_by_what_its_agent_calls_it() {
 
 #[tokio::test]
 async fn agents_are_told_of_and_reconnected() {
-    let options = Options { more_agents: vec!["codex"], ..Options::default() };
-    let daemon = Daemon::start_as(options).await;
-    let mut ide = Ide::open(&daemon).await;
+    let options = DoorTestOptions { more_agents: vec!["codex"], ..DoorTestOptions::default() };
+    let daemon = DoorTestDaemon::start_as(options).await;
+    let mut ide = IdeClient::open(&daemon).await;
     let status =
         |agent: &str, status: &str| json!({"type": "agent:status", "cliType": agent, "status": status});
     // Nobody says how this one stands, so it is not there until it is needed.

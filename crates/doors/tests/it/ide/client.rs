@@ -5,26 +5,27 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::daemon::Daemon;
-use crate::gateway::client::{Client, Received};
+use crate::daemon::DoorTestDaemon;
+use crate::gateway::client::{GatewayClient, GatewayReceived};
 
 /// How long anything is awaited before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One socket.
-pub(crate) struct Ide {
-    pub(crate) socket: Client,
+pub(crate) struct IdeClient {
+    pub(crate) socket: GatewayClient,
     /// What came while something else was awaited.
     kept: VecDeque<Value>,
     requests: u64,
 }
 
-impl Ide {
+impl IdeClient {
     /// A socket that was let in and has been told of the native agent.
-    pub(crate) async fn open(daemon: &Daemon) -> Ide {
+    pub(crate) async fn open(daemon: &DoorTestDaemon) -> IdeClient {
         let bearer = format!("Bearer {}", daemon.token());
-        let socket = Client::knock(daemon.address, "/ws", &[("Authorization", &bearer)]).await.unwrap();
-        let mut ide = Ide { socket, kept: VecDeque::new(), requests: 0 };
+        let socket =
+            GatewayClient::knock(daemon.address, "/ws", &[("Authorization", &bearer)]).await.unwrap();
+        let mut ide = IdeClient { socket, kept: VecDeque::new(), requests: 0 };
         let status = json!({"type": "agent:status", "cliType": "ostler", "status": "connected"});
         while ide.frame().await != status {}
         ide
@@ -84,7 +85,7 @@ impl Ide {
     }
 
     /// A project in the daemon's workspace.
-    pub(crate) async fn project(&mut self, daemon: &Daemon) -> String {
+    pub(crate) async fn project(&mut self, daemon: &DoorTestDaemon) -> String {
         let added = self.ask("project:add", json!({"path": daemon.workspace()})).await;
         assert_eq!(added["type"], "project:added", "{added}");
         added["project"]["id"].as_str().unwrap().to_owned()
@@ -117,7 +118,7 @@ impl Ide {
 
     async fn receive(&mut self) -> Value {
         match tokio::time::timeout(PATIENCE, self.socket.read()).await.expect("something comes") {
-            Received::Frame(frame) => frame,
+            GatewayReceived::Frame(frame) => frame,
             other => panic!("no frame: {other:?}"),
         }
     }

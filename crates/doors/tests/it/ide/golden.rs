@@ -10,14 +10,14 @@ use ostler_types::Clock;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::Ide;
-use crate::daemon::{Daemon, Options};
+use super::client::IdeClient;
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 #[tokio::test]
 async fn a_conversation_looks_like_the_kept_one() {
-    let clock = Arc::new(StillClock::default());
-    let daemon = Daemon::start_as(Options { clock, ..Options::default() }).await;
-    let mut ide = Ide::open(&daemon).await;
+    let clock = Arc::new(IdeStillClock::default());
+    let daemon = DoorTestDaemon::start_as(DoorTestOptions { clock, ..DoorTestOptions::default() }).await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     ide.ask("project:list", json!({})).await;
     let session = ide.session(&project).await;
@@ -51,9 +51,9 @@ async fn a_conversation_looks_like_the_kept_one() {
 
 /// Ids that count, and one time: how often the time is looked at depends on who is faster.
 #[derive(Default)]
-struct StillClock(FixedClock);
+struct IdeStillClock(FixedClock);
 
-impl Clock for StillClock {
+impl Clock for IdeStillClock {
     fn now(&self) -> Timestamp {
         "2026-01-01T00:00:00Z".parse().unwrap()
     }

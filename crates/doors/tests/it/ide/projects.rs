@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::client::Ide;
-use crate::daemon::{Daemon, Options};
+use super::client::IdeClient;
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 /// The path of a new directory in the workspace.
-fn directory(daemon: &Daemon, name: &str) -> String {
+fn directory(daemon: &DoorTestDaemon, name: &str) -> String {
     let path = std::path::Path::new(&daemon.workspace()).join(name);
     std::fs::create_dir_all(&path).unwrap();
     path.canonicalize().unwrap().display().to_string()
@@ -14,8 +14,8 @@ fn directory(daemon: &Daemon, name: &str) -> String {
 
 #[tokio::test]
 async fn projects_are_added_listed_in_order_and_removed() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let (zoo, ant) = (directory(&daemon, "zoo"), directory(&daemon, "ant"));
     let added = ide.ask("project:add", json!({"path": zoo})).await;
     let project = &added["project"];
@@ -32,7 +32,7 @@ async fn projects_are_added_listed_in_order_and_removed() {
     let list = ide.ask("project:list", json!({})).await;
     assert_eq!(paths(&list), [zoo.clone(), ant.clone()], "as they were added");
 
-    let refused = async |ide: &mut Ide, path: &str| ide.ask("project:add", json!({"path": path})).await;
+    let refused = async |ide: &mut IdeClient, path: &str| ide.ask("project:add", json!({"path": path})).await;
     let error = |message: &str| json!({"type": "error", "message": message});
     assert_eq!(refused(&mut ide, "/no/such").await, error("Directory does not exist: /no/such"));
     assert_eq!(refused(&mut ide, "zoo").await, error("Directory does not exist: zoo"));
@@ -47,18 +47,19 @@ async fn projects_are_added_listed_in_order_and_removed() {
     assert_eq!(ide.ask("project:remove", json!({"projectId": "x"})).await, error("Project not found"));
 
     let dir = daemon.stop().await;
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
+    let mut ide = IdeClient::open(&daemon).await;
     assert_eq!(paths(&ide.ask("project:list", json!({})).await), [ant], "what was said is on disk");
     daemon.stop().await;
 }
 
 #[tokio::test]
 async fn projects_that_are_added_at_once_are_all_kept() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut sockets = Vec::new();
     for _ in 0..8 {
-        sockets.push(Ide::open(&daemon).await);
+        sockets.push(IdeClient::open(&daemon).await);
     }
     let paths: Vec<String> = (0..8).map(|number| directory(&daemon, &format!("p{number}"))).collect();
     let adding =
@@ -71,15 +72,16 @@ async fn projects_that_are_added_at_once_are_all_kept() {
     let answers = futures_util::future::join_all(adding).await;
     assert_eq!(answers.iter().filter(|answer| answer["type"] == "project:added").count(), 1, "{answers:?}");
     let dir = daemon.stop().await;
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
     assert_eq!(daemon.get("/v1/projects").await.json()["projects"].as_array().unwrap().len(), 9);
     daemon.stop().await;
 }
 
 #[tokio::test]
 async fn the_http_door_has_the_same_projects_and_sessions_outlive_them() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let answer = daemon.post("/v1/projects", &json!({"path": daemon.workspace()})).await;
     assert_eq!(answer.status(), 201, "{}", answer.text());
     let id = answer.json()["id"].as_str().unwrap().to_owned();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Ide, plain};
-use crate::daemon::{Daemon, Options};
+use super::client::{IdeClient, plain};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
 fn error(message: &str) -> Value {
     json!({"type": "error", "message": message})
@@ -11,8 +11,8 @@ fn error(message: &str) -> Value {
 
 #[tokio::test]
 async fn a_session_is_made_listed_and_called_by_its_first_message() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     assert!(ide.sessions(&project).await.is_empty());
     let session = ide.session(&project).await;
@@ -49,8 +49,8 @@ async fn a_session_is_made_listed_and_called_by_its_first_message() {
 
 #[tokio::test]
 async fn the_list_is_ordered_by_what_was_said_last_and_leaves_out_what_is_archived() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     let mut made = Vec::new();
     for _ in 0..3 {
@@ -94,16 +94,17 @@ async fn the_list_is_ordered_by_what_was_said_last_and_leaves_out_what_is_archiv
 
 #[tokio::test]
 async fn sessions_and_their_history_survive_a_restart() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     let session = ide.session(&project).await;
     ide.say(&session, "hello").await;
     ide.turn().await;
     let (listed, history) = (ide.sessions(&project).await, ide.history(&session).await);
     let dir = daemon.stop().await;
-    let daemon = Daemon::start_as(Options { dir: Some(dir), ..Options::default() }).await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
+    let mut ide = IdeClient::open(&daemon).await;
     assert_eq!(ide.sessions(&project).await, listed);
     assert_eq!(ide.history(&session).await, history);
     ide.say(&session, "again").await;
@@ -114,8 +115,8 @@ async fn sessions_and_their_history_survive_a_restart() {
 
 #[tokio::test]
 async fn what_is_not_there_is_refused_in_the_words_of_the_wire() {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     let session = ide.session(&project).await;
     let recorded = daemon.recorded();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Ide, folded, plain};
-use crate::daemon::Daemon;
+use super::client::{IdeClient, folded, plain};
+use crate::daemon::DoorTestDaemon;
 
-async fn scene() -> (Daemon, Ide, String) {
-    let daemon = Daemon::start().await;
-    let mut ide = Ide::open(&daemon).await;
+async fn scene() -> (DoorTestDaemon, IdeClient, String) {
+    let daemon = DoorTestDaemon::start().await;
+    let mut ide = IdeClient::open(&daemon).await;
     let project = ide.project(&daemon).await;
     let session = ide.session(&project).await;
     (daemon, ide, session)
@@ -101,14 +101,14 @@ async fn a_turn_that_fails_says_why_and_ends_once() {
 #[tokio::test]
 async fn others_see_all_of_it_and_who_comes_late_sees_the_text_so_far() {
     let (daemon, mut ide, session) = scene().await;
-    let mut other = Ide::open(&daemon).await;
+    let mut other = IdeClient::open(&daemon).await;
     assert!(other.history(&session).await.is_empty());
     ide.say(&session, "wait").await;
     let mut seen = Vec::new();
     while !plain(&folded(&seen)).contains(&"assistant: half of an änswer".to_owned()) {
         seen.push(other.frame().await);
     }
-    let mut late = Ide::open(&daemon).await;
+    let mut late = IdeClient::open(&daemon).await;
     let history = late.ask("session:open", json!({"sessionId": session})).await;
     let mut late_seen = vec![history];
     late_seen.push(late.until("session:update").await);
@@ -146,7 +146,7 @@ async fn a_client_that_reads_slowly_misses_nothing() {
         ide.say(&session, &text(number)).await;
     }
     // Another client sees the last answer, and only then the first begins to read.
-    let mut other = Ide::open(&daemon).await;
+    let mut other = IdeClient::open(&daemon).await;
     let last = format!("assistant: You said: {}", text(23));
     let mut seen = vec![other.ask("session:open", json!({"sessionId": session})).await];
     while !plain(&folded(&seen)).contains(&last) {

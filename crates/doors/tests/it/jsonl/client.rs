@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ostler_door_kit::lines::Ended;
-use ostler_doors::jsonl::{JsonlDoor, Options, schema};
+use ostler_door_kit::lines::ConnectionEnd;
+use ostler_doors::jsonl::{JsonlDoor, JsonlOptions, schema};
 use ostler_types::Refusal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
@@ -11,17 +11,17 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::schema::check;
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 /// How long anything is awaited before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes that a pipe holds.
 pub(crate) const PIPE: usize = 64 * 1024;
 
-pub(crate) struct Rpc {
+pub(crate) struct JsonlClient {
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
-    served: JoinHandle<Result<Ended, Refusal>>,
+    served: JoinHandle<Result<ConnectionEnd, Refusal>>,
     pub(crate) stop: CancellationToken,
     schema: Value,
     /// What has been read so far.
@@ -31,18 +31,18 @@ pub(crate) struct Rpc {
     pub(crate) primary: String,
 }
 
-pub(crate) fn options(daemon: &Daemon) -> Options {
-    Options { cwd: daemon.workspace(), linger: Duration::ZERO, ..Options::default() }
+pub(crate) fn options(daemon: &DoorTestDaemon) -> JsonlOptions {
+    JsonlOptions { cwd: daemon.workspace(), linger: Duration::ZERO, ..JsonlOptions::default() }
 }
 
-impl Rpc {
+impl JsonlClient {
     /// A client that has read `ready`.
-    pub(crate) async fn start(daemon: &Daemon) -> Rpc {
-        Rpc::start_with(daemon, options(daemon)).await
+    pub(crate) async fn start(daemon: &DoorTestDaemon) -> JsonlClient {
+        JsonlClient::start_with(daemon, options(daemon)).await
     }
 
-    pub(crate) async fn start_with(daemon: &Daemon, options: Options) -> Rpc {
-        let mut rpc = Rpc::open(daemon, options, PIPE);
+    pub(crate) async fn start_with(daemon: &DoorTestDaemon, options: JsonlOptions) -> JsonlClient {
+        let mut rpc = JsonlClient::open(daemon, options, PIPE);
         let ready = rpc.next().await;
         assert_eq!(ready["type"], "ready", "{ready}");
         rpc.primary = ready["primary_session_id"].as_str().unwrap().to_owned();
@@ -50,7 +50,7 @@ impl Rpc {
     }
 
     /// A client that has read nothing.
-    pub(crate) fn open(daemon: &Daemon, options: Options, pipe: usize) -> Rpc {
+    pub(crate) fn open(daemon: &DoorTestDaemon, options: JsonlOptions, pipe: usize) -> JsonlClient {
         let (input, door_input) = tokio::io::duplex(PIPE);
         let (door_output, output) = tokio::io::duplex(pipe);
         let (door, stop) = (JsonlDoor::new(daemon.context.clone()), CancellationToken::new());
@@ -58,7 +58,7 @@ impl Rpc {
         let served = tokio::spawn(async move { door.serve(options, door_input, door_output, token).await });
         let output = BufReader::new(output).lines();
         let (seen, lines, primary) = (Vec::new(), Vec::new(), String::new());
-        Rpc { input: Some(input), output, served, stop, schema: schema(), seen, lines, primary }
+        JsonlClient { input: Some(input), output, served, stop, schema: schema(), seen, lines, primary }
     }
 
     pub(crate) async fn send(&mut self, frame: Value) {
@@ -136,14 +136,14 @@ impl Rpc {
     }
 
     /// Reads to the end, and returns how it came to it.
-    pub(crate) async fn end(&mut self) -> Result<Ended, Refusal> {
+    pub(crate) async fn end(&mut self) -> Result<ConnectionEnd, Refusal> {
         while self.read().await.is_some() {}
         (&mut self.served).await.unwrap()
     }
 
     /// Closes both ends without reading on.
-    pub(crate) async fn hang_up(self) -> Result<Ended, Refusal> {
-        let Rpc { input, output, served, .. } = self;
+    pub(crate) async fn hang_up(self) -> Result<ConnectionEnd, Refusal> {
+        let JsonlClient { input, output, served, .. } = self;
         drop((input, output));
         served.await.unwrap()
     }

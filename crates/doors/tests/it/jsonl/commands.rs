@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Rpc, options};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options};
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn commands_go_to_the_active_session() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     rpc.send(json!({"type": "start_session", "model": "test:two"})).await;
     let second = rpc.until("session_started").await;
     assert_eq!(second["model"]["id"], "two");
@@ -34,8 +34,8 @@ async fn commands_go_to_the_active_session() {
 
 #[tokio::test]
 async fn closing_the_active_session_makes_the_primary_one_active_and_none_when_none_is_left() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "start_session", "set_active": true})).await;
     let second = rpc.until("session_started").await["session_id"].clone();
@@ -62,8 +62,8 @@ async fn closing_the_active_session_makes_the_primary_one_active_and_none_when_n
 
 #[tokio::test]
 async fn a_session_closed_elsewhere_is_closed_here() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     assert_eq!(daemon.delete(&format!("/v1/sessions/{primary}?purge=true")).await.status(), 200);
     let closed = rpc.until("session_closed").await;
@@ -73,8 +73,8 @@ async fn a_session_closed_elsewhere_is_closed_here() {
 
 #[tokio::test]
 async fn unknown_sessions_are_not_found_and_the_door_lives_on() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let absent = "sess_0190f3c4a5b67c8d9e0f112233445566";
     for id in [absent, "sess-123", "", "../../etc"] {
         for kind in ["prompt", "stats", "abort", "reset", "save", "set_active_session"] {
@@ -94,8 +94,8 @@ async fn unknown_sessions_are_not_found_and_the_door_lives_on() {
 
 #[tokio::test]
 async fn bad_lines_are_told_and_record_nothing() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let before = daemon.recorded();
     for (line, message) in [
         ("hello", "the line is not JSON"),
@@ -137,10 +137,10 @@ async fn bad_lines_are_told_and_record_nothing() {
 
 #[tokio::test]
 async fn stats_have_real_figures() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
-    let stats = async |rpc: &mut Rpc| {
+    let stats = async |rpc: &mut JsonlClient| {
         rpc.send(json!({"type": "stats"})).await;
         let stats = rpc.until("stats").await;
         assert_eq!((&stats["session_id"], &stats["stats"]["session_id"]), (&json!(primary), &json!(primary)));
@@ -163,9 +163,12 @@ async fn stats_have_real_figures() {
 
 #[tokio::test]
 async fn lists_tell_what_there_is() {
-    let daemon = Daemon::start().await;
-    let mut rpc =
-        Rpc::start_with(&daemon, ostler_doors::jsonl::Options { debug: true, ..options(&daemon) }).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start_with(
+        &daemon,
+        ostler_doors::jsonl::JsonlOptions { debug: true, ..options(&daemon) },
+    )
+    .await;
     assert_eq!(rpc.next().await["type"], "debug");
     rpc.send(json!({"type": "ping"})).await;
     assert_eq!(rpc.next().await["message"], "got ping");
@@ -199,8 +202,8 @@ async fn lists_tell_what_there_is() {
 
 #[tokio::test]
 async fn a_child_has_its_parents_policy() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let policy = json!({"policy": {"approval": {"require_for_kinds": ["network"]}}});
     let changed =
         daemon.send(&daemon.request("PATCH", &format!("/v1/sessions/{}", rpc.primary)).json(&policy)).await;

@@ -1,18 +1,18 @@
 //! Questions: asked here, answered here or elsewhere, or asked of nobody.
 
-use ostler_doors::jsonl::Options;
+use ostler_doors::jsonl::JsonlOptions;
 use serde_json::{Value, json};
 
-use super::client::{Rpc, options};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options};
+use crate::daemon::DoorTestDaemon;
 
 /// Asks for something that needs an approval, and returns the question.
-async fn asked(rpc: &mut Rpc) -> Value {
+async fn asked(rpc: &mut JsonlClient) -> Value {
     rpc.send(json!({"type": "prompt", "text": "ask"})).await;
     rpc.until("ui_request").await
 }
 
-async fn answer(rpc: &mut Rpc, id: &Value, result: Value, error: Value) -> Vec<Value> {
+async fn answer(rpc: &mut JsonlClient, id: &Value, result: Value, error: Value) -> Vec<Value> {
     rpc.send(json!({"type": "ui_response", "id": id, "result": result, "error": error})).await;
     let primary = rpc.primary.clone();
     rpc.event(&primary, "agent_end").await["data"][0].as_array().unwrap().clone()
@@ -24,8 +24,8 @@ fn tool_result(messages: &[Value]) -> &Value {
 
 #[tokio::test]
 async fn a_question_says_what_it_is_about_and_what_can_be_answered() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let question = asked(&mut rpc).await;
     assert_eq!((&question["id"], &question["session_id"]), (&json!("ui_1"), &json!(rpc.primary)));
     assert_eq!(
@@ -42,8 +42,8 @@ async fn a_question_says_what_it_is_about_and_what_can_be_answered() {
 
 #[tokio::test]
 async fn no_answer_and_an_error_are_a_no() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     for (result, error) in [
         (json!("deny"), Value::Null),
         (Value::Null, Value::Null),
@@ -60,8 +60,8 @@ async fn no_answer_and_an_error_are_a_no() {
 
 #[tokio::test]
 async fn a_wrong_answer_leaves_the_question_open() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let question = asked(&mut rpc).await;
     for wrong in [json!("perhaps"), json!(1), json!({"value": "once"})] {
         rpc.send(json!({"type": "ui_response", "id": question["id"], "result": wrong, "error": null})).await;
@@ -77,8 +77,8 @@ async fn a_wrong_answer_leaves_the_question_open() {
 
 #[tokio::test]
 async fn what_was_answered_elsewhere_is_settled_here() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let question = asked(&mut rpc).await;
     let waiting = daemon.get("/v1/approvals").await.json()["approvals"][0].clone();
     let body =
@@ -94,8 +94,8 @@ async fn what_was_answered_elsewhere_is_settled_here() {
 
 #[tokio::test]
 async fn a_question_of_a_turn_that_was_stopped_is_withdrawn() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let question = asked(&mut rpc).await;
     rpc.send(json!({"type": "abort"})).await;
     let settled = rpc.until("ui_settled").await;
@@ -104,8 +104,8 @@ async fn a_question_of_a_turn_that_was_stopped_is_withdrawn() {
 
 #[tokio::test]
 async fn questions_of_many_sessions_are_answered_by_their_ids() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let mut questions = Vec::new();
     for _ in 0..3 {
         rpc.send(json!({"type": "start_session", "set_active": true})).await;
@@ -127,8 +127,8 @@ async fn questions_of_many_sessions_are_answered_by_their_ids() {
 
 #[tokio::test]
 async fn without_anybody_to_ask_the_answer_is_no() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start_with(&daemon, Options { ui: false, ..options(&daemon) }).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start_with(&daemon, JsonlOptions { ui: false, ..options(&daemon) }).await;
     assert_eq!(rpc.seen[0]["ui"], false);
     let end = rpc.ask("ask").await;
     assert_eq!(tool_result(end["data"][0].as_array().unwrap())["is_error"], true);
@@ -146,15 +146,15 @@ async fn without_anybody_to_ask_the_answer_is_no() {
 
 #[tokio::test]
 async fn a_question_outlives_its_client() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     asked(&mut rpc).await;
     rpc.send(json!({"type": "quit"})).await;
     rpc.end().await.unwrap();
     assert_eq!(daemon.get("/v1/approvals").await.json()["approvals"].as_array().unwrap().len(), 1);
     let path = daemon.data().join("sessions").join(&rpc.primary).join("events.ndjson");
     let session_file = Some(path.display().to_string());
-    let mut again = Rpc::start_with(&daemon, Options { session_file, ..options(&daemon) }).await;
+    let mut again = JsonlClient::start_with(&daemon, JsonlOptions { session_file, ..options(&daemon) }).await;
     assert_eq!(again.primary, rpc.primary);
     let question = again.until("ui_request").await;
     let messages = answer(&mut again, &question["id"], json!("once"), Value::Null).await;

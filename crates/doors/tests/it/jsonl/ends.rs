@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use ostler_door_kit::lines::Ended;
-use ostler_doors::jsonl::Options;
+use ostler_door_kit::lines::ConnectionEnd;
+use ostler_doors::jsonl::JsonlOptions;
 use serde_json::{Value, json};
 
-use super::client::{Rpc, options, text};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options, text};
+use crate::daemon::DoorTestDaemon;
 
-async fn status(daemon: &Daemon, session: &str) -> Value {
+async fn status(daemon: &DoorTestDaemon, session: &str) -> Value {
     daemon.get(&format!("/v1/sessions/{session}")).await.json()
 }
 
 /// How often each terminal is in a session's log.
-fn terminals(daemon: &Daemon, session: &str) -> Vec<String> {
+fn terminals(daemon: &DoorTestDaemon, session: &str) -> Vec<String> {
     let name =
         |line: &String| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned();
     let names = daemon.log(session).iter().map(name).collect::<Vec<_>>();
@@ -24,8 +24,8 @@ fn terminals(daemon: &Daemon, session: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn quit_ends_turns_and_keeps_what_was_said() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "start_session"})).await;
     let second = rpc.until("session_started").await["session_id"].as_str().unwrap().to_owned();
@@ -35,7 +35,7 @@ async fn quit_ends_turns_and_keeps_what_was_said() {
     }
     rpc.send(json!({"type": "prompt", "text": "never"})).await;
     rpc.send(json!({"type": "quit"})).await;
-    assert_eq!(rpc.end().await, Ok(Ended::Quit));
+    assert_eq!(rpc.end().await, Ok(ConnectionEnd::Quit));
     for session in [&primary, &second] {
         let end = rpc.events(session).last().unwrap()["event"].clone();
         assert_eq!(end["type"], "agent_end", "its end was told");
@@ -52,9 +52,9 @@ async fn quit_ends_turns_and_keeps_what_was_said() {
 
 #[tokio::test]
 async fn the_end_of_the_input_lets_a_turn_finish() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let linger = Duration::from_secs(600);
-    let mut rpc = Rpc::start_with(&daemon, Options { linger, ..options(&daemon) }).await;
+    let mut rpc = JsonlClient::start_with(&daemon, JsonlOptions { linger, ..options(&daemon) }).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "wait"})).await;
     // The last line has no end, and counts.
@@ -62,70 +62,70 @@ async fn the_end_of_the_input_lets_a_turn_finish() {
     rpc.close_input();
     rpc.event(&primary, "message_update").await;
     daemon.gate.add_permits(1);
-    assert_eq!(rpc.end().await, Ok(Ended::EndOfInput));
+    assert_eq!(rpc.end().await, Ok(ConnectionEnd::EndOfInput));
     assert_eq!(terminals(&daemon, &primary), ["turn_completed", "turn_completed"]);
     assert_eq!(rpc.names(&primary).iter().filter(|name| *name == "agent_end").count(), 2);
 }
 
 #[tokio::test]
 async fn the_end_of_the_input_in_mid_turn_cancels_it_after_a_while() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "wait"})).await;
     rpc.event(&primary, "message_update").await;
     rpc.close_input();
-    assert_eq!(rpc.end().await, Ok(Ended::EndOfInput));
+    assert_eq!(rpc.end().await, Ok(ConnectionEnd::EndOfInput));
     assert_eq!(terminals(&daemon, &primary), ["turn_canceled"]);
     assert!(daemon.log(&primary).join("\n").contains("half of an änswer"));
 }
 
 #[tokio::test]
 async fn a_client_that_hangs_up_leaves_nothing_running() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "wait"})).await;
     rpc.event(&primary, "message_update").await;
     let ended = rpc.hang_up().await.unwrap();
-    assert!(matches!(ended, Ended::EndOfInput | Ended::ClientGone), "{ended:?}");
+    assert!(matches!(ended, ConnectionEnd::EndOfInput | ConnectionEnd::ClientGone), "{ended:?}");
     assert_eq!(terminals(&daemon, &primary), ["turn_canceled"]);
 }
 
 #[tokio::test]
 async fn turns_that_others_have_asked_for_go_on() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     daemon.say(&primary, "wait").await;
     rpc.event(&primary, "message_update").await;
     rpc.send(json!({"type": "quit"})).await;
-    assert_eq!(rpc.end().await, Ok(Ended::Quit));
+    assert_eq!(rpc.end().await, Ok(ConnectionEnd::Quit));
     daemon.gate.add_permits(1);
     daemon.until(&primary, "turn_completed").await;
 }
 
 #[tokio::test]
 async fn being_stopped_is_like_quit() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "wait"})).await;
     rpc.event(&primary, "message_update").await;
     rpc.stop.cancel();
-    assert_eq!(rpc.end().await, Ok(Ended::Stopped));
+    assert_eq!(rpc.end().await, Ok(ConnectionEnd::Stopped));
     assert_eq!(terminals(&daemon, &primary), ["turn_canceled"]);
 }
 
 #[tokio::test]
 async fn a_daemon_that_stops_says_so_after_all_else() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "wait"})).await;
     rpc.event(&primary, "message_update").await;
     let dir = daemon.stop().await;
-    assert_eq!(rpc.end().await, Ok(Ended::Stopped));
+    assert_eq!(rpc.end().await, Ok(ConnectionEnd::Stopped));
     let last = rpc.seen.last().unwrap();
     assert_eq!(last["message"], "the daemon is shutting down");
     assert_eq!(rpc.events(&primary).last().unwrap()["event"]["type"], "agent_end");
@@ -134,9 +134,9 @@ async fn a_daemon_that_stops_says_so_after_all_else() {
 
 #[tokio::test]
 async fn a_first_session_that_cannot_be_is_told_and_ends_it() {
-    let daemon = Daemon::start().await;
-    let wrong = Options { model: Some("test:three".to_owned()), ..options(&daemon) };
-    let mut rpc = Rpc::open(&daemon, wrong, 1024);
+    let daemon = DoorTestDaemon::start().await;
+    let wrong = JsonlOptions { model: Some("test:three".to_owned()), ..options(&daemon) };
+    let mut rpc = JsonlClient::open(&daemon, wrong, 1024);
     let error = rpc.next().await;
     assert!(error["message"].as_str().unwrap().contains("invalid model"), "{error}");
     assert!(rpc.end().await.is_err());

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Rpc, text};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, text};
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn ready_names_the_primary_session() {
-    let daemon = Daemon::start().await;
-    let rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let rpc = JsonlClient::start(&daemon).await;
     let ready = &rpc.seen[0];
     let workspace = std::fs::canonicalize(daemon.workspace()).unwrap();
     assert_eq!(ready["cwd"], workspace.to_str().unwrap());
@@ -21,8 +21,8 @@ async fn ready_names_the_primary_session() {
 
 #[tokio::test]
 async fn a_turn_is_told_in_order_and_counted() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     let end = rpc.ask("hello").await;
     let names = [
@@ -56,8 +56,8 @@ async fn a_turn_is_told_in_order_and_counted() {
 
 #[tokio::test]
 async fn calls_are_shown_with_their_results() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "ask"})).await;
     let asked = rpc.until("ui_request").await;
@@ -107,8 +107,8 @@ async fn calls_are_shown_with_their_results() {
 
 #[tokio::test]
 async fn a_failed_turn_says_why_and_ends_once() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.ask("fail").await;
     let names = rpc.names(&primary);
@@ -121,8 +121,8 @@ async fn a_failed_turn_says_why_and_ends_once() {
 
 #[tokio::test]
 async fn an_abort_keeps_the_partial_text_and_the_next_message_runs() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "wait"})).await;
     rpc.event(&primary, "message_update").await;
@@ -142,8 +142,8 @@ async fn an_abort_keeps_the_partial_text_and_the_next_message_runs() {
 
 #[tokio::test]
 async fn what_steers_a_turn_is_shown_in_the_step_that_reads_it() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     rpc.send(json!({"type": "prompt", "text": "steered"})).await;
     rpc.event(&primary, "message_update").await;
@@ -163,8 +163,8 @@ async fn what_steers_a_turn_is_shown_in_the_step_that_reads_it() {
 
 #[tokio::test]
 async fn sessions_stream_side_by_side_and_do_not_mix() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let mut sessions = vec![rpc.primary.clone()];
     for _ in 0..7 {
         rpc.send(json!({"type": "start_session"})).await;
@@ -200,8 +200,8 @@ async fn sessions_stream_side_by_side_and_do_not_mix() {
 
 #[tokio::test]
 async fn what_happens_at_another_door_shows_here_and_the_other_way_round() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     daemon.say(&primary, "from afar").await;
     let end = rpc.event(&primary, "agent_end").await;
@@ -216,11 +216,11 @@ async fn what_happens_at_another_door_shows_here_and_the_other_way_round() {
 
 #[tokio::test]
 async fn a_running_turn_is_joined_where_it_stands() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "wait").await;
     daemon.until(&session, "model_output_delta").await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     rpc.send(json!({"type": "set_active_session", "session_id": session})).await;
     let update = rpc.event(&session, "message_update").await;
     assert_eq!(text(&update["data"][0]), "half of an änswer");
@@ -233,8 +233,8 @@ async fn a_running_turn_is_joined_where_it_stands() {
 
 #[tokio::test]
 async fn a_reset_keeps_the_id_and_shows_the_model_nothing_of_before() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     // Nothing has been said: there is nothing to forget.
     rpc.send(json!({"type": "reset"})).await;

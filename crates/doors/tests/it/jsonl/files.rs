@@ -1,18 +1,18 @@
 //! Session files: loaded, made, saved, and refused when they are damaged.
 
-use ostler_doors::jsonl::Options;
+use ostler_doors::jsonl::JsonlOptions;
 use serde_json::json;
 
-use super::client::{Rpc, options};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options};
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn a_new_file_is_made_and_leads_back_to_its_session() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let path = std::path::Path::new(&daemon.workspace()).join("kept.jsonl");
     let session_file = Some(path.display().to_string());
-    let with_file = Options { session_file, ..options(&daemon) };
-    let mut rpc = Rpc::start_with(&daemon, with_file.clone()).await;
+    let with_file = JsonlOptions { session_file, ..options(&daemon) };
+    let mut rpc = JsonlClient::start_with(&daemon, with_file.clone()).await;
     let primary = rpc.primary.clone();
     let lines = || std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(), daemon.log(&primary));
@@ -29,7 +29,7 @@ async fn a_new_file_is_made_and_leads_back_to_its_session() {
     // By the file, also when the session has gone on since.
     daemon.say(&primary, "meanwhile").await;
     daemon.until(&primary, "turn_completed").await;
-    let mut again = Rpc::start_with(&daemon, with_file).await;
+    let mut again = JsonlClient::start_with(&daemon, with_file).await;
     assert_eq!(again.primary, primary);
     again.send(json!({"type": "stats"})).await;
     assert_eq!(again.until("stats").await["stats"]["turn_count"], 3);
@@ -38,11 +38,11 @@ async fn a_new_file_is_made_and_leads_back_to_its_session() {
 
 #[tokio::test]
 async fn the_log_itself_is_a_session_file() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "hi").await;
     daemon.until(&session, "turn_completed").await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     rpc.send(json!({"type": "list_sessions"})).await;
     let list = rpc.until("sessions_list").await;
     let saved =
@@ -60,11 +60,11 @@ async fn the_log_itself_is_a_session_file() {
 
 #[tokio::test]
 async fn damaged_files_are_refused_and_left_as_they_are() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     daemon.say(&session, "hi").await;
     daemon.until(&session, "turn_completed").await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let log = daemon.log(&session);
     let path = std::path::Path::new(&daemon.workspace()).join("file.jsonl");
     let whole: Vec<u8> = log.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
@@ -103,14 +103,14 @@ async fn damaged_files_are_refused_and_left_as_they_are() {
 
 #[tokio::test]
 async fn a_session_of_another_daemon_is_taken_in_by_its_file() {
-    let (first, second) = (Daemon::start().await, Daemon::start().await);
+    let (first, second) = (DoorTestDaemon::start().await, DoorTestDaemon::start().await);
     let session = first.session().await;
     first.say(&session, "remember this").await;
     first.until(&session, "turn_completed").await;
     let exported = first.get(&format!("/v1/sessions/{session}/export?format=ndjson")).await.body;
     let path = std::path::Path::new(&second.workspace()).join("theirs.jsonl");
     std::fs::write(&path, &exported).unwrap();
-    let mut rpc = Rpc::start(&second).await;
+    let mut rpc = JsonlClient::start(&second).await;
     let start = json!({"type": "start_session", "session_file": "theirs.jsonl", "set_active": true});
     rpc.send(start.clone()).await;
     assert_eq!(rpc.until("session_started").await["session_id"], session, "it keeps its id");

@@ -1,15 +1,15 @@
 //! Lines as they come: long, split, ended in other ways, or not text at all.
 
-use ostler_doors::jsonl::Options;
+use ostler_doors::jsonl::JsonlOptions;
 use serde_json::{Value, json};
 
-use super::client::{Rpc, options, text};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options, text};
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn only_a_line_feed_ends_a_line() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let primary = rpc.primary.clone();
     let said = "a\u{2028}b\u{2029}c\u{85}d 😀";
     let line = format!("{{\"type\":\"prompt\",\"text\":\"{said}\"}}\r\n");
@@ -27,8 +27,8 @@ async fn only_a_line_feed_ends_a_line() {
 
 #[tokio::test]
 async fn bad_lines_do_not_spoil_the_next_one() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     for bad in [&b"nonsense"[..], b"{\"type\":\"ping\"", b"\xff\xff\xff", b"\0\0", b"{\"a\":\"\x01\"}"] {
         rpc.write(&[bad, b"\n{\"type\":\"ping\"}\n"].concat()).await;
         assert_eq!(rpc.next().await["type"], "error");
@@ -38,8 +38,8 @@ async fn bad_lines_do_not_spoil_the_next_one() {
 
 #[tokio::test]
 async fn a_line_of_five_megabytes_is_read_and_one_over_the_limit_skipped() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start(&daemon).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::start(&daemon).await;
     let ping = |bytes: usize| format!("{{\"type\":\"ping\",\"pad\":\"{}\"}}\n", "p".repeat(bytes));
     rpc.write(ping(5_000_000).as_bytes()).await;
     assert_eq!(rpc.next().await["type"], "pong");
@@ -60,8 +60,9 @@ async fn a_line_of_five_megabytes_is_read_and_one_over_the_limit_skipped() {
 
 #[tokio::test]
 async fn the_limit_can_be_set() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::start_with(&daemon, Options { max_line_bytes: 2000, ..options(&daemon) }).await;
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc =
+        JsonlClient::start_with(&daemon, JsonlOptions { max_line_bytes: 2000, ..options(&daemon) }).await;
     rpc.send(json!({"type": "prompt", "text": "p".repeat(2000)})).await;
     assert!(rpc.next().await["message"].as_str().unwrap().contains("2000 bytes"));
     rpc.ask(&"p".repeat(1900)).await;

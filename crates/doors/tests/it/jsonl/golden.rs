@@ -7,8 +7,8 @@ use ostler_eventlog::RealDisk;
 use ostler_testing::clock::FixedClock;
 use serde_json::{Value, json};
 
-use super::client::{Rpc, options};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options};
+use crate::daemon::DoorTestDaemon;
 
 /// Set to write the file anew.
 const WRITE: &str = "OSTLER_WRITE_GOLDEN";
@@ -16,8 +16,8 @@ const WRITE: &str = "OSTLER_WRITE_GOLDEN";
 #[tokio::test]
 async fn the_transcript_is_as_it_was() {
     let clock = Arc::new(FixedClock::default());
-    let daemon = Daemon::start_at(Arc::new(RealDisk), Duration::from_secs(600), clock).await;
-    let mut rpc = Rpc::start_with(&daemon, options(&daemon)).await;
+    let daemon = DoorTestDaemon::start_at(Arc::new(RealDisk), Duration::from_secs(600), clock).await;
+    let mut rpc = JsonlClient::start_with(&daemon, options(&daemon)).await;
     let primary = rpc.primary.clone();
     let mut said: Vec<(usize, Value)> = Vec::new();
     macro_rules! say {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::client::{Rpc, options, text};
-use crate::daemon::Daemon;
+use super::client::{JsonlClient, options, text};
+use crate::daemon::DoorTestDaemon;
 
 /// Turns of so many bytes: far more than all queues between the engine and the client hold.
 const TURNS: usize = 40;
@@ -11,9 +11,9 @@ const BYTES: usize = 100_000;
 
 #[tokio::test]
 async fn a_client_that_does_not_read_misses_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     // A pipe that holds hardly anything.
-    let mut rpc = Rpc::open(&daemon, options(&daemon), 1024);
+    let mut rpc = JsonlClient::open(&daemon, options(&daemon), 1024);
     let primary = rpc.next().await["primary_session_id"].as_str().unwrap().to_owned();
     for number in 0..TURNS {
         daemon.say(&primary, &format!("{number} {}", "x".repeat(BYTES))).await;
@@ -38,8 +38,8 @@ async fn a_client_that_does_not_read_misses_nothing() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_can_still_stop_a_turn() {
-    let daemon = Daemon::start().await;
-    let mut rpc = Rpc::open(&daemon, options(&daemon), 64);
+    let daemon = DoorTestDaemon::start().await;
+    let mut rpc = JsonlClient::open(&daemon, options(&daemon), 64);
     let primary = rpc.next().await["primary_session_id"].as_str().unwrap().to_owned();
     for _ in 0..30 {
         daemon.say(&primary, &"y".repeat(BYTES)).await;

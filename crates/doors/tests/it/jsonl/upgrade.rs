@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::daemon::Daemon;
-use crate::wire::Request;
+use crate::daemon::DoorTestDaemon;
+use crate::wire::RawRequest;
 
-fn upgrade(daemon: &Daemon) -> Request {
+fn upgrade(daemon: &DoorTestDaemon) -> RawRequest {
     daemon.request("GET", "/jsonl").add("connection", "Upgrade").add("upgrade", "ostler-jsonl")
 }
 
-fn options(daemon: &Daemon) -> String {
+fn options(daemon: &DoorTestDaemon) -> String {
     format!("{}\n", json!({"cwd": daemon.workspace(), "linger_ms": 0}))
 }
 
@@ -37,9 +37,9 @@ async fn lines(stream: &mut (impl AsyncReadExt + Unpin)) -> (Vec<Value>, bool) {
 
 #[tokio::test]
 async fn only_those_come_in_who_may() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let host = daemon.address.to_string();
-    let bare = Request::new("GET", "/jsonl")
+    let bare = RawRequest::new("GET", "/jsonl")
         .add("host", &host)
         .add("connection", "Upgrade")
         .add("upgrade", "ostler-jsonl");
@@ -58,7 +58,7 @@ async fn only_those_come_in_who_may() {
 
 #[tokio::test]
 async fn the_writing_end_can_be_closed_and_the_rest_be_read() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut stream = TcpStream::connect(daemon.address).await.unwrap();
     stream.write_all(&upgrade(&daemon).bytes()).await.unwrap();
     let answer = head(&mut stream).await;
@@ -75,7 +75,7 @@ async fn the_writing_end_can_be_closed_and_the_rest_be_read() {
 
 #[tokio::test]
 async fn it_works_on_the_socket_with_the_options_in_the_same_packet() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut stream = UnixStream::connect(daemon.socket()).await.unwrap();
     let mut bytes = upgrade(&daemon).set("host", "localhost").bytes();
     bytes.extend(options(&daemon).into_bytes());
@@ -88,7 +88,7 @@ async fn it_works_on_the_socket_with_the_options_in_the_same_packet() {
 
 #[tokio::test]
 async fn options_that_cannot_be_read_are_told() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     for first in ["{}", "[]", "{\"cwd\":\"/\",\"surprise\":1}", "", "{\"cwd\":\"nowhere\"}"] {
         let mut stream = TcpStream::connect(daemon.address).await.unwrap();
         stream.write_all(&upgrade(&daemon).bytes()).await.unwrap();
@@ -101,7 +101,7 @@ async fn options_that_cannot_be_read_are_told() {
 
 #[tokio::test]
 async fn a_token_that_was_replaced_opens_nothing_any_more() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut stream = TcpStream::connect(daemon.address).await.unwrap();
     stream.write_all(&upgrade(&daemon).bytes()).await.unwrap();
     head(&mut stream).await;
@@ -114,7 +114,7 @@ async fn a_token_that_was_replaced_opens_nothing_any_more() {
 
 #[tokio::test]
 async fn a_stopping_daemon_ends_the_connection_in_order() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let mut stream = TcpStream::connect(daemon.address).await.unwrap();
     stream.write_all(&upgrade(&daemon).bytes()).await.unwrap();
     head(&mut stream).await;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{agent, call, error, post, raw};
-use crate::daemon::Daemon;
+use crate::daemon::DoorTestDaemon;
 
 #[tokio::test]
 async fn what_is_no_request_is_refused_with_its_code() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let before = daemon.recorded();
     for (body, code, id) in [
@@ -57,7 +57,7 @@ async fn what_is_no_request_is_refused_with_its_code() {
 }
 
 /// Each of these calls is refused with this code, in words that hold these; nothing is recorded.
-async fn refused(daemon: &Daemon, path: &str, calls: &[(&str, Value, i64, &str)]) {
+async fn refused(daemon: &DoorTestDaemon, path: &str, calls: &[(&str, Value, i64, &str)]) {
     let before = daemon.recorded();
     for (method, params, code, words) in calls {
         let (found, message) = error(daemon, path, method, params.clone()).await;
@@ -69,7 +69,7 @@ async fn refused(daemon: &Daemon, path: &str, calls: &[(&str, Value, i64, &str)]
 
 #[tokio::test]
 async fn parameters_of_the_pool_are_checked_one_by_one() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     agent(&daemon, "a").await;
     let long = "x".repeat(129);
     let calls = [
@@ -99,7 +99,7 @@ async fn parameters_of_the_pool_are_checked_one_by_one() {
 
 #[tokio::test]
 async fn parameters_of_an_agent_are_checked_one_by_one() {
-    let daemon = Daemon::start().await;
+    let daemon = DoorTestDaemon::start().await;
     let url = agent(&daemon, "a").await;
     let calls = [
         ("create_agent", json!({}), -32601, "Method not found: create_agent"),

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use ostler_types::SessionId;
 
 use super::super::Committer;
-use super::super::files::Kind;
-use super::{Group, Staged};
+use super::super::files::LogFileKind;
+use super::{CommitGroup, StagedLog};
 use crate::disk::DiskFile;
 use crate::drafts::MAX_DRAFTS;
-use crate::feed::Place;
+use crate::feed::FeedEntry;
 use crate::log::LogError;
 use crate::markers::{self, Marker};
 use crate::nested;
@@ -24,7 +24,7 @@ const MAX_SYNCS: usize = if cfg!(target_os = "linux") { 8 } else { usize::MAX };
 
 impl Committer {
     /// Commits a group. Each session fails or succeeds by itself.
-    pub(in super::super) fn commit(&mut self, mut group: Group) {
+    pub(in super::super) fn commit(&mut self, mut group: CommitGroup) {
         let settling = std::mem::take(&mut group.settling);
         self.append(group);
         for (session, reply) in settling {
@@ -32,7 +32,7 @@ impl Committer {
         }
     }
 
-    fn append(&mut self, mut group: Group) {
+    fn append(&mut self, mut group: CommitGroup) {
         if !group.sessions.is_empty() && !self.shared.lock.holds() {
             return self.refuse(group);
         }
@@ -45,7 +45,7 @@ impl Committer {
 
     /// Somebody replaced the data directory or its lock, so that another process may write there: nothing is written
     /// to what is not ours any more.
-    fn refuse(&mut self, group: Group) {
+    fn refuse(&mut self, group: CommitGroup) {
         tracing::error!("the data directory or its lock was replaced: this daemon writes nothing any more");
         for mut staged in group.sessions {
             staged.failed = Some(LogError::Fenced);
@@ -54,10 +54,10 @@ impl Committer {
     }
 
     /// Makes sure that each session has its folder and its marker on disk before a record is written.
-    fn mark(&mut self, group: &mut Group) {
+    fn mark(&mut self, group: &mut CommitGroup) {
         let (mut files, mut folders) = (Vec::new(), BTreeSet::new());
         let feed = self.shared.feed.synced();
-        let mut fresh: Vec<&mut Staged> = Vec::new();
+        let mut fresh: Vec<&mut StagedLog> = Vec::new();
         for staged in group.sessions.iter_mut().filter(|staged| staged.is_good()) {
             let new = staged.before.length == 0;
             if !new && self.marked.contains(&staged.session) {
@@ -99,7 +99,7 @@ impl Committer {
     }
 
     /// A session that could not be made leaves nothing behind, so that the next try begins anew.
-    fn abandon(&mut self, staged: &Staged) {
+    fn abandon(&mut self, staged: &StagedLog) {
         if staged.before.length > 0 {
             return;
         }
@@ -112,7 +112,7 @@ impl Committer {
     }
 
     /// Writes each log once; what could not be written whole is taken back.
-    fn write(&mut self, group: &mut Group) {
+    fn write(&mut self, group: &mut CommitGroup) {
         for staged in group.sessions.iter_mut().filter(|staged| staged.is_good()) {
             let start = staged.before.length;
             let Err(error) = self.shared.disk.write_at(&staged.file, &staged.buffer, start) else { continue };
@@ -124,12 +124,12 @@ impl Committer {
     }
 
     /// The file may hold more than was acknowledged: it is closed, and cut when it is next opened.
-    fn suspect(&mut self, staged: &Staged) {
+    fn suspect(&mut self, staged: &StagedLog) {
         self.files.close(staged.session);
         self.shared.heads.suspect(staged.session, staged.before);
     }
 
-    fn write_drafts(&mut self, group: &Group) -> Vec<Arc<DiskFile>> {
+    fn write_drafts(&mut self, group: &CommitGroup) -> Vec<Arc<DiskFile>> {
         let mut written = Vec::new();
         for (session, lines) in &group.drafts {
             match self.write_draft(*session, lines) {
@@ -141,11 +141,11 @@ impl Committer {
     }
 
     fn write_draft(&mut self, session: SessionId, lines: &[u8]) -> io::Result<Arc<DiskFile>> {
-        let file = match self.files.get(session, Kind::Drafts) {
+        let file = match self.files.get(session, LogFileKind::Drafts) {
             Some(file) => file,
             None => {
                 let file = self.shared.disk.open(&self.shared.layout.drafts(session))?;
-                self.files.put(session, Kind::Drafts, file)
+                self.files.put(session, LogFileKind::Drafts, file)
             }
         };
         let length = file.file.metadata()?.len();
@@ -160,7 +160,7 @@ impl Committer {
     }
 
     /// Syncs what was written. A sync that failed is not repeated: the kernel may have dropped the data.
-    fn sync(&mut self, group: &mut Group, drafts: &[Arc<DiskFile>]) {
+    fn sync(&mut self, group: &mut CommitGroup, drafts: &[Arc<DiskFile>]) {
         let logs = group.sessions.iter().filter(|staged| staged.is_good()).count();
         let whole = if logs + drafts.len() > MAX_SYNCS {
             Some(self.shared.disk.sync_all(&self.shared.layout.root).map_err(|error| sync_error(&error)))
@@ -185,8 +185,8 @@ impl Committer {
     }
 
     /// Makes the records true for readers and for the feed, then tells the callers.
-    fn publish(&mut self, group: Group) {
-        let mut places: Vec<Place> = Vec::with_capacity(group.order.len());
+    fn publish(&mut self, group: CommitGroup) {
+        let mut places: Vec<FeedEntry> = Vec::with_capacity(group.order.len());
         for (index, place) in &group.order {
             if group.sessions[*index].is_good() {
                 places.push(*place);
@@ -214,7 +214,7 @@ impl Committer {
     }
 
     fn clear_drafts(&mut self, session: SessionId) -> io::Result<()> {
-        let file = match self.files.get(session, Kind::Drafts) {
+        let file = match self.files.get(session, LogFileKind::Drafts) {
             Some(file) => file,
             None => {
                 let path = self.shared.layout.drafts(session);
@@ -223,7 +223,7 @@ impl Committer {
                     Ok(_) | Err(_) => return Ok(()),
                 }
                 let file = self.shared.disk.open(&path)?;
-                self.files.put(session, Kind::Drafts, file)
+                self.files.put(session, LogFileKind::Drafts, file)
             }
         };
         if file.file.metadata()?.len() > 0 {

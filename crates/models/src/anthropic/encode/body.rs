@@ -6,14 +6,14 @@ use ostler_types::ToolSpec;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::outgoing::attachment::{Base64, Data};
+use crate::outgoing::attachment::{AttachmentData, Base64};
 
 pub(super) const USER: &str = "user";
 pub(super) const ASSISTANT: &str = "assistant";
 pub(super) const EPHEMERAL: CacheControl = CacheControl { r#type: "ephemeral" };
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct AnthropicBody<'a> {
     pub(super) model: &'a str,
     pub(super) max_tokens: u64,
     pub(super) stream: bool,
@@ -23,10 +23,10 @@ pub(super) struct Body<'a> {
     pub(super) output_config: Option<OutputConfig>,
     /// One block in an array, as only a block can be marked for the cache.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_array")]
-    pub(super) system: Option<Block<'a>>,
+    pub(super) system: Option<AnthropicBlock<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tools: Vec<WireTool<'a>>,
-    pub(super) messages: Vec<WireMessage<'a>>,
+    pub(super) tools: Vec<AnthropicTool<'a>>,
+    pub(super) messages: Vec<AnthropicMessage<'a>>,
 }
 
 #[derive(Serialize, Clone, Copy)]
@@ -59,7 +59,7 @@ pub(super) struct OutputConfig {
 }
 
 #[derive(Serialize)]
-pub(super) struct WireTool<'a> {
+pub(super) struct AnthropicTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -67,25 +67,25 @@ pub(super) struct WireTool<'a> {
     pub(super) cache_control: Option<CacheControl>,
 }
 
-impl<'a> WireTool<'a> {
-    pub(super) fn of(tool: &'a ToolSpec) -> WireTool<'a> {
+impl<'a> AnthropicTool<'a> {
+    pub(super) fn of(tool: &'a ToolSpec) -> AnthropicTool<'a> {
         let ToolSpec { name, description, input_schema } = tool;
-        WireTool { name, description, input_schema, cache_control: None }
+        AnthropicTool { name, description, input_schema, cache_control: None }
     }
 }
 
 #[derive(Serialize)]
-pub(super) struct WireMessage<'a> {
+pub(super) struct AnthropicMessage<'a> {
     pub(super) role: &'static str,
-    pub(super) content: Vec<Block<'a>>,
+    pub(super) content: Vec<AnthropicBlock<'a>>,
     /// How many blocks at the head are tool results.
     #[serde(skip)]
     pub(super) results: usize,
 }
 
-impl<'a> WireMessage<'a> {
-    pub(super) fn add(&mut self, block: Block<'a>) {
-        if matches!(block, Block::ToolResult { .. }) {
+impl<'a> AnthropicMessage<'a> {
+    pub(super) fn add(&mut self, block: AnthropicBlock<'a>) {
+        if matches!(block, AnthropicBlock::ToolResult { .. }) {
             self.content.insert(self.results, block);
             self.results += 1;
         } else {
@@ -96,19 +96,19 @@ impl<'a> WireMessage<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Block<'a> {
+pub(super) enum AnthropicBlock<'a> {
     Text {
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
     Image {
-        source: Source<'a>,
+        source: AnthropicMediaSource<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
     Document {
-        source: Source<'a>,
+        source: AnthropicMediaSource<'a>,
         title: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
@@ -137,19 +137,19 @@ pub(super) enum Block<'a> {
 #[serde(untagged)]
 pub(super) enum ResultContent<'a> {
     Text(&'a str),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<AnthropicBlock<'a>>),
 }
 
 #[derive(Serialize)]
-pub(super) struct Source<'a> {
+pub(super) struct AnthropicMediaSource<'a> {
     r#type: &'static str,
     media_type: &'static str,
     data: Base64<'a>,
 }
 
-impl<'a> Source<'a> {
-    fn of(data: Data<'a>) -> Source<'a> {
-        Source { r#type: "base64", media_type: data.mime_type, data: Base64(data) }
+impl<'a> AnthropicMediaSource<'a> {
+    fn of(data: AttachmentData<'a>) -> AnthropicMediaSource<'a> {
+        AnthropicMediaSource { r#type: "base64", media_type: data.mime_type, data: Base64(data) }
     }
 }
 
@@ -158,31 +158,34 @@ pub(super) struct CacheControl {
     r#type: &'static str,
 }
 
-impl<'a> Block<'a> {
-    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Block<'a> {
-        Block::Text { text: text.into(), cache_control: None }
+impl<'a> AnthropicBlock<'a> {
+    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> AnthropicBlock<'a> {
+        AnthropicBlock::Text { text: text.into(), cache_control: None }
     }
 
-    pub(super) fn image(data: Data<'a>) -> Block<'a> {
-        Block::Image { source: Source::of(data), cache_control: None }
+    pub(super) fn image(data: AttachmentData<'a>) -> AnthropicBlock<'a> {
+        AnthropicBlock::Image { source: AnthropicMediaSource::of(data), cache_control: None }
     }
 
-    pub(super) fn document(title: &'a str, data: Data<'a>) -> Block<'a> {
-        Block::Document { source: Source::of(data), title, cache_control: None }
+    pub(super) fn document(title: &'a str, data: AttachmentData<'a>) -> AnthropicBlock<'a> {
+        AnthropicBlock::Document { source: AnthropicMediaSource::of(data), title, cache_control: None }
     }
 
     pub(super) fn end_of_cache(&mut self) {
         match self {
-            Block::Text { cache_control, .. }
-            | Block::Image { cache_control, .. }
-            | Block::Document { cache_control, .. }
-            | Block::ToolResult { cache_control, .. } => *cache_control = Some(EPHEMERAL),
+            AnthropicBlock::Text { cache_control, .. }
+            | AnthropicBlock::Image { cache_control, .. }
+            | AnthropicBlock::Document { cache_control, .. }
+            | AnthropicBlock::ToolResult { cache_control, .. } => *cache_control = Some(EPHEMERAL),
             // Neither ends a user's message, and reasoning may not be marked.
-            Block::ToolUse { .. } | Block::Verbatim(_) => {}
+            AnthropicBlock::ToolUse { .. } | AnthropicBlock::Verbatim(_) => {}
         }
     }
 }
 
-fn in_array<S: serde::Serializer>(block: &Option<Block<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn in_array<S: serde::Serializer>(
+    block: &Option<AnthropicBlock<'_>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(block)
 }

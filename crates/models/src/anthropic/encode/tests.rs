@@ -11,9 +11,9 @@ use crate::outgoing::fixture::{
     able, assistant, call, field, file, image, json_of, message, model, reasoning, request, result, tools,
     user,
 };
-use crate::profile::{Profile, Thinking};
+use crate::profile::{ModelProfile, ThinkingControl};
 
-fn messages(profile: &Profile, messages: Vec<Arc<Message>>) -> String {
+fn messages(profile: &ModelProfile, messages: Vec<Arc<Message>>) -> String {
     field(&body("home", profile, &request(messages)), "messages").replace(MARK, "")
 }
 
@@ -30,18 +30,18 @@ fn effort_is_put_as_the_model_takes_it() {
     let adaptive = r#"{"type":"adaptive","display":"summarized"}"#;
     let budget = |tokens: u64| format!(r#"{{"type":"enabled","budget_tokens":{tokens}}}"#);
     let cases = [
-        ("claude-x", Thinking::Adaptive, None, adaptive.to_owned(), "null"),
-        ("claude-x", Thinking::Adaptive, Some(Effort::None), "null".to_owned(), "low"),
-        ("claude-x", Thinking::Adaptive, Some(Effort::Medium), adaptive.to_owned(), "medium"),
-        ("claude-x", Thinking::Adaptive, Some(Effort::Max), adaptive.to_owned(), "max"),
-        ("claude-x", Thinking::Budget, None, "null".to_owned(), "null"),
-        ("claude-x", Thinking::Budget, Some(Effort::None), "null".to_owned(), "null"),
-        ("claude-x", Thinking::Budget, Some(Effort::Low), budget(4096), "null"),
-        ("claude-x", Thinking::Budget, Some(Effort::Max), budget(24_000), "null"),
-        ("claude-x", Thinking::Never, Some(Effort::High), "null".to_owned(), "null"),
-        ("claude-x", Thinking::Unknown, None, "null".to_owned(), "null"),
-        ("claude-x", Thinking::Unknown, Some(Effort::High), adaptive.to_owned(), "high"),
-        ("other", Thinking::Unknown, Some(Effort::High), budget(6144), "null"),
+        ("claude-x", ThinkingControl::Adaptive, None, adaptive.to_owned(), "null"),
+        ("claude-x", ThinkingControl::Adaptive, Some(Effort::None), "null".to_owned(), "low"),
+        ("claude-x", ThinkingControl::Adaptive, Some(Effort::Medium), adaptive.to_owned(), "medium"),
+        ("claude-x", ThinkingControl::Adaptive, Some(Effort::Max), adaptive.to_owned(), "max"),
+        ("claude-x", ThinkingControl::Budget, None, "null".to_owned(), "null"),
+        ("claude-x", ThinkingControl::Budget, Some(Effort::None), "null".to_owned(), "null"),
+        ("claude-x", ThinkingControl::Budget, Some(Effort::Low), budget(4096), "null"),
+        ("claude-x", ThinkingControl::Budget, Some(Effort::Max), budget(24_000), "null"),
+        ("claude-x", ThinkingControl::Never, Some(Effort::High), "null".to_owned(), "null"),
+        ("claude-x", ThinkingControl::Unknown, None, "null".to_owned(), "null"),
+        ("claude-x", ThinkingControl::Unknown, Some(Effort::High), adaptive.to_owned(), "high"),
+        ("other", ThinkingControl::Unknown, Some(Effort::High), budget(6144), "null"),
     ];
     for (id, thinking, effort, expected, word) in cases {
         let request = ModelRequest { effort, ..request(vec![user("hi")]) };
@@ -55,13 +55,13 @@ fn effort_is_put_as_the_model_takes_it() {
 #[test]
 fn an_answer_is_as_long_as_is_wished_and_possible() {
     let known = |most, window| {
-        let mut profile = model("m", Thinking::Unknown);
+        let mut profile = model("m", ThinkingControl::Unknown);
         (profile.info.max_output_tokens, profile.info.context_window) = (most, window);
         profile
     };
     let cases = [
         (known(None, None), None, 8192),
-        (model("claude-next", Thinking::Unknown), None, 32_000),
+        (model("claude-next", ThinkingControl::Unknown), None, 32_000),
         (known(Some(4096), Some(200_000)), None, 4096),
         (known(Some(64_000), Some(200_000)), None, 50_000),
         (known(Some(64_000), Some(200_000)), Some(60_000), 60_000),
@@ -102,7 +102,7 @@ fn pictures_and_files_travel_in_the_request() {
 {"type":"tool_result","tool_use_id":"c2","content":"broken","is_error":true},
 {"type":"image","source":{"type":"base64","media_type":"image/png","data":"UE5HPw=="}},
 {"type":"text","text":"[image attachments/gone.png: its content is not there any more]"}]}]"#;
-    assert_eq!(messages(&model("m", Thinking::Unknown), conversation), expected.replace('\n', ""));
+    assert_eq!(messages(&model("m", ThinkingControl::Unknown), conversation), expected.replace('\n', ""));
 }
 
 #[test]
@@ -120,7 +120,8 @@ fn a_model_that_cannot_see_goes_on_with_what_another_saw() {
 fn marked(conversation: Vec<Arc<Message>>) -> Vec<String> {
     let request =
         ModelRequest { system: Some("You help.".to_owned()), tools: tools(), ..request(conversation) };
-    let text = String::from_utf8(body("home", &model("m", Thinking::Unknown), &request).unwrap()).unwrap();
+    let text =
+        String::from_utf8(body("home", &model("m", ThinkingControl::Unknown), &request).unwrap()).unwrap();
     let pieces: Vec<&str> = text.split(MARK).collect();
     let last = |piece: &&str| piece.rsplit('"').find(|word| word.len() > 1).unwrap_or_default().to_owned();
     pieces[..pieces.len() - 1].iter().map(last).collect()
@@ -149,7 +150,7 @@ fn what_was_written_stays_as_a_conversation_grows() {
         assistant(vec![thought("ah", "m"), call("c2", "shell", json!({}))]),
         result("c2", "shell", true, "done", &[]),
     ];
-    let profile = model("m", Thinking::Unknown);
+    let profile = model("m", ThinkingControl::Unknown);
     let mut before = String::new();
     for end in [1, 3, 6, 8] {
         let now = messages(&profile, conversation[..end].to_vec());
@@ -173,7 +174,7 @@ fn thinking_goes_back_to_the_model_that_thought_it() {
             result("c2", "shell", true, "2", &[]),
         ]
     };
-    let kinds = |thinking: Thinking, effort: Option<Effort>, by: &str| {
+    let kinds = |thinking: ThinkingControl, effort: Option<Effort>, by: &str| {
         let request = ModelRequest { effort, ..request(conversation(by)) };
         let body = json_of(&body("home", &model("m", thinking), &request));
         let kinds = body["messages"][1]["content"].as_array().unwrap().iter();
@@ -183,13 +184,13 @@ fn thinking_goes_back_to_the_model_that_thought_it() {
     let whole = "thinking tool_use thinking tool_use".to_owned();
     let none = "tool_use tool_use".to_owned();
     let on = |kind: &str| Some(kind.to_owned());
-    assert_eq!(kinds(Thinking::Adaptive, None, "m"), (whole.clone(), on("adaptive")));
-    assert_eq!(kinds(Thinking::Adaptive, None, "other"), (none.clone(), on("adaptive")));
-    assert_eq!(kinds(Thinking::Budget, Some(Effort::High), "m"), (whole, on("enabled")));
-    assert_eq!(kinds(Thinking::Budget, None, "m"), (none.clone(), None));
+    assert_eq!(kinds(ThinkingControl::Adaptive, None, "m"), (whole.clone(), on("adaptive")));
+    assert_eq!(kinds(ThinkingControl::Adaptive, None, "other"), (none.clone(), on("adaptive")));
+    assert_eq!(kinds(ThinkingControl::Budget, Some(Effort::High), "m"), (whole, on("enabled")));
+    assert_eq!(kinds(ThinkingControl::Budget, None, "m"), (none.clone(), None));
     // By a budget it could not begin in the middle.
-    assert_eq!(kinds(Thinking::Budget, Some(Effort::High), "other"), (none.clone(), None));
-    assert_eq!(kinds(Thinking::Never, Some(Effort::High), "m"), (none, None));
+    assert_eq!(kinds(ThinkingControl::Budget, Some(Effort::High), "other"), (none.clone(), None));
+    assert_eq!(kinds(ThinkingControl::Never, Some(Effort::High), "m"), (none, None));
 }
 
 #[test]
@@ -221,5 +222,5 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"role":"user","content":[{"type":"text","text":"Go on."}]}]"#;
     let mapped = crate::outgoing::names::IdRule::Words.apply(&long);
     let expected = expected.replace('\n', "").replace("LONG", &mapped);
-    assert_eq!(messages(&model("m", Thinking::Unknown), conversation), expected);
+    assert_eq!(messages(&model("m", ThinkingControl::Unknown), conversation), expected);
 }

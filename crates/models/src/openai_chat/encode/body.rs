@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::outgoing::attachment::DataUrl;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct ChatBody<'a> {
     pub(super) model: &'a str,
-    pub(super) messages: Vec<WireMessage<'a>>,
+    pub(super) messages: Vec<ChatMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tools: Vec<WireTool<'a>>,
+    pub(super) tools: Vec<ChatTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reasoning: Option<Reasoning>,
+    pub(super) reasoning: Option<ChatReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) prompt_cache_key: Option<Cow<'a, str>>,
     pub(super) stream: bool,
@@ -29,7 +29,7 @@ pub(super) struct Body<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Reasoning {
+pub(super) struct ChatReasoning {
     pub(super) effort: &'static str,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct StreamOptions {
 }
 
 #[derive(Serialize)]
-pub(super) struct WireMessage<'a> {
+pub(super) struct ChatMessage<'a> {
     pub(super) role: &'static str,
     #[serde(serialize_with = "content")]
     pub(super) content: Vec<ContentPart<'a>>,
@@ -48,15 +48,15 @@ pub(super) struct WireMessage<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) reasoning_details: Vec<&'a Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<WireCall<'a>>,
+    pub(super) tool_calls: Vec<ChatCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_call_id: Option<Cow<'a, str>>,
 }
 
-impl WireMessage<'_> {
+impl ChatMessage<'_> {
     /// An empty message of this role.
     pub(super) fn of(role: Role) -> Self {
-        WireMessage {
+        ChatMessage {
             role: role.as_str(),
             content: Vec::new(),
             reasoning_content: None,
@@ -112,39 +112,39 @@ pub(super) struct FileData<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct WireCall<'a> {
+pub(super) struct ChatCall<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) r#type: &'static str,
-    pub(super) function: WireCallFunction<'a>,
+    pub(super) function: ChatCallFunction<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) extra_content: Option<Cow<'a, Value>>,
 }
 
 #[derive(Serialize)]
-pub(super) struct WireCallFunction<'a> {
+pub(super) struct ChatCallFunction<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) arguments: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct WireTool<'a> {
+pub(super) struct ChatTool<'a> {
     r#type: &'static str,
-    function: WireFunction<'a>,
+    function: ChatToolFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct WireFunction<'a> {
+struct ChatToolFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
 }
 
-impl<'a> WireTool<'a> {
-    pub(super) fn of(tool: &'a ToolSpec) -> WireTool<'a> {
+impl<'a> ChatTool<'a> {
+    pub(super) fn of(tool: &'a ToolSpec) -> ChatTool<'a> {
         let ToolSpec { name, description, input_schema } = tool;
-        WireTool {
+        ChatTool {
             r#type: "function",
-            function: WireFunction { name, description, parameters: input_schema },
+            function: ChatToolFunction { name, description, parameters: input_schema },
         }
     }
 }

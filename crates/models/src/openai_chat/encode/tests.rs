@@ -10,11 +10,11 @@ use crate::ModelRequest;
 use crate::outgoing::fixture::{
     assistant, call, field, file, image, json_of, message, model, reasoning, request, result, user,
 };
-use crate::outgoing::quirks::{GOOGLE, MISTRAL, OPENAI, OPENROUTER, PLAIN, Quirks, ReasoningBack};
-use crate::profile::Thinking;
+use crate::outgoing::quirks::{GOOGLE, HostQuirks, MISTRAL, OPENAI, OPENROUTER, PLAIN, ReturnedReasoning};
+use crate::profile::ThinkingControl;
 
-fn messages(quirks: Quirks, messages: Vec<Arc<Message>>) -> String {
-    field(&body("home", &model("m", Thinking::Unknown), quirks, &request(messages)), "messages")
+fn messages(quirks: HostQuirks, messages: Vec<Arc<Message>>) -> String {
+    field(&body("home", &model("m", ThinkingControl::Unknown), quirks, &request(messages)), "messages")
 }
 
 #[test]
@@ -27,13 +27,13 @@ fn each_host_gets_the_fields_that_it_knows() {
     };
     let plain = request(vec![user("hi")]);
     let cases = [
-        (PLAIN, "m", Thinking::Unknown, r#""max_tokens":4096,"reasoning_effort":"high","#),
-        (PLAIN, "m", Thinking::Never, r#""max_tokens":4096,"#),
-        (OPENROUTER, "m", Thinking::Effort, r#""max_tokens":4096,"reasoning":{"effort":"xhigh"},"#),
+        (PLAIN, "m", ThinkingControl::Unknown, r#""max_tokens":4096,"reasoning_effort":"high","#),
+        (PLAIN, "m", ThinkingControl::Never, r#""max_tokens":4096,"#),
+        (OPENROUTER, "m", ThinkingControl::Effort, r#""max_tokens":4096,"reasoning":{"effort":"xhigh"},"#),
         (
             OPENAI,
             "gpt-5.2",
-            Thinking::Effort,
+            ThinkingControl::Effort,
             r#""max_completion_tokens":4096,"reasoning_effort":"xhigh","prompt_cache_key":"ses_1","#,
         ),
     ];
@@ -61,7 +61,7 @@ fn no_effort_is_said_only_where_there_is_a_word_for_it() {
         (OPENAI, "gpt-5", r#""minimal""#, "null"),
         (OPENROUTER, "m", "null", r#"{"effort":"none"}"#),
     ] {
-        let body = body("home", &model(id, Thinking::Effort), quirks, &request);
+        let body = body("home", &model(id, ThinkingControl::Effort), quirks, &request);
         let said = (field(&body, "reasoning_effort"), field(&body, "reasoning"));
         assert_eq!(said, (effort.to_owned(), nested.to_owned()), "{quirks:?} {id}");
     }
@@ -78,14 +78,15 @@ fn a_word_stands_between_a_result_and_the_user_where_a_host_wants_it() {
             user("stop"),
         ]
     };
-    let roles = |quirks: Quirks| {
-        let body = body("home", &model("m", Thinking::Unknown), quirks, &request(conversation()));
+    let roles = |quirks: HostQuirks| {
+        let body = body("home", &model("m", ThinkingControl::Unknown), quirks, &request(conversation()));
         let messages = json_of(&body)["messages"].as_array().unwrap().clone();
         messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(roles(PLAIN), ["user", "assistant", "tool", "tool", "user"]);
     assert_eq!(roles(MISTRAL), ["user", "assistant", "tool", "tool", "assistant", "user"]);
-    let word = json_of(&body("home", &model("m", Thinking::Unknown), MISTRAL, &request(conversation())));
+    let word =
+        json_of(&body("home", &model("m", ThinkingControl::Unknown), MISTRAL, &request(conversation())));
     assert_eq!(word["messages"][4]["content"], "I have seen the results.");
 }
 
@@ -107,8 +108,9 @@ fn calls_that_google_did_not_make_are_marked() {
         messages.extend(results("c3", "c4"));
         messages
     };
-    let extras = |quirks: Quirks, id: &str| {
-        let body = json_of(&body("home", &model(id, Thinking::Unknown), quirks, &request(conversation())));
+    let extras = |quirks: HostQuirks, id: &str| {
+        let body =
+            json_of(&body("home", &model(id, ThinkingControl::Unknown), quirks, &request(conversation())));
         let calls = [1, 4].map(|place| body["messages"][place]["tool_calls"].as_array().unwrap().clone());
         calls.concat().iter().map(|call| call["extra_content"].clone()).collect::<Vec<_>>()
     };
@@ -207,8 +209,8 @@ fn what_the_provider_wants_back_goes_back_to_it() {
             result("c2", "shell", true, "2", &[]),
         ]
     };
-    let asked = |quirks: Quirks, name: &str| {
-        let body = body("home", &model("m", Thinking::Unknown), quirks, &request(conversation(name)));
+    let asked = |quirks: HostQuirks, name: &str| {
+        let body = body("home", &model("m", ThinkingControl::Unknown), quirks, &request(conversation(name)));
         json_of(&body)["messages"][1].clone()
     };
     let own = asked(OPENROUTER, "home");
@@ -222,6 +224,6 @@ fn what_the_provider_wants_back_goes_back_to_it() {
     );
     assert_eq!(asked(PLAIN, "home").get("reasoning_details"), None);
     assert_eq!(asked(PLAIN, "home").get("reasoning_content"), None);
-    let content = Quirks { reasoning: ReasoningBack::Content, ..PLAIN };
+    let content = HostQuirks { reasoning: ReturnedReasoning::Content, ..PLAIN };
     assert_eq!(asked(content, "work")["reasoning_content"], "hm");
 }

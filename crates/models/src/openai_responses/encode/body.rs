@@ -9,19 +9,19 @@ use serde_json::Value;
 use crate::outgoing::attachment::DataUrl;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct ResponsesBody<'a> {
     pub(super) model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) instructions: Option<&'a str>,
-    pub(super) input: Vec<WireItem<'a>>,
+    pub(super) input: Vec<ResponsesInputItem<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tools: Vec<WireTool<'a>>,
+    pub(super) tools: Vec<ResponsesTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reasoning: Option<Reasoning>,
+    pub(super) reasoning: Option<ResponsesReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) prompt_cache_key: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -31,7 +31,7 @@ pub(super) struct Body<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Reasoning {
+pub(super) struct ResponsesReasoning {
     pub(super) effort: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<&'static str>,
@@ -39,10 +39,10 @@ pub(super) struct Reasoning {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum WireItem<'a> {
+pub(super) enum ResponsesInputItem<'a> {
     Message {
         role: &'static str,
-        content: Vec<Content<'a>>,
+        content: Vec<ResponsesContent<'a>>,
     },
     FunctionCall {
         call_id: Cow<'a, str>,
@@ -51,7 +51,7 @@ pub(super) enum WireItem<'a> {
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
-        output: Output<'a>,
+        output: ResponsesCallOutput<'a>,
     },
     /// Names its own type.
     #[serde(untagged)]
@@ -60,28 +60,28 @@ pub(super) enum WireItem<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Output<'a> {
+pub(super) enum ResponsesCallOutput<'a> {
     Text(&'a str),
-    Parts(Vec<Content<'a>>),
+    Parts(Vec<ResponsesContent<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Content<'a> {
+pub(super) enum ResponsesContent<'a> {
     InputText { text: Cow<'a, str> },
     OutputText { text: &'a str },
     InputImage { image_url: DataUrl<'a> },
     InputFile { filename: &'a str, file_data: DataUrl<'a> },
 }
 
-impl<'a> Content<'a> {
-    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Content<'a> {
-        Content::InputText { text: text.into() }
+impl<'a> ResponsesContent<'a> {
+    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> ResponsesContent<'a> {
+        ResponsesContent::InputText { text: text.into() }
     }
 }
 
 #[derive(Serialize)]
-pub(super) struct WireTool<'a> {
+pub(super) struct ResponsesTool<'a> {
     r#type: &'static str,
     name: &'a str,
     description: &'a str,
@@ -90,9 +90,9 @@ pub(super) struct WireTool<'a> {
     strict: bool,
 }
 
-impl<'a> WireTool<'a> {
-    pub(super) fn of(tool: &'a ToolSpec) -> WireTool<'a> {
+impl<'a> ResponsesTool<'a> {
+    pub(super) fn of(tool: &'a ToolSpec) -> ResponsesTool<'a> {
         let ToolSpec { name, description, input_schema } = tool;
-        WireTool { r#type: "function", name, description, parameters: input_schema, strict: false }
+        ResponsesTool { r#type: "function", name, description, parameters: input_schema, strict: false }
     }
 }

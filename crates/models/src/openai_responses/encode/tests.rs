@@ -10,38 +10,41 @@ use crate::ModelRequest;
 use crate::outgoing::fixture::{
     assistant, call, field, file, image, json_of, message, model, reasoning, request, result, user,
 };
-use crate::outgoing::quirks::{OPENAI, PLAIN, Quirks};
-use crate::profile::{Profile, Thinking};
+use crate::outgoing::quirks::{HostQuirks, OPENAI, PLAIN};
+use crate::profile::{ModelProfile, ThinkingControl};
 
-fn input(quirks: Quirks, messages: Vec<Arc<Message>>) -> String {
-    field(&body("home", &model("m", Thinking::Unknown), quirks, &request(messages)), "input")
+fn input(quirks: HostQuirks, messages: Vec<Arc<Message>>) -> String {
+    field(&body("home", &model("m", ThinkingControl::Unknown), quirks, &request(messages)), "input")
 }
 
 #[test]
 fn only_older_models_are_not_asked_for_reasoning() {
     for id in ["gpt-5", "gpt-5.1-codex", "o3", "o4-mini", "openai/gpt-5", "gpt-oss:20b", "x"] {
-        assert!(reasons(&model(id, Thinking::Unknown)), "{id}");
+        assert!(reasons(&model(id, ThinkingControl::Unknown)), "{id}");
     }
     for id in ["gpt-4o", "gpt-4.1-mini", "openai/gpt-4o", "chatgpt-4o-latest", "gpt-5-chat-latest"] {
-        assert!(!reasons(&model(id, Thinking::Unknown)), "{id}");
+        assert!(!reasons(&model(id, ThinkingControl::Unknown)), "{id}");
     }
-    assert!(reasons(&model("gpt-4o", Thinking::Effort)) && !reasons(&model("gpt-5", Thinking::Never)));
+    assert!(
+        reasons(&model("gpt-4o", ThinkingControl::Effort))
+            && !reasons(&model("gpt-5", ThinkingControl::Never))
+    );
 }
 
 #[test]
 fn effort_limit_and_cache_key_are_put_where_the_provider_looks() {
     let cases = [
-        ("gpt-5.6", Thinking::Effort, Some(Effort::Max), r#"{"effort":"max","summary":"auto"}"#),
-        ("gpt-5", Thinking::Unknown, Some(Effort::Low), r#"{"effort":"low","summary":"auto"}"#),
-        ("gpt-5.1", Thinking::Effort, Some(Effort::None), r#"{"effort":"none"}"#),
-        ("gpt-4o", Thinking::Never, Some(Effort::High), "null"),
-        ("gpt-5", Thinking::Effort, None, "null"),
+        ("gpt-5.6", ThinkingControl::Effort, Some(Effort::Max), r#"{"effort":"max","summary":"auto"}"#),
+        ("gpt-5", ThinkingControl::Unknown, Some(Effort::Low), r#"{"effort":"low","summary":"auto"}"#),
+        ("gpt-5.1", ThinkingControl::Effort, Some(Effort::None), r#"{"effort":"none"}"#),
+        ("gpt-4o", ThinkingControl::Never, Some(Effort::High), "null"),
+        ("gpt-5", ThinkingControl::Effort, None, "null"),
     ];
     for (id, thinking, effort, expected) in cases {
         let request = ModelRequest { effort, ..request(vec![user("hi")]) };
         assert_eq!(field(&body("home", &model(id, thinking), OPENAI, &request), "reasoning"), expected);
     }
-    let mut profile = model("m", Thinking::Never);
+    let mut profile = model("m", ThinkingControl::Never);
     profile.info.max_output_tokens = Some(4096);
     for (wished, expected) in [(Some(9000), "4096"), (Some(100), "100"), (Some(1), "16"), (None, "null")] {
         let request = ModelRequest {
@@ -112,7 +115,7 @@ fn sealed_reasoning_keeps_its_place_and_goes_back_to_its_provider_only() {
         }
         reasoning("hm", Some(opaque))
     };
-    let order_for = |model: &Profile, name: Option<&str>| {
+    let order_for = |model: &ModelProfile, name: Option<&str>| {
         let parts = vec![
             sealed("rs_1", name),
             Part::text("text"),
@@ -130,7 +133,7 @@ fn sealed_reasoning_keeps_its_place_and_goes_back_to_its_provider_only() {
             .map(|item| item["id"].as_str().or(item["type"].as_str()).unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    let order = |name: Option<&str>| order_for(&model("m", Thinking::Effort), name);
+    let order = |name: Option<&str>| order_for(&model("m", ThinkingControl::Effort), name);
     let whole = [
         "message",
         "rs_1",
@@ -146,7 +149,7 @@ fn sealed_reasoning_keeps_its_place_and_goes_back_to_its_provider_only() {
     assert_eq!(order(Some("home")), whole);
     let bare: Vec<&str> = whole.iter().copied().filter(|item| !item.starts_with("rs_")).collect();
     assert_eq!(order(Some("work")), bare);
-    assert_eq!(order_for(&model("n", Thinking::Effort), Some("home")), bare, "another model made it");
-    assert_eq!(order_for(&model("m", Thinking::Never), Some("home")), bare, "it would be refused");
-    assert_eq!(order_for(&model("gpt-4o", Thinking::Unknown), None), bare, "it would be refused");
+    assert_eq!(order_for(&model("n", ThinkingControl::Effort), Some("home")), bare, "another model made it");
+    assert_eq!(order_for(&model("m", ThinkingControl::Never), Some("home")), bare, "it would be refused");
+    assert_eq!(order_for(&model("gpt-4o", ThinkingControl::Unknown), None), bare, "it would be refused");
 }

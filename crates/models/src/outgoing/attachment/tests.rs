@@ -2,24 +2,26 @@
 
 use ostler_types::{Ability, Part};
 
-use super::{Attached, Attachments, Limits};
+use super::{AttachmentLimits, EncodedAttachment, RequestAttachments};
 use crate::outgoing::fixture::{able, assistant, request, user};
-use crate::profile::Profile;
+use crate::profile::ModelProfile;
 
-const LIMITS: Limits = Limits { image: 20 * 1024 * 1024, document: 1024 };
+const LIMITS: AttachmentLimits = AttachmentLimits { image: 20 * 1024 * 1024, document: 1024 };
 
-fn brief(attached: Attached<'_>) -> String {
+fn brief(attached: EncodedAttachment<'_>) -> String {
     match attached {
-        Attached::Image(data) => format!("{} of {}", data.mime_type, data.bytes.len()),
-        Attached::Document(name, data) => format!("{name} {} of {}", data.mime_type, data.bytes.len()),
-        Attached::Text(text) => text,
+        EncodedAttachment::Image(data) => format!("{} of {}", data.mime_type, data.bytes.len()),
+        EncodedAttachment::Document(name, data) => {
+            format!("{name} {} of {}", data.mime_type, data.bytes.len())
+        }
+        EncodedAttachment::Text(text) => text,
     }
 }
 
 #[test]
 fn what_a_model_takes_is_sent() {
-    let (profile, request) = (Profile::unknown("home", "m"), request(vec![user("look")]));
-    let attachments = Attachments::new(&profile, &request, LIMITS);
+    let (profile, request) = (ModelProfile::unknown("home", "m"), request(vec![user("look")]));
+    let attachments = RequestAttachments::new(&profile, &request, LIMITS);
     let image = |kind: &str| brief(attachments.image(0, "attachments/a.png", kind).unwrap());
     assert_eq!(image("image/png"), "image/png of 4");
     assert_eq!(image("IMAGE/JPG; q=1"), "image/jpeg of 4");
@@ -67,7 +69,7 @@ fn what_it_does_not_take_is_refused_in_the_newest_message_and_noted_in_older_one
         (&seeing, "image", "attachments/large.png", "image/png", "it is larger than 20 MiB"),
     ];
     for (profile, what, reference, kind, reason) in cases {
-        let attachments = Attachments::new(profile, &request, LIMITS);
+        let attachments = RequestAttachments::new(profile, &request, LIMITS);
         let attached = |place| match what {
             "image" => attachments.image(place, reference, kind),
             "file" => attachments.file(place, reference, kind),
@@ -89,7 +91,7 @@ fn what_it_does_not_take_is_refused_in_the_newest_message_and_noted_in_older_one
 fn what_has_been_answered_is_refused_no_more() {
     let blind = able(&[]);
     let request = request(vec![user("look"), assistant(vec![Part::text("I see.")])]);
-    let attachments = Attachments::new(&blind, &request, LIMITS);
+    let attachments = RequestAttachments::new(&blind, &request, LIMITS);
     let note = "[image attachments/a.png: this model cannot see images]";
     assert_eq!(brief(attachments.image(0, "attachments/a.png", "image/png").unwrap()), note);
 }

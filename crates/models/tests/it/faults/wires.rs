@@ -3,7 +3,7 @@
 use ostler_models::ProviderKind;
 
 /// How one protocol says things.
-pub(super) struct Wire {
+pub(super) struct ProtocolSamples {
     pub(super) kind: ProviderKind,
     /// The beginning of an answer, up to the text `a`.
     pub(super) text: &'static str,
@@ -23,15 +23,15 @@ pub(super) struct Wire {
     pub(super) overflow: (&'static str, &'static str),
 }
 
-impl Wire {
+impl ProtocolSamples {
     pub(super) fn error(&self, kind: &str, message: &str) -> String {
         (self.error)(kind, message)
     }
 }
 
-pub(super) const WIRES: [Wire; 3] = [CHAT, RESPONSES, ANTHROPIC];
+pub(super) const WIRES: [ProtocolSamples; 3] = [CHAT, RESPONSES, ANTHROPIC];
 
-const CHAT: Wire = Wire {
+const CHAT: ProtocolSamples = ProtocolSamples {
     kind: ProviderKind::OpenAiChat,
     text: "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
     idle: ": wait\n\n",
@@ -49,7 +49,7 @@ data: [DONE]
     overflow: ("context_length_exceeded", "Too long."),
 };
 
-const RESPONSES: Wire = Wire {
+const RESPONSES: ProtocolSamples = ProtocolSamples {
     kind: ProviderKind::OpenAiResponses,
     text: "event: response.output_text.delta\n\
            data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n",
@@ -72,7 +72,7 @@ data: {"type":"response.completed","response":{}}
     overflow: ("context_length_exceeded", "Too long."),
 };
 
-const ANTHROPIC: Wire = Wire {
+const ANTHROPIC: ProtocolSamples = ProtocolSamples {
     kind: ProviderKind::Anthropic,
     text: r#"event: message_start
 data: {"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":0}}}

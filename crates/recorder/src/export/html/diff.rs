@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::Escaped;
+use super::EscapedHtml;
 
 /// A diff as a block.
-pub(in crate::export) struct Diff<'a>(pub(in crate::export) &'a str);
+pub(in crate::export) struct DiffBlock<'a>(pub(in crate::export) &'a str);
 
-impl fmt::Display for Diff<'_> {
+impl fmt::Display for DiffBlock<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<pre class=\"diff\">")?;
         for line in self.0.lines() {
@@ -20,7 +20,7 @@ impl fmt::Display for Diff<'_> {
                 Some(_) | None => "same",
             };
             // The line break is inside, so that an empty line keeps its height.
-            write!(f, "<span class=\"{class}\">{}\n</span>", Escaped(line))?;
+            write!(f, "<span class=\"{class}\">{}\n</span>", EscapedHtml(line))?;
         }
         f.write_str("</pre>\n")
     }
@@ -28,11 +28,11 @@ impl fmt::Display for Diff<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Diff;
+    use super::DiffBlock;
 
     #[test]
     fn each_line_says_what_it_is() {
-        let html = Diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n same\n-<old>\n+new").to_string();
+        let html = DiffBlock("--- a/x\n+++ b/x\n@@ -1 +1 @@\n same\n-<old>\n+new").to_string();
         for line in [
             "<span class=\"file\">--- a/x\n</span>",
             "<span class=\"hunk\">@@ -1 +1 @@\n</span>",

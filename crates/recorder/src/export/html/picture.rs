@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::Escaped;
+use super::EscapedHtml;
 use crate::export::session_files::{OpenSessionFile, SessionFiles};
 
 /// Bytes of one picture, and of all pictures of a page. What is more is named instead.
@@ -17,14 +17,14 @@ const BLOCK: usize = 3 << 13;
 const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Takes pictures from the files of a session.
-pub(in crate::export) struct Pictures<'a> {
+pub(in crate::export) struct PictureEmbedder<'a> {
     files: &'a dyn SessionFiles,
     room: u64,
 }
 
-impl<'a> Pictures<'a> {
-    pub(in crate::export) fn new(files: &'a dyn SessionFiles) -> Pictures<'a> {
-        Pictures { files, room: MAX_PICTURES }
+impl<'a> PictureEmbedder<'a> {
+    pub(in crate::export) fn new(files: &'a dyn SessionFiles) -> PictureEmbedder<'a> {
+        PictureEmbedder { files, room: MAX_PICTURES }
     }
 
     /// Writes a picture, or its name where it cannot be shown.
@@ -34,7 +34,7 @@ impl<'a> Pictures<'a> {
         media_type: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let name = Escaped(reference);
+        let name = EscapedHtml(reference);
         let Some(OpenSessionFile { size, content }) = self.open(reference, media_type) else {
             return writeln!(out, "<p class=\"file-name\">{name}</p>");
         };

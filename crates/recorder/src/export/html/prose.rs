@@ -6,32 +6,32 @@ use std::fmt;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::Escaped;
+use super::EscapedHtml;
 
 /// How deep lists, quotes and emphasis are shown in one another. A browser lays nested elements out by recursion.
 const MAX_DEPTH: usize = 32;
 
 /// Markdown as a block.
-pub(in crate::export) struct Prose<'a>(pub(in crate::export) &'a str);
+pub(in crate::export) struct MarkdownBlock<'a>(pub(in crate::export) &'a str);
 
-impl fmt::Display for Prose<'_> {
+impl fmt::Display for MarkdownBlock<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let mut filter = Filter::default();
+        let mut filter = MarkdownFilter::default();
         html::write_html_fmt(f, Parser::new_ext(self.0, options).filter_map(|event| filter.shown(event)))
     }
 }
 
 /// Turns events into those that a page shows. Beginnings and ends are left out in pairs.
 #[derive(Default)]
-struct Filter {
+struct MarkdownFilter {
     depth: usize,
     /// The links and pictures that are open, and whether each has a tag. Only one of them has: links do not nest.
     links: Vec<bool>,
     in_link: bool,
 }
 
-impl Filter {
+impl MarkdownFilter {
     fn shown<'a>(&mut self, event: Event<'a>) -> Option<Event<'a>> {
         Some(match event {
             Event::Start(tag) => return self.start(tag),
@@ -42,8 +42,8 @@ impl Filter {
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
             | Event::DisplayMath(text)
-            | Event::FootnoteReference(text) => Event::InlineHtml(Escaped(&text).to_string().into()),
-            Event::Code(text) => Event::InlineHtml(format!("<code>{}</code>", Escaped(&text)).into()),
+            | Event::FootnoteReference(text) => Event::InlineHtml(EscapedHtml(&text).to_string().into()),
+            Event::Code(text) => Event::InlineHtml(format!("<code>{}</code>", EscapedHtml(&text)).into()),
             Event::TaskListMarker(done) => Event::Text(if done { "☑ " } else { "☐ " }.into()),
             // A line break that somebody wrote is meant, in a conversation.
             Event::SoftBreak | Event::HardBreak => Event::HardBreak,
@@ -61,7 +61,7 @@ impl Filter {
                 let is_link = !self.in_link && is_web(&dest_url);
                 self.links.push(is_link);
                 self.in_link |= is_link;
-                let tag = format!("<a href=\"{}\" rel=\"noreferrer\">", Escaped(&dest_url));
+                let tag = format!("<a href=\"{}\" rel=\"noreferrer\">", EscapedHtml(&dest_url));
                 return is_link.then(|| Event::InlineHtml(tag.into()));
             }
             // The page itself has the two highest.
@@ -127,7 +127,7 @@ fn is_web(address: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_DEPTH, Prose};
+    use super::{MAX_DEPTH, MarkdownBlock};
 
     #[test]
     fn what_models_write_becomes_html() {
@@ -162,7 +162,7 @@ mod tests {
             ("\\*plain\\*", "<p>*plain*</p>\n"),
             ("a ``` **** [[b] \\x", "<p>a ``` **** [[b] \\x</p>\n"),
         ] {
-            assert_eq!(Prose(text).to_string(), html, "{text:?}");
+            assert_eq!(MarkdownBlock(text).to_string(), html, "{text:?}");
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
             "![<img src=x>](<script>)",
             "<img src=\"https://x\"> `<img src=\"https://x\">` ```<img src=\"https://x\">",
         ] {
-            let html = Prose(text).to_string();
+            let html = MarkdownBlock(text).to_string();
             for tag in
                 ["<script", "<img", "<svg", "<iframe", "<style", "<b>", "<a href=x", "<h1", "<!", "src=\""]
             {
@@ -214,31 +214,32 @@ mod tests {
             "![a](javascript:x)",
             "![a](data:image/svg+xml,x)",
         ] {
-            let html = Prose(text).to_string();
+            let html = MarkdownBlock(text).to_string();
             assert!(!html.contains("href") && !html.contains("src="), "{text:?}: {html}");
         }
-        let quoted = Prose("<https://x.y/\"onclick=\"x>").to_string();
+        let quoted = MarkdownBlock("<https://x.y/\"onclick=\"x>").to_string();
         assert!(quoted.contains("<a href=\"https://x.y/&quot;onclick=&quot;x\" rel="), "{quoted}");
     }
 
     #[test]
     fn a_picture_is_a_link_to_it() {
-        let html = Prose("![alt *text*](https://x.y/z.png \"title\")").to_string();
+        let html = MarkdownBlock("![alt *text*](https://x.y/z.png \"title\")").to_string();
         assert_eq!(html, "<p><a href=\"https://x.y/z.png\" rel=\"noreferrer\">alt <em>text</em></a></p>\n");
-        let html = Prose("[![alt](https://x.y/z.png)](https://w.y)").to_string();
+        let html = MarkdownBlock("[![alt](https://x.y/z.png)](https://w.y)").to_string();
         assert_eq!(html, "<p><a href=\"https://w.y\" rel=\"noreferrer\">alt</a></p>\n");
     }
 
     #[test]
     fn what_nobody_would_see_is_left_out() {
-        let html = Prose("a\u{202e}b &#x202e;c `d\u{200b}`").to_string();
+        let html = MarkdownBlock("a\u{202e}b &#x202e;c `d\u{200b}`").to_string();
         assert_eq!(html, "<p>ab c <code>d</code></p>\n");
     }
 
     #[test]
     fn elements_nest_only_so_deep() {
         for mark in ["> ", "- ", "1. ", "*a **b "] {
-            let html = Prose(&format!("{}x{}", mark.repeat(10_000), "** *".repeat(5_000))).to_string();
+            let html =
+                MarkdownBlock(&format!("{}x{}", mark.repeat(10_000), "** *".repeat(5_000))).to_string();
             let (mut depth, mut deepest) = (0_usize, 0);
             for tag in html.split('<').skip(1) {
                 depth = if tag.starts_with('/') { depth - 1 } else { depth + 1 };
@@ -254,13 +255,13 @@ mod tests {
             "`", "*", "[", "\\", "*a", "[a", "`a", "**a *b ", "![", "<", "<a", "<!--", "](", "&", "|", "~~a ",
         ] {
             let text = format!("x{}", mark.repeat(100_000));
-            assert!(Prose(&text).to_string().len() >= text.len() / 2, "{mark}");
+            assert!(MarkdownBlock(&text).to_string().len() >= text.len() / 2, "{mark}");
         }
         let nested = format!("{}{}", "![".repeat(100_000), "](https://x)".repeat(100_000));
-        assert_eq!(Prose(&nested).to_string().matches("<a ").count(), 1);
+        assert_eq!(MarkdownBlock(&nested).to_string().matches("<a ").count(), 1);
         for line in ["> ", "- ", "| a ", "```", "<b>", "1. a", "    a", "# "] {
             let text = format!("{line}\n").repeat(50_000);
-            assert!(Prose(&text).to_string().len() >= line.len(), "{line}");
+            assert!(MarkdownBlock(&text).to_string().len() >= line.len(), "{line}");
         }
     }
 }

@@ -5,9 +5,9 @@ use std::io;
 use ostler_types::{CommandResult, Part, ToolResult};
 use serde_json::Value;
 
-use super::Page;
+use super::HtmlPage;
 use crate::content::result_text;
-use crate::export::html::{Diff, Escaped};
+use crate::export::html::{DiffBlock, EscapedHtml};
 
 /// Members of an input that say in a few words what a call is about.
 const SUBJECTS: [&str; 8] = ["command", "path", "query", "pattern", "url", "description", "name", "focus"];
@@ -16,7 +16,7 @@ const SHOWN_BY_DIFF: [&str; 4] = ["content", "patch", "old", "new"];
 /// Characters of a value that stands in a line of its own.
 const SHORT: usize = 80;
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// Writes a call, with what came of it and how long that took.
     pub(super) fn write_card(
         &mut self,
@@ -35,14 +35,14 @@ impl Page<'_> {
             self.out,
             "<details>\n<summary><span class=\"tool\">{}</span><span class=\"subject\">{}</span>\
              <span class=\"took\">{took}</span>{state}</summary>\n<div class=\"inside\">",
-            Escaped(name),
-            Escaped(&subject)
+            EscapedHtml(name),
+            EscapedHtml(&subject)
         )?;
         if let Some(input) = input {
             self.write_input(input, !diffs.is_empty())?;
         }
         for diff in diffs {
-            write!(self.out, "{}", Diff(diff))?;
+            write!(self.out, "{}", DiffBlock(diff))?;
         }
         if let Some((result, _)) = result {
             self.write_result(result)?;
@@ -58,32 +58,32 @@ impl Page<'_> {
             self.out,
             "<details>\n<summary><span class=\"tool\">Verification</span>\
              <span class=\"subject\">{}</span>{state}</summary>\n<div class=\"inside\">",
-            Escaped(&commands.join(" · "))
+            EscapedHtml(&commands.join(" · "))
         )?;
         for result in results {
             let code = result.exit_code.map_or("no exit code".to_owned(), |code| format!("exit code {code}"));
-            let (command, took) = (Escaped(&result.command), duration(result.duration_ms));
+            let (command, took) = (EscapedHtml(&result.command), duration(result.duration_ms));
             writeln!(self.out, "<p class=\"label\">{command} · {code} · {took}</p>")?;
-            writeln!(self.out, "<pre>{}</pre>", Escaped(result.output.trim_end()))?;
+            writeln!(self.out, "<pre>{}</pre>", EscapedHtml(result.output.trim_end()))?;
         }
         writeln!(self.out, "</div>\n</details>")
     }
 
     fn write_input(&mut self, input: &Value, has_diff: bool) -> io::Result<()> {
         let Value::Object(members) = input else {
-            return writeln!(self.out, "<pre>{}</pre>", Escaped(&text_of(input)));
+            return writeln!(self.out, "<pre>{}</pre>", EscapedHtml(&text_of(input)));
         };
         for (name, value) in members {
             if has_diff && SHOWN_BY_DIFF.contains(&name.as_str()) {
                 continue;
             }
             let text = text_of(value);
-            let label = Escaped(name);
+            let label = EscapedHtml(name);
             if text.contains('\n') || text.chars().count() > SHORT {
-                let text = Escaped(text.trim_end());
+                let text = EscapedHtml(text.trim_end());
                 writeln!(self.out, "<p class=\"label\">{label}</p>\n<pre class=\"plain\">{text}</pre>")?;
             } else {
-                writeln!(self.out, "<p class=\"label\">{label}: <code>{}</code></p>", Escaped(&text))?;
+                writeln!(self.out, "<p class=\"label\">{label}: <code>{}</code></p>", EscapedHtml(&text))?;
             }
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Page<'_> {
     fn write_result(&mut self, result: &ToolResult) -> io::Result<()> {
         let text = result_text(result);
         if !text.trim().is_empty() {
-            writeln!(self.out, "<p class=\"label\">result</p>\n<pre>{}</pre>", Escaped(text.trim_end()))?;
+            writeln!(self.out, "<p class=\"label\">result</p>\n<pre>{}</pre>", EscapedHtml(text.trim_end()))?;
         }
         for part in &result.parts {
             if let Part::Image { reference, mime_type } = part {
@@ -100,7 +100,7 @@ impl Page<'_> {
             }
         }
         for artifact in &result.artifacts {
-            writeln!(self.out, "<p class=\"file-name\">{}</p>", Escaped(artifact))?;
+            writeln!(self.out, "<p class=\"file-name\">{}</p>", EscapedHtml(artifact))?;
         }
         Ok(())
     }

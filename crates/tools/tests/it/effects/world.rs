@@ -51,7 +51,7 @@ fn read_all(mut from: impl Read) -> Vec<u8> {
 }
 
 /// The tree. It is gone when this is dropped.
-pub(crate) struct World {
+pub(crate) struct EffectsWorld {
     folder: TempDir,
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct Traces {
     pub(crate) shown: Vec<usize>,
 }
 
-impl World {
-    pub(crate) fn new() -> World {
-        let world = World { folder: tempfile::tempdir().unwrap() };
+impl EffectsWorld {
+    pub(crate) fn new() -> EffectsWorld {
+        let world = EffectsWorld { folder: tempfile::tempdir().unwrap() };
         let put = |path: &str, content: &str| {
             let path = world.root().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

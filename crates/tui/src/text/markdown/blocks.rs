@@ -4,10 +4,10 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::super::highlight::{Carried, Language, highlight, language};
+use super::super::highlight::{HighlightLanguage, HighlightState, highlight, language};
 use super::super::wrap::wrap;
 use super::table::Table;
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// What a line stands in.
 enum Container {
@@ -20,7 +20,7 @@ enum Container {
 }
 
 /// The lines so far, and what is open.
-pub(super) struct Blocks {
+pub(super) struct BlockRenderer {
     cells: usize,
     theme: Theme,
     out: Vec<Line<'static>>,
@@ -29,7 +29,7 @@ pub(super) struct Blocks {
     containers: Vec<Container>,
     /// The next number of each open list; none for one without numbers.
     lists: Vec<Option<u64>>,
-    code: Option<(Option<Language>, String)>,
+    code: Option<(Option<HighlightLanguage>, String)>,
     table: Option<Table>,
     /// Where the open links and pictures lead, and the text that they began after.
     links: Vec<(String, usize)>,
@@ -37,14 +37,14 @@ pub(super) struct Blocks {
     fresh: bool,
 }
 
-impl Blocks {
-    pub(super) fn new(cells: usize, theme: Theme) -> Blocks {
-        Blocks {
+impl BlockRenderer {
+    pub(super) fn new(cells: usize, theme: Theme) -> BlockRenderer {
+        BlockRenderer {
             cells,
             theme,
             out: Vec::new(),
             inline: Vec::new(),
-            styles: vec![theme.style(Role::Text)],
+            styles: vec![theme.style(StyleRole::Text)],
             containers: Vec::new(),
             lists: Vec::new(),
             code: None,
@@ -67,24 +67,26 @@ impl Blocks {
                 Some((_, code)) => code.push_str(&text),
                 None => self.push(&text, self.style()),
             },
-            Event::Code(text) => self.push(&text, self.theme.style(Role::Str)),
+            Event::Code(text) => self.push(&text, self.theme.style(StyleRole::Str)),
             Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.push(&text, self.theme.style(Role::Code));
+                self.push(&text, self.theme.style(StyleRole::Code));
             }
             Event::Html(text) | Event::InlineHtml(text) => {
                 self.push(text.trim_end_matches('\n'), self.style())
             }
-            Event::FootnoteReference(text) => self.push(&format!("[{text}]"), self.theme.style(Role::Link)),
+            Event::FootnoteReference(text) => {
+                self.push(&format!("[{text}]"), self.theme.style(StyleRole::Link))
+            }
             Event::SoftBreak => self.push(" ", self.style()),
             Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.gap();
                 let rule = "─".repeat(self.room());
-                self.push(&rule, self.theme.style(Role::Border));
+                self.push(&rule, self.theme.style(StyleRole::Border));
                 self.flush();
             }
             Event::TaskListMarker(done) => {
-                self.push(if done { "☑ " } else { "☐ " }, self.theme.style(Role::Accent));
+                self.push(if done { "☑ " } else { "☐ " }, self.theme.style(StyleRole::Accent));
             }
         }
     }
@@ -95,9 +97,9 @@ impl Blocks {
             Tag::Paragraph | Tag::HtmlBlock => self.gap(),
             Tag::Heading { level, .. } => {
                 self.gap();
-                self.styles.push(self.theme.style(Role::Heading));
+                self.styles.push(self.theme.style(StyleRole::Heading));
                 let marks = format!("{} ", "#".repeat(depth(level)));
-                self.push(&marks, self.theme.style(Role::Dim));
+                self.push(&marks, self.theme.style(StyleRole::Dim));
             }
             Tag::BlockQuote(_) => {
                 self.gap();
@@ -129,10 +131,10 @@ impl Blocks {
             Tag::Strikethrough => self.modify(Modifier::CROSSED_OUT),
             Tag::Link { dest_url, .. } => {
                 self.links.push((dest_url.to_string(), self.inline.len()));
-                self.styles.push(self.theme.style(Role::Link));
+                self.styles.push(self.theme.style(StyleRole::Link));
             }
             Tag::Image { dest_url, .. } => {
-                self.push("[image: ", self.theme.style(Role::Dim));
+                self.push("[image: ", self.theme.style(StyleRole::Dim));
                 self.links.push((dest_url.to_string(), usize::MAX));
             }
             _ => {}
@@ -168,7 +170,7 @@ impl Blocks {
                 self.link_end();
             }
             TagEnd::Image => {
-                self.push("]", self.theme.style(Role::Dim));
+                self.push("]", self.theme.style(StyleRole::Dim));
                 self.link_end();
             }
             TagEnd::TableCell => {
@@ -207,13 +209,13 @@ impl Blocks {
         let said: String = self.inline.iter().skip(from).map(|(text, _)| text.as_str()).collect();
         let same = said == url || url.strip_prefix("mailto:").is_some_and(|address| address == said);
         if !url.is_empty() && !same {
-            self.push(&format!(" ({url})"), self.theme.style(Role::Dim));
+            self.push(&format!(" ({url})"), self.theme.style(StyleRole::Dim));
         }
     }
 
     fn code_block(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
-        let mut carried = Carried::default();
+        let mut carried = HighlightState::default();
         for line in code.trim_end_matches('\n').split('\n') {
             let spans = highlight(line, language, &mut carried, &self.theme);
             let (mut first, mut rest) = self.prefixes();
@@ -265,13 +267,14 @@ impl Blocks {
         for container in &mut self.containers {
             match container {
                 Container::Quote => {
-                    let bar = Span::styled("│ ", self.theme.style(Role::Border));
+                    let bar = Span::styled("│ ", self.theme.style(StyleRole::Border));
                     first.push(bar.clone());
                     rest.push(bar);
                 }
                 Container::Item { mark, indent } => {
                     let space = Span::raw(" ".repeat(*indent));
-                    let mark = mark.take().map(|mark| Span::styled(mark, self.theme.style(Role::Accent)));
+                    let mark =
+                        mark.take().map(|mark| Span::styled(mark, self.theme.style(StyleRole::Accent)));
                     first.push(mark.unwrap_or_else(|| space.clone()));
                     rest.push(space);
                 }
@@ -282,7 +285,7 @@ impl Blocks {
 
     fn prefixes_without_mark(&self) -> Vec<Span<'static>> {
         let span = |container: &Container| match container {
-            Container::Quote => Span::styled("│ ", self.theme.style(Role::Border)),
+            Container::Quote => Span::styled("│ ", self.theme.style(StyleRole::Border)),
             Container::Item { indent, .. } => Span::raw(" ".repeat(*indent)),
         };
         self.containers.iter().map(span).collect()

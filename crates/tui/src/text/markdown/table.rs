@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::wrap::{shorten, width};
-use crate::theme::{Role, Theme};
+use crate::theme::{StyleRole, Theme};
 
 /// Rows of cells; the first one is the head.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Table {
             lines.push(beside(row, &widths, number == 0, theme));
             if number == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                lines.push(Line::styled(rule.join("─┼─"), theme.style(Role::Border)));
+                lines.push(Line::styled(rule.join("─┼─"), theme.style(StyleRole::Border)));
             }
         }
         lines
@@ -53,7 +53,8 @@ impl Table {
                 let name = head.get(column).map_or("", String::as_str);
                 let name = format!("{}: ", shorten(name, cells / 3));
                 let text = shorten(cell, cells.saturating_sub(width(&name)));
-                lines.push(Line::from(vec![Span::styled(name, theme.style(Role::Dim)), Span::raw(text)]));
+                lines
+                    .push(Line::from(vec![Span::styled(name, theme.style(StyleRole::Dim)), Span::raw(text)]));
             }
         }
         lines
@@ -61,11 +62,11 @@ impl Table {
 }
 
 fn beside(row: &[String], widths: &[usize], head: bool, theme: &Theme) -> Line<'static> {
-    let style = theme.style(if head { Role::Heading } else { Role::Text });
+    let style = theme.style(if head { StyleRole::Heading } else { StyleRole::Text });
     let mut spans = Vec::new();
     for (column, cells) in widths.iter().enumerate() {
         if column > 0 {
-            spans.push(Span::styled(" │ ", theme.style(Role::Border)));
+            spans.push(Span::styled(" │ ", theme.style(StyleRole::Border)));
         }
         let cell = row.get(column).map_or("", String::as_str);
         let padding = " ".repeat(cells.saturating_sub(width(cell)));
