@@ -37,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
     };
     let session = client.create_session(&session).await?;
     client.send_message(session, &SendMessage::prompt(prompt)).await?;
-    daemon.until_quiet().await;
+    daemon.wait_until_idle().await;
     let page = client.messages(session, None, None).await?;
     let answer = page.messages.last().context("the session has no message")?;
     println!("{}", answer.text());

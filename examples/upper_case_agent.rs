@@ -16,7 +16,7 @@ impl Agent for UpperCaseAgent {
     }
 
     /// A turn that a crash has cut short cannot be picked up: nothing of it is kept outside of `answer`.
-    fn resumes(&self) -> bool {
+    fn can_resume_turns(&self) -> bool {
         false
     }
 }

@@ -1,5 +1,5 @@
 //! An agent that speaks the Agent Client Protocol with exact timing, as a process of its own: what it answers is the
-//! [`Plan`] in its prompt. Also the bare way to it, over its pipes.
+//! [`AnswerPlan`] in its prompt. Also the bare way to it, over its pipes.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::clock;
 use crate::samples::Samples;
 
 /// The word by which the bench starts itself as the agent.
-pub const WORD: &str = "agent";
+pub const AGENT_ARGUMENT: &str = "agent";
 
 /// The arguments of the agent's process, after the program.
 pub fn arguments() -> [String; 2] {
-    [WORD.to_owned(), clock::epoch().to_string()]
+    [AGENT_ARGUMENT.to_owned(), clock::epoch().to_string()]
 }
 
 /// Is the agent, until its input ends.
@@ -102,7 +102,7 @@ pub async fn bare(sessions: usize, plan: AnswerPlan) -> Result<Samples> {
         asked += &format!("{new}\n{prompt}\n");
     }
     input.write_all(asked.as_bytes()).await?;
-    let mut answers: Vec<AssembledAnswer> = (0..sessions).map(|_| AssembledAnswer::to(plan)).collect();
+    let mut answers: Vec<AssembledAnswer> = (0..sessions).map(|_| AssembledAnswer::new(plan)).collect();
     let mut open = sessions;
     while open > 0 {
         let line = lines.next_line().await?.context("the agent has ended")?;

@@ -122,7 +122,7 @@ pub struct AnswerTimings {
 
 impl AssembledAnswer {
     /// An answer of which nothing is here yet.
-    pub fn to(plan: AnswerPlan) -> AssembledAnswer {
+    pub fn new(plan: AnswerPlan) -> AssembledAnswer {
         AssembledAnswer { plan, text: String::new(), cells: 0, first_at: None, latencies: Vec::new() }
     }
 
@@ -166,7 +166,7 @@ impl AssembledAnswer {
     }
 
     /// What was measured of it, when all of it is here; it was asked for at `asked`.
-    pub fn streamed(self, asked: u64) -> Result<AnswerTimings> {
+    pub fn into_timings(self, asked: u64) -> Result<AnswerTimings> {
         self.check()?;
         let first = self.first_at.unwrap_or_else(clock::now);
         Ok(AnswerTimings {
@@ -213,7 +213,7 @@ mod tests {
     fn deltas_are_spliced_and_timed_however_they_are_cut() {
         let plan = AnswerPlan::new(3, 1).with_cells_of(30);
         let text: String = (0..3).map(|index| cell(plan, index)).collect();
-        let mut answer = AssembledAnswer::to(plan);
+        let mut answer = AssembledAnswer::new(plan);
         answer.append(&text[..40], 5_000).unwrap();
         assert!(answer.check().is_err());
         // A client that comes late gets the text from its start again.
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn what_is_missing_or_out_of_place_is_an_error() {
         let plan = AnswerPlan::new(2, 1);
-        assert!(AssembledAnswer::to(plan).take(24, &cell(plan, 1), 0).is_err(), "a hole");
-        assert!(AssembledAnswer::to(plan).append(&cell(plan, 1), 0).is_err(), "the second one first");
-        assert!(AssembledAnswer::to(plan).append("nothing like a cell at all", 0).is_err());
+        assert!(AssembledAnswer::new(plan).take(24, &cell(plan, 1), 0).is_err(), "a hole");
+        assert!(AssembledAnswer::new(plan).append(&cell(plan, 1), 0).is_err(), "the second one first");
+        assert!(AssembledAnswer::new(plan).append("nothing like a cell at all", 0).is_err());
     }
 }

@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::answer::{AnswerPlan, AnswerTimings, AssembledAnswer};
 use crate::clock;
 use crate::daemon::BenchEndpoint;
+use crate::http_connection::HttpConnection;
 use crate::sse::{SseBuffer, SseMessage};
-use crate::wire::HttpConnection;
 
 /// A client of the mock.
 pub struct BareClient {
@@ -28,7 +28,7 @@ impl BareClient {
     pub async fn turn(&mut self, plan: AnswerPlan) -> Result<AnswerTimings> {
         let message = json!({"role": "user", "content": plan.prompt()});
         let request = json!({"model": "bench", "stream": true, "messages": [message]}).to_string();
-        let (mut answer, mut events) = (AssembledAnswer::to(plan), SseBuffer::default());
+        let (mut answer, mut events) = (AssembledAnswer::new(plan), SseBuffer::default());
         let asked = clock::now();
         let status = self.connection.send("POST", "/v1/chat/completions", Some(&request)).await?;
         ensure!(status == 200, "the mock answers {status}");
@@ -40,7 +40,7 @@ impl BareClient {
                 }
             }
         }
-        answer.streamed(asked)
+        answer.into_timings(asked)
     }
 }
 
@@ -56,16 +56,16 @@ pub struct DaemonClient {
 impl DaemonClient {
     /// Makes a session and follows it.
     pub async fn new(door: &BenchEndpoint, workspace: &str) -> Result<DaemonClient> {
-        DaemonClient::of(door, json!({"workspace_path": workspace})).await
+        DaemonClient::with_session(door, json!({"workspace_path": workspace})).await
     }
 
     /// The same with the agent that streams.
     pub async fn of_agent(door: &BenchEndpoint, workspace: &str) -> Result<DaemonClient> {
-        DaemonClient::of(door, json!({"workspace_path": workspace, "agent": "bench"})).await
+        DaemonClient::with_session(door, json!({"workspace_path": workspace, "agent": "bench"})).await
     }
 
     /// The same with what is said of the new session.
-    pub async fn of(door: &BenchEndpoint, new: serde_json::Value) -> Result<DaemonClient> {
+    pub async fn with_session(door: &BenchEndpoint, new: serde_json::Value) -> Result<DaemonClient> {
         #[derive(Deserialize)]
         struct Created {
             session_id: String,
@@ -97,7 +97,7 @@ impl DaemonClient {
         let asked = clock::now();
         let post = requests.ask("POST", &path, Some(&message));
         let (_, answer) = tokio::try_join!(post, follow(follower, events, plan))?;
-        answer.streamed(asked)
+        answer.into_timings(asked)
     }
 }
 
@@ -107,7 +107,7 @@ async fn follow(
     events: &mut SseBuffer,
     plan: AnswerPlan,
 ) -> Result<AssembledAnswer> {
-    let mut answer = AssembledAnswer::to(plan);
+    let mut answer = AssembledAnswer::new(plan);
     loop {
         ensure!(follower.read(&mut events.bytes).await?, "the stream of events ended");
         let now = clock::now();

@@ -13,19 +13,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::agent;
+use crate::http_connection::HttpConnection;
 use crate::process::{self, ProcessMemory, ResidentMemory};
-use crate::wire::HttpConnection;
 
 /// How long a daemon may take to be there.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a daemon does next to nothing when it has settled.
-const QUIET: Duration = Duration::from_millis(200);
+const IDLE_TIME: Duration = Duration::from_millis(200);
 /// What the threads are called that serve clients.
-const SERVING: &str = "tokio-rt-worker";
+const SERVING_THREAD_NAME: &str = "tokio-rt-worker";
 /// How long it may take to go when it is asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks whether it is there.
-const LOOK_EVERY: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// How daemons are started.
 pub struct DaemonStarter {
@@ -35,10 +35,10 @@ pub struct DaemonStarter {
     work: PathBuf,
 }
 
-/// A daemon that answers. Dropping it kills it; [`Daemon::stop`] asks it to go.
+/// A daemon that answers. Dropping it kills it; [`MeasuredDaemon::stop`] asks it to go.
 pub struct MeasuredDaemon {
     /// The way in.
-    pub door: BenchEndpoint,
+    pub endpoint: BenchEndpoint,
     /// How long it took from its start to its first answer.
     pub started_in: Duration,
     child: Child,
@@ -127,15 +127,15 @@ impl DaemonStarter {
         let start = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot start {}", self.binary.display()))?;
         let door = BenchEndpoint { address, token: String::new() };
-        let mut daemon = MeasuredDaemon { door, started_in: Duration::ZERO, child };
+        let mut daemon = MeasuredDaemon { endpoint: door, started_in: Duration::ZERO, child };
         while !answers(address) {
             if daemon.child.try_wait()?.is_some() || start.elapsed() > START_LIMIT {
                 bail!("the daemon did not start: {}", std::fs::read_to_string(self.errors())?);
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
         daemon.started_in = start.elapsed();
-        daemon.door.token = std::fs::read_to_string(data.join("token"))?.trim().to_owned();
+        daemon.endpoint.token = std::fs::read_to_string(data.join("token"))?.trim().to_owned();
         Ok(daemon)
     }
 
@@ -171,7 +171,7 @@ impl MeasuredDaemon {
 
     /// Its processor time so far.
     pub fn processor(&self) -> Result<Duration> {
-        process::processor(self.child.id())
+        process::processor_time(self.child.id())
     }
 
     /// Its memory by what it holds.
@@ -188,10 +188,10 @@ impl MeasuredDaemon {
     /// measured next would pay for it. The threads that write records, transcripts and the index do the same
     /// whoever looks on, and would drown the difference between two doors.
     pub async fn cost<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(Duration, T)> {
-        self.cost_of_threads(Some(SERVING), work).await
+        self.cost_of_threads(Some(SERVING_THREAD_NAME), work).await
     }
 
-    /// What some work costs all threads, with what it leaves to do. Finer than [`Daemon::processor`], which counts in
+    /// What some work costs all threads, with what it leaves to do. Finer than [`MeasuredDaemon::processor`], which counts in
     /// hundredths of a second, but blind to a thread that ends meanwhile.
     pub async fn whole_cost<T>(&self, work: impl Future<Output = Result<T>>) -> Result<(Duration, T)> {
         self.cost_of_threads(None, work).await
@@ -202,23 +202,23 @@ impl MeasuredDaemon {
         name: Option<&str>,
         work: impl Future<Output = Result<T>>,
     ) -> Result<(Duration, T)> {
-        self.settled().await?;
-        let before = process::threads(self.child.id(), name)?;
+        self.wait_until_idle().await?;
+        let before = process::thread_times(self.child.id(), name)?;
         let done = work.await?;
-        self.settled().await?;
-        let after = process::threads(self.child.id(), name)?;
+        self.wait_until_idle().await?;
+        let after = process::thread_times(self.child.id(), name)?;
         let of_thread =
             |(id, time): (&u32, &Duration)| time.saturating_sub(before.get(id).copied().unwrap_or_default());
         Ok((after.iter().map(of_thread).sum(), done))
     }
 
     /// Waits until it does next to nothing.
-    pub async fn settled(&self) -> Result<()> {
+    pub async fn wait_until_idle(&self) -> Result<()> {
         let mut before = self.processor()?;
         loop {
-            tokio::time::sleep(QUIET).await;
+            tokio::time::sleep(IDLE_TIME).await;
             let now = self.processor()?;
-            if now - before < QUIET / 20 {
+            if now - before < IDLE_TIME / 20 {
                 return Ok(());
             }
             before = now;

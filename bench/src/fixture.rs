@@ -19,9 +19,9 @@ use disk::UnsyncedDisk;
 use history::SyntheticHistory;
 
 /// Sessions that are written at the same time.
-const AT_ONCE: usize = 128;
+const MAX_CONCURRENT_SESSIONS: usize = 128;
 /// Turns of the long session that are appended together.
-const TURNS_AT_ONCE: usize = 400;
+const TURNS_PER_APPEND: usize = 400;
 
 /// A data directory.
 #[derive(Debug, Clone)]
@@ -69,14 +69,15 @@ impl DataFixture {
         let log = FileLog::open(&self.data, Arc::new(UnsyncedDisk))?;
         let (index, _) = SqliteIndex::open(&self.data.join("index.db"))?;
         let writer = FixtureWriter { log, index, data: self.data.clone() };
-        let all =
-            stream::iter(0..self.sessions).map(|index| writer.ordinary(index)).buffer_unordered(AT_ONCE);
+        let all = stream::iter(0..self.sessions)
+            .map(|index| writer.ordinary(index))
+            .buffer_unordered(MAX_CONCURRENT_SESSIONS);
         all.try_collect::<Vec<()>>().await?;
         if self.long > 0 {
             writer.long(self.sessions, self.long).await?;
         }
-        writer.index.flushed().await?;
-        Ok(writer.index.rebuilt().await?)
+        writer.index.flush().await?;
+        Ok(writer.index.mark_rebuilt().await?)
     }
 }
 
@@ -92,18 +93,18 @@ impl FixtureWriter {
         let mut history = SyntheticHistory::begin(index)?;
         history.turn()?;
         self.append(&mut history).await?;
-        self.rest(history.state()).await
+        self.leave_asleep(history.state()).await
     }
 
     async fn long(&self, index: usize, records: u64) -> Result<()> {
         let mut history = SyntheticHistory::begin(index)?;
         while history.state().last_seq < records {
-            for _ in 0..TURNS_AT_ONCE {
+            for _ in 0..TURNS_PER_APPEND {
                 history.turn_with_tool()?;
             }
             self.append(&mut history).await?;
         }
-        self.rest(history.state()).await
+        self.leave_asleep(history.state()).await
     }
 
     /// Appends what the history holds, and tells the index.
@@ -112,8 +113,8 @@ impl FixtureWriter {
         let session = history.state().session.clone();
         let epoch = self.log.claim(session.id).await?.epoch;
         self.log.append(session.id, epoch, first, new).await?;
-        let texts = records.iter().filter_map(text).collect();
-        let uses = records.iter().filter_map(used).collect();
+        let texts = records.iter().filter_map(searchable_text).collect();
+        let uses = records.iter().filter_map(recorded_usage).collect();
         let last_seq = history.state().last_seq;
         Ok(self
             .index
@@ -129,7 +130,7 @@ impl FixtureWriter {
     }
 
     /// Leaves a session as one that has gone to sleep.
-    async fn rest(&self, state: &State) -> Result<()> {
+    async fn leave_asleep(&self, state: &State) -> Result<()> {
         let dir = self.data.join("sessions").join(state.session.id.to_string());
         ostler_recorder::write_session(&dir, &state.view())?;
         let epoch = self.log.claim(state.session.id).await?.epoch;
@@ -140,13 +141,13 @@ impl FixtureWriter {
 }
 
 /// What a record says that a model took.
-fn used(record: &Record) -> Option<ModelUse> {
+fn recorded_usage(record: &Record) -> Option<ModelUse> {
     let Event::Step(StepEvent::UsageRecorded { model, usage, .. }) = &record.event else { return None };
     Some(ModelUse { seq: record.seq, at: record.ts, model: model.clone(), usage: *usage })
 }
 
 /// What can be searched for in a record.
-fn text(record: &Record) -> Option<IndexedText> {
+fn searchable_text(record: &Record) -> Option<IndexedText> {
     let (Event::Message(MessageEvent::Added { message, .. })
     | Event::Message(MessageEvent::ModelOutputCompleted { message, .. })) = &record.event
     else {

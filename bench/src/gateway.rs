@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::answer::{AnswerPlan, AssembledAnswer};
 use crate::clock;
 use crate::daemon::BenchEndpoint;
-use crate::wire::read_head;
+use crate::http_connection::read_head;
 
 /// How much is read at a time.
 const READ: usize = 16 << 10;
@@ -78,7 +78,7 @@ impl BenchGatewaySocket {
 
     /// Takes the answer to what was said, whoever said it.
     pub async fn answer(&mut self, plan: AnswerPlan) -> Result<AssembledAnswer> {
-        let mut answer = AssembledAnswer::to(plan);
+        let mut answer = AssembledAnswer::new(plan);
         loop {
             let bytes = self.next().await?;
             let now = clock::now();

@@ -7,23 +7,23 @@
 
 pub mod agent;
 pub mod answer;
-pub mod call;
 pub mod client;
 pub mod clock;
 pub mod daemon;
 pub mod figures;
 pub mod fixture;
 pub mod gateway;
+pub mod http_connection;
 pub mod load;
 pub mod mock;
 pub mod number;
 pub mod peers;
 pub mod process;
-pub mod recorded;
+pub mod recorded_server;
 pub mod report;
 pub mod samples;
-pub mod secure;
 pub mod sse;
 pub mod terminal;
+pub mod tls_server;
+pub mod tool_caller;
 pub mod tree;
-pub mod wire;

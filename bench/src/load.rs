@@ -19,7 +19,7 @@ use crate::samples::Samples;
 /// How long all streams together may take beyond their ideal time.
 const LIMIT: Duration = Duration::from_secs(120);
 /// Clients that make their session and connect at the same time.
-const PREPARE: usize = 32;
+const MAX_CONCURRENT_CLIENTS: usize = 32;
 
 /// What was measured of many streams.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub async fn bare(mock: SocketAddr, streams: usize, plan: AnswerPlan) -> Result<
 }
 
 /// Streams through a daemon, with a session for each.
-pub async fn through(clients: &mut Vec<DaemonClient>, plan: AnswerPlan) -> Result<LoadOutcome> {
+pub async fn through_daemon(clients: &mut Vec<DaemonClient>, plan: AnswerPlan) -> Result<LoadOutcome> {
     run(plan, clients, move |client| Box::pin(client.turn(plan))).await
 }
 
@@ -51,7 +51,7 @@ pub async fn clients(door: &BenchEndpoint, workspace: &str, count: usize) -> Res
     let mut clients = Vec::with_capacity(count);
     let mut making = JoinSet::new();
     for _ in 0..count {
-        if making.len() >= PREPARE {
+        if making.len() >= MAX_CONCURRENT_CLIENTS {
             clients.push(making.join_next().await.context("one is being made")???);
         }
         let (door, workspace) = (door.clone(), workspace.to_owned());

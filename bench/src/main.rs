@@ -12,8 +12,8 @@ use ostler_bench::number::{self, BenchNumber};
 use ostler_bench::peers;
 use ostler_bench::process;
 use ostler_bench::report::{self, FigureRow};
-use ostler_bench::secure;
 use ostler_bench::terminal;
+use ostler_bench::tls_server;
 
 const HELP: &str = "\
 Measures a released daemon against a mock model server, and prints a table.
@@ -56,8 +56,8 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some("mock") => mock(),
-        Some(agent::WORD) => be_agent(&arguments[1..]),
-        Some(terminal::WORD) => terminal::become_program(&arguments[1..]),
+        Some(agent::AGENT_ARGUMENT) => be_agent(&arguments[1..]),
+        Some(terminal::TERMINAL_ARGUMENT) => terminal::become_program(&arguments[1..]),
         Some("ask") => ask(&arguments[1..]),
         _ => flags(arguments).and_then(|flags| run(&flags)),
     };
@@ -159,7 +159,7 @@ fn ask(arguments: &[String]) -> Result<()> {
     let [url, count] = arguments else { bail!("`ask` wants an address and a number; --help tells more") };
     let count = count.parse().with_context(|| format!("`{count}` is not a number"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(secure::ask(url, count))
+    runtime.block_on(tls_server::ask(url, count))
 }
 
 fn mock() -> Result<()> {

@@ -1,5 +1,5 @@
 //! A model server with exact timing: OpenAI's Chat Completions and Responses, streamed. What it answers is the
-//! [`Plan`](crate::answer::Plan) in the last message of the user.
+//! [`AnswerPlan`](crate::answer::AnswerPlan) in the last message of the user.
 //!
 //! It runs on a thread of its own, so that the clients of the same process do not hold it up. A
 //! delta has a deadline counted from the first one, so that delays do not add up.
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::wire::read_head;
+use crate::http_connection::read_head;
 
 use self::request::MockProtocol;
 
@@ -90,11 +90,11 @@ async fn exchange(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Result<bool> {
         ensure!(stream.read_buf(ahead).await? > 0, "the client has gone");
     }
     let body: Vec<u8> = ahead.drain(..head.length).collect();
-    let Some(wire) = MockProtocol::at(&head.first_line) else {
+    let Some(wire) = MockProtocol::from_request_line(&head.first_line) else {
         refuse(stream, "404 Not Found", "there is only POST /v1/chat/completions and /v1/responses").await?;
         return Ok(true);
     };
-    match wire.asked(&body) {
+    match wire.parse_request(&body) {
         Some(asked) => stream::stream(stream, asked).await?,
         None => refuse(stream, "400 Bad Request", "the last user message is not a plan").await?,
     }

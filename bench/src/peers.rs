@@ -4,12 +4,12 @@
 
 mod answers;
 mod codex;
-mod family;
+mod environment;
 mod install;
 mod opencode;
 mod ostler;
 mod pi;
-mod site;
+mod process_tree;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,12 +18,12 @@ use anyhow::{Context, Result};
 use tokio::time::timeout;
 
 use self::codex::Codex;
-use self::family::ProcessTreeUsage;
+use self::environment::PeerEnvironment;
 use self::install::Package;
 use self::opencode::Opencode;
 use self::ostler::Ostler;
 use self::pi::Pi;
-use self::site::PeerEnvironment;
+use self::process_tree::ProcessTreeUsage;
 use crate::answer::AnswerPlan;
 use crate::figures::BenchSetup;
 use crate::load::{self, LoadOutcome};
@@ -34,17 +34,17 @@ use crate::tree::git;
 /// Time limit for each group of rows of a peer.
 const LIMIT: Duration = Duration::from_secs(180);
 /// Idle time before memory is read.
-const QUIET: Duration = Duration::from_secs(1);
+const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// The rows of the table: of a program that was just started, of turns one after the other, of many at once.
-const ALONE: [&str; 2] = ["from start to ready", "memory of the idle program"];
-const TURNS: [&str; 4] = [
+const ALONE_ROWS: [&str; 2] = ["from start to ready", "memory of the idle program"];
+const TURN_ROWS: [&str; 4] = [
     "first delta of a turn",
     "first delta of a new session, from asking for the session",
     "processor time of a turn of 10 deltas",
     "bytes written to disk for such a turn",
 ];
-const MANY: [&str; 4] = ["wall", "processor time", "peak memory", "memory that each of them adds"];
+const MANY_ROWS: [&str; 4] = ["wall", "processor time", "peak memory", "memory that each of them adds"];
 
 /// A program that keeps sessions going.
 trait BenchPeer: Sized {
@@ -113,7 +113,7 @@ pub async fn table(bench: &BenchSetup, place: &Path) -> Result<String> {
                     _ => cells::<Pi>(&site, counts).await,
                 }
             }
-            Err(error) => vec![not_measured(&error); ALONE.len() + TURNS.len() + MANY.len()],
+            Err(error) => vec![not_measured(&error); ALONE_ROWS.len() + TURN_ROWS.len() + MANY_ROWS.len()],
         };
         columns.push(PeerColumn { title, cells });
     }
@@ -124,25 +124,29 @@ pub async fn table(bench: &BenchSetup, place: &Path) -> Result<String> {
 async fn bare(bench: &BenchSetup, counts: PeerCounts) -> Result<PeerColumn> {
     let mut firsts = Samples::default();
     for _ in 0..counts.turns {
-        firsts.extend(load::bare(bench.mock_address(), 1, short()).await?.firsts);
+        firsts.extend(load::bare(bench.mock_address(), 1, short_plan()).await?.firsts);
     }
-    let wall = load::bare(bench.mock_address(), counts.sessions, long(counts)).await?.wall;
-    let mut cells = vec!["–".to_owned(); ALONE.len() + TURNS.len() + MANY.len()];
-    cells[ALONE.len()] = millis(firsts.median());
-    cells[ALONE.len() + TURNS.len()] = seconds(wall);
+    let wall = load::bare(bench.mock_address(), counts.sessions, long_plan(counts)).await?.wall;
+    let mut cells = vec!["–".to_owned(); ALONE_ROWS.len() + TURN_ROWS.len() + MANY_ROWS.len()];
+    cells[ALONE_ROWS.len()] = millis(firsts.median());
+    cells[ALONE_ROWS.len() + TURN_ROWS.len()] = seconds(wall);
     Ok(PeerColumn { title: "bare client".to_owned(), cells })
 }
 
 /// Measures one program. If a group of rows fails, its cells hold the reason.
 async fn cells<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Vec<String> {
     let mut cells = Vec::new();
-    cells.extend(told(timeout(LIMIT, alone::<P>(site, counts)).await.context("it took too long")));
-    cells.extend(told(timeout(LIMIT, turns::<P>(site, counts)).await.context("it took too long")));
-    cells.extend(told(timeout(LIMIT, many::<P>(site, counts)).await.context("it took too long")));
+    cells.extend(cells_or_reason(
+        timeout(LIMIT, measure_alone::<P>(site, counts)).await.context("it took too long"),
+    ));
+    cells.extend(cells_or_reason(timeout(LIMIT, turns::<P>(site, counts)).await.context("it took too long")));
+    cells.extend(cells_or_reason(
+        timeout(LIMIT, measure_many::<P>(site, counts)).await.context("it took too long"),
+    ));
     cells
 }
 
-fn told<const ROWS: usize>(measured: Result<Result<[String; ROWS]>>) -> [String; ROWS] {
+fn cells_or_reason<const ROWS: usize>(measured: Result<Result<[String; ROWS]>>) -> [String; ROWS] {
     measured.flatten().unwrap_or_else(|error| std::array::from_fn(|_| not_measured(&error)))
 }
 
@@ -152,7 +156,10 @@ fn not_measured(error: &anyhow::Error) -> String {
     format!("not measured: {}", reason.chars().take(160).collect::<String>())
 }
 
-async fn alone<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Result<[String; ALONE.len()]> {
+async fn measure_alone<P: BenchPeer>(
+    site: &PeerEnvironment,
+    counts: PeerCounts,
+) -> Result<[String; ALONE_ROWS.len()]> {
     // The first start creates databases and caches; it is not counted.
     P::start(site).await?.stop().await?;
     let (mut starts, mut idle) = (Samples::default(), 0);
@@ -160,33 +167,36 @@ async fn alone<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Resu
         let begun = Instant::now();
         let peer = P::start(site).await?;
         starts.push(begun.elapsed());
-        tokio::time::sleep(QUIET).await;
-        idle = ProcessTreeUsage::of(&peer.processes())?.resident;
+        tokio::time::sleep(IDLE_TIME).await;
+        idle = ProcessTreeUsage::measure(&peer.processes())?.resident;
         peer.stop().await?;
     }
     Ok([millis(starts.median()), megabytes(idle)])
 }
 
-async fn turns<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Result<[String; TURNS.len()]> {
+async fn turns<P: BenchPeer>(
+    site: &PeerEnvironment,
+    counts: PeerCounts,
+) -> Result<[String; TURN_ROWS.len()]> {
     let mut peer = P::start(site).await?;
     let sessions = peer.open(site, 1).await?;
     // The first turn sets up connections and caches; it is not counted.
-    peer.stream(&sessions, short()).await?;
-    let before = ProcessTreeUsage::of(&peer.processes())?;
+    peer.stream(&sessions, short_plan()).await?;
+    let before = ProcessTreeUsage::measure(&peer.processes())?;
     let mut firsts = Samples::default();
     for _ in 0..counts.turns {
-        firsts.extend(peer.stream(&sessions, short()).await?.firsts);
+        firsts.extend(peer.stream(&sessions, short_plan()).await?.firsts);
     }
     // Work that a program defers belongs to the turn.
-    tokio::time::sleep(QUIET).await;
-    let after = ProcessTreeUsage::of(&peer.processes())?;
+    tokio::time::sleep(IDLE_TIME).await;
+    let after = ProcessTreeUsage::measure(&peer.processes())?;
     let mut firsts_of_new = Samples::default();
     for _ in 0..counts.starts {
         let begun = Instant::now();
         let sessions = peer.open(site, 1).await?;
         let made = begun.elapsed();
         firsts_of_new
-            .extend(peer.stream(&sessions, short()).await?.firsts.into_iter().map(|first| made + first));
+            .extend(peer.stream(&sessions, short_plan()).await?.firsts.into_iter().map(|first| made + first));
     }
     peer.stop().await?;
     let turns = u32::try_from(counts.turns)?;
@@ -199,17 +209,20 @@ async fn turns<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Resu
     ])
 }
 
-async fn many<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Result<[String; MANY.len()]> {
+async fn measure_many<P: BenchPeer>(
+    site: &PeerEnvironment,
+    counts: PeerCounts,
+) -> Result<[String; MANY_ROWS.len()]> {
     let mut peer = P::start(site).await?;
-    tokio::time::sleep(QUIET).await;
-    let idle = ProcessTreeUsage::of(&peer.processes())?;
+    tokio::time::sleep(IDLE_TIME).await;
+    let idle = ProcessTreeUsage::measure(&peer.processes())?;
     // As above, the first turn is not counted.
     let first = peer.open(site, 1).await?;
-    peer.stream(&first, short()).await?;
+    peer.stream(&first, short_plan()).await?;
     let sessions = peer.open(site, counts.sessions).await?;
-    let before = ProcessTreeUsage::of(&peer.processes())?;
-    let outcome = peer.stream(&sessions, long(counts)).await?;
-    let after = ProcessTreeUsage::of(&peer.processes())?;
+    let before = ProcessTreeUsage::measure(&peer.processes())?;
+    let outcome = peer.stream(&sessions, long_plan(counts)).await?;
+    let after = ProcessTreeUsage::measure(&peer.processes())?;
     peer.stop().await?;
     let each = after.peak.saturating_sub(idle.resident) / counts.sessions as u64;
     Ok([
@@ -220,11 +233,11 @@ async fn many<P: BenchPeer>(site: &PeerEnvironment, counts: PeerCounts) -> Resul
     ])
 }
 
-fn short() -> AnswerPlan {
+fn short_plan() -> AnswerPlan {
     AnswerPlan::new(10, 2)
 }
 
-fn long(counts: PeerCounts) -> AnswerPlan {
+fn long_plan(counts: PeerCounts) -> AnswerPlan {
     AnswerPlan::new(counts.deltas, 20)
 }
 
@@ -232,8 +245,8 @@ fn markdown(columns: &[PeerColumn], counts: PeerCounts) -> String {
     let titles: Vec<&str> = columns.iter().map(|column| column.title.as_str()).collect();
     let mut table = format!("| | {} |\n|{}\n", titles.join(" | "), " --- |".repeat(titles.len() + 1));
     let PeerCounts { sessions, deltas, .. } = counts;
-    let many = MANY.map(|row| format!("{sessions} sessions at once, {deltas} deltas each: {row}"));
-    let names = ALONE.iter().chain(&TURNS).map(|row| (*row).to_owned()).chain(many);
+    let many = MANY_ROWS.map(|row| format!("{sessions} sessions at once, {deltas} deltas each: {row}"));
+    let names = ALONE_ROWS.iter().chain(&TURN_ROWS).map(|row| (*row).to_owned()).chain(many);
     for (row, name) in names.enumerate() {
         let cells: Vec<&str> = columns.iter().map(|column| column.cells[row].as_str()).collect();
         table += &format!("| {name} | {} |\n", cells.join(" | "));
@@ -243,13 +256,13 @@ fn markdown(columns: &[PeerColumn], counts: PeerCounts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALONE, MANY, PeerColumn, PeerCounts, TURNS, markdown, not_measured};
+    use super::{ALONE_ROWS, MANY_ROWS, PeerColumn, PeerCounts, TURN_ROWS, markdown, not_measured};
 
     #[test]
     fn a_peer_that_fails_has_the_reason_in_its_rows() {
         let reason = not_measured(&anyhow::anyhow!("npm: a | b\n{}", "x".repeat(300)));
         assert!(reason.starts_with("not measured: npm: a / b xxx") && reason.len() < 200, "{reason}");
-        let rows = ALONE.len() + TURNS.len() + MANY.len();
+        let rows = ALONE_ROWS.len() + TURN_ROWS.len() + MANY_ROWS.len();
         let columns = [
             PeerColumn { title: "ours".to_owned(), cells: vec!["1 ms".to_owned(); rows] },
             PeerColumn { title: "theirs".to_owned(), cells: vec![reason.clone(); rows] },

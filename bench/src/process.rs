@@ -56,7 +56,7 @@ pub fn written(pid: u32) -> Result<u64> {
 }
 
 /// How long this thread has run.
-pub fn this_thread() -> Result<Duration> {
+pub fn thread_time() -> Result<Duration> {
     let path = "/proc/thread-self/schedstat";
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
     let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
@@ -64,12 +64,12 @@ pub fn this_thread() -> Result<Duration> {
 }
 
 /// How much processor time a process has used, in all its threads.
-pub fn processor(pid: u32) -> Result<Duration> {
+pub fn processor_time(pid: u32) -> Result<Duration> {
     ticks(pid, &[11, 12])
 }
 
 /// The same, including children that have ended and were waited for.
-pub fn processor_with_children(pid: u32) -> Result<Duration> {
+pub fn processor_time_with_children(pid: u32) -> Result<Duration> {
     ticks(pid, &[11, 12, 13, 14])
 }
 
@@ -84,7 +84,7 @@ fn ticks(pid: u32, fields_at: &[usize]) -> Result<Duration> {
 }
 
 /// How much processor time each thread has used, by its id; only those with this name, if one is given.
-pub fn threads(pid: u32, name: Option<&str>) -> Result<HashMap<u32, Duration>> {
+pub fn thread_times(pid: u32, name: Option<&str>) -> Result<HashMap<u32, Duration>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has gone")?;
     let of_task = |task: std::fs::DirEntry| {
         let own_name = std::fs::read_to_string(task.path().join("comm")).ok()?;
@@ -124,17 +124,17 @@ pub fn kilobytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{memory, processor, resident, this_thread, threads, written};
+    use super::{memory, processor_time, resident, thread_time, thread_times, written};
 
     #[test]
     fn the_kernel_tells_of_this_process() {
         let memory = memory(std::process::id()).unwrap();
         assert!(memory.now > 1 << 18 && memory.peak >= memory.now, "{memory:?}");
-        processor(std::process::id()).unwrap();
+        processor_time(std::process::id()).unwrap();
         let name = std::thread::current().name().unwrap().chars().take(15).collect::<String>();
-        assert!(threads(std::process::id(), Some(&name)).unwrap().values().any(|time| !time.is_zero()));
-        assert!(threads(std::process::id(), None).unwrap().len() > 1);
-        assert!(!this_thread().unwrap().is_zero());
+        assert!(thread_times(std::process::id(), Some(&name)).unwrap().values().any(|time| !time.is_zero()));
+        assert!(thread_times(std::process::id(), None).unwrap().len() > 1);
+        assert!(!thread_time().unwrap().is_zero());
         let resident = resident(std::process::id()).unwrap();
         assert!(resident.heap > 0 && resident.code > 0, "{resident:?}");
         written(std::process::id()).unwrap();

@@ -23,7 +23,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 pub use screen::VirtualScreen;
 
 /// The argument by which this program is the one that takes a terminal.
-pub const WORD: &str = "in-terminal";
+pub const TERMINAL_ARGUMENT: &str = "in-terminal";
 /// How long something may take to be on the screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How much is read at a time.
@@ -50,7 +50,7 @@ impl BenchTerminal {
     ) -> Result<BenchTerminal> {
         let (ours, theirs) = open(columns, rows).context("cannot open a terminal")?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(WORD).arg(program).args(arguments).current_dir(home);
+        command.arg(TERMINAL_ARGUMENT).arg(program).args(arguments).current_dir(home);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("OSTLER_") || name == "TMUX" {
                 command.env_remove(name);
@@ -92,7 +92,7 @@ impl BenchTerminal {
     }
 
     /// Takes in what is drawn for so long.
-    pub fn look_on(&mut self, duration: Duration) -> Result<()> {
+    pub fn watch_for(&mut self, duration: Duration) -> Result<()> {
         let end = Instant::now() + duration;
         while self.take(end)? {}
         Ok(())

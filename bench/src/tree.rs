@@ -15,7 +15,7 @@ pub const NEEDLE_EVERY: usize = 100;
 const FILES_IN_A_DIRECTORY: usize = 25;
 const DIRECTORIES_IN_A_PART: usize = 20;
 /// So many definitions every file has at least; only these are referred to from others.
-const LEAST: usize = 2;
+const MIN_DEFINITIONS: usize = 2;
 const VERBS: [&str; 8] = ["read", "write", "check", "merge", "render", "split", "count", "close"];
 const NOUNS: [&str; 8] = ["session", "record", "cursor", "matrix", "ledger", "packet", "window", "branch"];
 
@@ -139,19 +139,20 @@ pub fn git(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
 }
 
 fn source(language: &GeneratedLanguage, number: usize, files: usize, file_bytes: usize) -> String {
-    let wanted = file_bytes * (1 + mix(number) % 7) / 4;
+    let wanted = file_bytes * (1 + pseudo_random(number) % 7) / 4;
     let type_name = format!("Type{number}");
     let needle = if number.is_multiple_of(NEEDLE_EVERY) { NEEDLE } else { "nothing of note" };
     let text = format!("File {number} of {files}, with {needle}.");
     let mut source = language.head.replace("TYPE", &type_name).replace("TEXT", &text);
     let mut definitions = 0;
-    while definitions < LEAST || source.len() + language.tail.len() < wanted {
-        let seed = mix(number * 1_000 + definitions);
+    while definitions < MIN_DEFINITIONS || source.len() + language.tail.len() < wanted {
+        let seed = pseudo_random(number * 1_000 + definitions);
         let name = name(number, definitions);
         let text =
             format!("{} the {} before the {}.", VERBS[seed % 8], NOUNS[seed / 8 % 8], NOUNS[seed / 64 % 8]);
         let definition = language.definition.replace("NAME", &name).replace("TEXT", &text);
-        let (first, second) = (other(number, files, seed), other(number, files, mix(seed)));
+        let (first, second) =
+            (other_definition(number, files, seed), other_definition(number, files, pseudo_random(seed)));
         source += &definition.replace("FIRST", &first).replace("SECOND", &second);
         definitions += 1;
     }
@@ -159,20 +160,20 @@ fn source(language: &GeneratedLanguage, number: usize, files: usize, file_bytes:
 }
 
 /// A definition of a file in the same language. Half of the time it is one of a few that many refer to.
-fn other(number: usize, files: usize, seed: usize) -> String {
+fn other_definition(number: usize, files: usize, seed: usize) -> String {
     let among = if seed.is_multiple_of(2) { files.div_ceil(20) } else { files };
     let same = LANGUAGES.len();
     let other = (seed / 2) % among / same * same + number % same;
-    name(if other < files { other } else { number }, seed / 1_000 % LEAST)
+    name(if other < files { other } else { number }, seed / 1_000 % MIN_DEFINITIONS)
 }
 
 fn name(file: usize, definition: usize) -> String {
-    let seed = mix(file) + definition;
+    let seed = pseudo_random(file) + definition;
     format!("{}_{}_{file}_{definition}", VERBS[seed % 8], NOUNS[seed / 8 % 8])
 }
 
 /// A number that looks like chance and is none.
-fn mix(number: usize) -> usize {
+fn pseudo_random(number: usize) -> usize {
     let mut bits = (number as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -67,7 +67,7 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 fn failure(step: &CiStep, seconds: f64, error: &str) -> String {
-    let (name, alone) = (step.name, step.work.alone());
+    let (name, alone) = (step.name, step.work.command_line());
     format!(
         "{error}\n\n== {name} FAILED after {seconds:.1} s; the steps after it did not run\nto run it alone: {alone}"
     )
@@ -98,7 +98,7 @@ impl CiWork {
     }
 
     /// What to type to run this step and no other.
-    fn alone(&self) -> String {
+    fn command_line(&self) -> String {
         match self {
             CiWork::Cargo { arguments, environment: None } => format!("cargo {arguments}"),
             CiWork::Cargo { arguments, environment: Some((name, value)) } => {
@@ -140,7 +140,7 @@ mod tests {
     fn the_command_shown_is_the_command_run() {
         let docs = STEPS.iter().find(|step| step.name == "docs").unwrap();
         assert_eq!(
-            docs.work.alone(),
+            docs.work.command_line(),
             "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked"
         );
     }

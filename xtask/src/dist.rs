@@ -4,7 +4,7 @@
 //! gets in. The binary is static where the target for it is installed.
 
 mod environment;
-mod parts;
+mod sbom;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use self::environment::BuildEnvironment;
 use crate::repository;
 
 /// Files of the repository that go along.
-const BESIDE: &[&str] = &["README.md", "LICENSE"];
+const PACKED_FILES: &[&str] = &["README.md", "LICENSE"];
 /// The shells that are helped.
 const SHELLS: &[(&str, &str)] = &[("bash", "ostler.bash"), ("zsh", "_ostler"), ("fish", "ostler.fish")];
 
@@ -73,7 +73,7 @@ struct BuiltBinary {
 }
 
 fn build(root: &Path) -> Result<BuiltBinary, String> {
-    let environment = BuildEnvironment::of(root)?;
+    let environment = BuildEnvironment::for_root(root)?;
     repository::run(Command::new("make").args(["--no-print-directory", "page"]).current_dir(root))?;
     let target = root.join("target");
     let mut cargo = repository::cargo();
@@ -92,7 +92,7 @@ fn pack(root: &Path, place: &Path, built: &BuiltBinary) -> Result<Vec<String>, S
     let name = format!("ostler-{}-{}", env!("CARGO_PKG_VERSION"), built.environment.target);
     remove(place)?;
     let folder = place.join(&name);
-    fill(root, &folder, &built.binary)?;
+    fill_package(root, &folder, &built.binary)?;
     let archive = format!("{name}.tar.gz");
     let mut tar = Command::new("tar");
     tar.current_dir(place).env("GZIP", "-n").args([
@@ -107,13 +107,13 @@ fn pack(root: &Path, place: &Path, built: &BuiltBinary) -> Result<Vec<String>, S
     repository::run(tar.arg("--file").arg(&archive).arg(&name))?;
     remove(&folder)?;
     let list = format!("{name}.cdx.json");
-    write(&place.join(&list), &parts::list(root, &built.environment)?)?;
+    write(&place.join(&list), &sbom::sbom(root, &built.environment)?)?;
     let sums = repository::output(Command::new("sha256sum").args([&archive, &list]).current_dir(place))?;
     write(&place.join("SHA256SUMS"), &sums)?;
     Ok(vec![archive, list, "SHA256SUMS".to_owned()])
 }
 
-fn fill(root: &Path, folder: &Path, binary: &Path) -> Result<(), String> {
+fn fill_package(root: &Path, folder: &Path, binary: &Path) -> Result<(), String> {
     let (shells, pages) = (folder.join("completions"), folder.join("man"));
     for directory in [&shells, &pages] {
         std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -124,7 +124,7 @@ fn fill(root: &Path, folder: &Path, binary: &Path) -> Result<(), String> {
             .map_err(|error| format!("{}: {error}", from.display()))
     };
     copy(binary.to_owned(), "ostler")?;
-    BESIDE.iter().try_for_each(|name| copy(root.join(name), name))?;
+    PACKED_FILES.iter().try_for_each(|name| copy(root.join(name), name))?;
     for (shell, name) in SHELLS {
         let text = repository::output(Command::new(binary).args(["completions", shell]))?;
         write(&shells.join(name), &text)?;

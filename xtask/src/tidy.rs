@@ -1,10 +1,11 @@
 //! The rules of this repository that a program can check, and its figures. Each check is a function
-//! over the [`Tree`] in a file of its own; what rustc, clippy and rustfmt check is left to them.
+//! over the [`RepositoryTree`] in a file of its own; what rustc, clippy and rustfmt check is left to them.
 
 mod crates;
 mod environment;
 mod events;
 mod figures;
+mod forbidden_words;
 mod links;
 mod output;
 mod primitives;
@@ -15,8 +16,8 @@ mod source;
 mod storage;
 mod stream_primitives;
 mod tree;
+mod type_names;
 mod wires;
-mod words;
 mod workspaces;
 
 use std::fmt;
@@ -31,7 +32,7 @@ pub(crate) fn run() -> Result<(), String> {
     for warning in &warnings {
         println!("warning: {warning}");
     }
-    println!("{}", figures::of(&tree));
+    println!("{}", figures::count_figures(&tree));
     if failures.is_empty() {
         return Ok(());
     }
@@ -45,17 +46,19 @@ fn check(tree: &RepositoryTree) -> Vec<TidyFinding> {
         source::lengths,
         source::functions,
         source::heads,
-        words::unfinished,
-        words::machine_paths,
-        sizes::large,
+        forbidden_words::unfinished,
+        forbidden_words::machine_paths,
+        sizes::large_files,
+        sizes::long_lines_of_page,
+        type_names::defined_once,
         crates::dependencies,
-        wires::apart,
-        wires::native_unseen,
-        events::documented,
+        wires::wires_independent,
+        wires::native_api_unseen,
+        events::events_documented,
         events::commands_mentioned,
-        links::dead,
-        output::by_one_module,
-        processes::by_one_crate,
+        links::dead_links,
+        output::printed_by_one_module,
+        processes::started_by_one_crate,
         environment::read_by_one_crate,
         primitives::opened_by_one_crate,
         primitives::index_read_by_one_crate,
@@ -116,7 +119,7 @@ mod tests {
 
     #[test]
     fn findings_point_to_a_line_and_are_sorted() {
-        let tree = RepositoryTree::of(&[("b.rs", "fn f() {}\n"), ("a.rs", "fn f() {}\n")]);
+        let tree = RepositoryTree::from_files(&[("b.rs", "fn f() {}\n"), ("a.rs", "fn f() {}\n")]);
         let found: Vec<String> = check(&tree).iter().map(TidyFinding::to_string).collect();
         let a = found.iter().position(|line| line.starts_with("a.rs:1: "));
         let b = found.iter().position(|line| line.starts_with("b.rs:1: "));

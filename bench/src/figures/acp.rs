@@ -20,15 +20,15 @@ pub(super) async fn updates(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let bare = agent::bare(count, plan).await?;
     let (daemon, _data) = bench.start_empty()?;
     let begun = Instant::now();
-    let mut clients = load::agent_clients(&daemon.door, &bench.workspace(), 1).await?;
+    let mut clients = load::agent_clients(&daemon.endpoint, &bench.workspace(), 1).await?;
     let first = begun.elapsed();
     let mut others = Samples::default();
     while clients.len() < count {
         let begun = Instant::now();
-        clients.extend(load::agent_clients(&daemon.door, &bench.workspace(), 1).await?);
+        clients.extend(load::agent_clients(&daemon.endpoint, &bench.workspace(), 1).await?);
         others.push(begun.elapsed());
     }
-    let ours = load::through(&mut clients, plan).await?.latencies;
+    let ours = load::through_daemon(&mut clients, plan).await?.latencies;
     let processes = process::children(daemon.id())?.len();
     daemon.stop()?;
     let row = |name: &str, percent: usize| {

@@ -16,11 +16,11 @@ use super::BenchSetup;
 use crate::answer::{AnswerPlan, AssembledAnswer};
 use crate::clock;
 use crate::daemon::BenchEndpoint;
+use crate::http_connection::HttpConnection;
 use crate::number::{BenchNumber, BenchUnit};
 use crate::report::FigureRow;
 use crate::samples::seconds;
 use crate::sse::{SseBuffer, SseMessage};
-use crate::wire::HttpConnection;
 
 /// Sessions created concurrently.
 const PREPARE: usize = 32;
@@ -30,8 +30,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (count, plan) = (bench.count(1000, 20), AnswerPlan::new(bench.count(100, 10), 20));
     let (daemon, _data) = bench.start_empty()?;
-    let sessions = sessions(&daemon.door, &bench.workspace(), count).await?;
-    let mut follower = AllEventsFollower::open(&daemon.door, plan).await?;
+    let sessions = sessions(&daemon.endpoint, &bench.workspace(), count).await?;
+    let mut follower = AllEventsFollower::open(&daemon.endpoint, plan).await?;
     let ready = Arc::new(Barrier::new(count + 1));
     let mut asking = JoinSet::new();
     for (id, mut connection) in sessions {
@@ -143,7 +143,7 @@ fn lost_before(
         "model_output_completed" => {
             let Envelope { session_id, data }: Envelope<Value> = serde_json::from_str(event.data)?;
             let text = data["message"]["parts"][0]["text"].as_str().unwrap_or_default();
-            let mut answer = AssembledAnswer::to(plan);
+            let mut answer = AssembledAnswer::new(plan);
             answer.append(text, clock::now())?;
             answer.check()?;
             // Later deltas of this message are not counted again.

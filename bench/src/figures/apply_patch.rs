@@ -8,10 +8,10 @@ use ostler_tools::Tools;
 use serde_json::json;
 
 use super::BenchSetup;
-use crate::call::ToolCaller;
 use crate::number::BenchNumber;
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
+use crate::tool_caller::ToolCaller;
 
 const TARGET: Duration = Duration::from_millis(20);
 const LINES: usize = 20_000;

@@ -9,7 +9,7 @@ use super::BenchSetup;
 use crate::number::BenchNumber;
 use crate::report::FigureRow;
 use crate::samples::seconds;
-use crate::secure::{STREAMS_EACH, TlsServer};
+use crate::tls_server::{STREAMS_EACH, TlsServer};
 
 /// How long the answers may take; one that waits for another waits for ever.
 const LIMIT: Duration = Duration::from_secs(60);

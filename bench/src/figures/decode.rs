@@ -10,7 +10,7 @@ use ostler_models::{Model, ModelEvent, ModelRegistry, ModelRequest, ModelSetting
 use super::BenchSetup;
 use crate::number::BenchNumber;
 use crate::process;
-use crate::recorded::{PROTOCOLS, RecordedServer};
+use crate::recorded_server::{PROTOCOLS, RecordedServer};
 use crate::report::FigureRow;
 use crate::samples::{Samples, micros};
 
@@ -29,9 +29,9 @@ pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
         read(&*model, deltas).await?;
         let mut samples = Samples::default();
         for _ in 0..ROUNDS {
-            let before = process::this_thread()?;
+            let before = process::thread_time()?;
             read(&*model, deltas).await?;
-            samples.push((process::this_thread()? - before) / u32::try_from(deltas)?);
+            samples.push((process::thread_time()? - before) / u32::try_from(deltas)?);
         }
         let measured =
             format!("{}, worst of {ROUNDS} {}", micros(samples.median()), micros(samples.percentile(100)));

@@ -28,7 +28,7 @@ pub(super) async fn deltas(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     raise_file_limit();
     let (count, plan) = (bench.count(100, 5), AnswerPlan::new(bench.count(200, 10), 20).spread_evenly());
     let (daemon, _data) = bench.start_empty()?;
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), count).await?;
     let mut keys = Vec::with_capacity(count);
     for mut socket in open(&daemon, count).await? {
         keys.push(socket.session().await?);
@@ -40,9 +40,9 @@ pub(super) async fn deltas(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());
     let (mut gateway, mut http) = (Samples::default(), Samples::default());
     for _ in 0..ROUNDS {
-        load::through(&mut clients, turn).await?;
-        let (turns, _) = daemon.cost(load::through(&mut clients, turn)).await?;
-        let (cost, outcome) = daemon.cost(load::through(&mut clients, plan)).await?;
+        load::through_daemon(&mut clients, turn).await?;
+        let (turns, _) = daemon.cost(load::through_daemon(&mut clients, turn)).await?;
+        let (cost, outcome) = daemon.cost(load::through_daemon(&mut clients, plan)).await?;
         theirs.push(cost.saturating_sub(turns) / deltas);
         http.extend(outcome.latencies);
         // A socket that nobody reads while the others have their turn would be taken for dead.
@@ -144,7 +144,7 @@ async fn open(daemon: &MeasuredDaemon, count: usize) -> Result<Vec<BenchGatewayS
         if opening.len() >= PREPARE {
             sockets.push(opening.join_next().await.context("one is being opened")???);
         }
-        let door = daemon.door.clone();
+        let door = daemon.endpoint.clone();
         opening.spawn(async move { BenchGatewaySocket::open(&door).await });
     }
     while let Some(socket) = opening.join_next().await {
@@ -159,7 +159,7 @@ async fn stream(sockets: &mut Vec<(BenchGatewaySocket, String)>, plan: AnswerPla
         Box::pin(async move {
             let asked = clock::now();
             socket.say(key, plan).await?;
-            socket.answer(plan).await?.streamed(asked)
+            socket.answer(plan).await?.into_timings(asked)
         })
     })
     .await

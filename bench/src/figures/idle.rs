@@ -72,7 +72,7 @@ fn idle_memory(bench: &BenchSetup) -> Result<(u64, ResidentMemory)> {
 
 /// Wakes every session and changes it, so that it has something to write down before it sleeps.
 async fn change_all(daemon: &MeasuredDaemon, fixture: &DataFixture) -> Result<()> {
-    let mut connection = daemon.door.connect().await?;
+    let mut connection = daemon.endpoint.connect().await?;
     let title = format!("{{\"title\":\"{:?}\"}}", SystemTime::now().duration_since(UNIX_EPOCH)?);
     for index in 0..fixture.sessions {
         connection.ask("PATCH", &format!("/v1/sessions/{}", DataFixture::id(index)), Some(&title)).await?;

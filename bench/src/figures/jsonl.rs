@@ -24,17 +24,17 @@ const ROUNDS: usize = 3;
 pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (count, plan) = (bench.count(100, 5), AnswerPlan::new(bench.count(200, 10), 10));
     let (daemon, _data) = bench.start_empty()?;
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), count).await?;
     let mut lines = BenchJsonlClient::open(&daemon, &bench.workspace()).await?;
     let sessions = lines.sessions(count).await?;
     // What a session or a turn costs is not what a delta costs.
     let turn = AnswerPlan::new(1, 10);
-    load::through(&mut clients, turn).await?;
+    load::through_daemon(&mut clients, turn).await?;
     lines.stream(&sessions, turn).await?;
     let (mut over_sse, mut over_lines, mut updates) = (Duration::ZERO, Duration::ZERO, 0);
     for _ in 0..ROUNDS {
-        let (turns, _) = daemon.cost(load::through(&mut clients, turn)).await?;
-        let (cost, _) = daemon.cost(load::through(&mut clients, plan)).await?;
+        let (turns, _) = daemon.cost(load::through_daemon(&mut clients, turn)).await?;
+        let (cost, _) = daemon.cost(load::through_daemon(&mut clients, plan)).await?;
         over_sse += cost.saturating_sub(turns);
         let (turns, _) = daemon.cost(lines.stream(&sessions, turn)).await?;
         let (cost, told) = daemon.cost(lines.stream(&sessions, plan)).await?;
@@ -64,7 +64,7 @@ struct BenchJsonlClient {
 
 impl BenchJsonlClient {
     async fn open(daemon: &MeasuredDaemon, workspace: &str) -> Result<BenchJsonlClient> {
-        let stream = BufReader::new(daemon.door.upgrade("/jsonl", "ostler-jsonl").await?);
+        let stream = BufReader::new(daemon.endpoint.upgrade("/jsonl", "ostler-jsonl").await?);
         let mut lines = BenchJsonlClient { stream, line: String::new(), first: String::new() };
         lines.send(&json!({"cwd": workspace})).await?;
         let ready = lines.next().await?;

@@ -24,8 +24,8 @@ pub(super) async fn deltas(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (count, plan) = (bench.count(100, 5), AnswerPlan::new(bench.count(100, 10), 20));
     let bare = load::bare(bench.mock.address, count, plan).await?.latencies;
     let (daemon, _data) = bench.start_empty()?;
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
-    let ours = load::through(&mut clients, plan).await?.latencies;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), count).await?;
+    let ours = load::through_daemon(&mut clients, plan).await?.latencies;
     daemon.stop()?;
     let row = |name: &str, percent: usize, (target, words): (Duration, &str)| {
         let (ours, bare) = (ours.percentile(percent), bare.percentile(percent));
@@ -46,11 +46,11 @@ pub(super) async fn first_delta(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (mut bare, mut ours) = (Samples::default(), Samples::default());
     let mut direct = BareClient::new(bench.mock.address).await?;
     // The first turn of a daemon sets up its HTTP client, which no later one does.
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), 1).await?;
     let coldest = clients[0].turn(plan).await?.first;
     for turn in 0..turns {
         if turn % TURNS_EACH == 0 {
-            clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+            clients = load::clients(&daemon.endpoint, &bench.workspace(), 1).await?;
         }
         bare.push(direct.turn(plan).await?.first);
         ours.push(clients[0].turn(plan).await?.first);
@@ -84,14 +84,14 @@ pub(super) async fn first_of_session(bench: &BenchSetup) -> Result<Vec<FigureRow
     let (sessions, plan) = (bench.count(100, 4), AnswerPlan::new(3, 1));
     let (daemon, _data) = bench.start_empty()?;
     let (mut bare, mut ours) = (Samples::default(), Samples::default());
-    load::clients(&daemon.door, &bench.workspace(), 1).await?[0].turn(plan).await?;
+    load::clients(&daemon.endpoint, &bench.workspace(), 1).await?[0].turn(plan).await?;
     for _ in 0..sessions {
         let begun = Instant::now();
         let mut direct = BareClient::new(bench.mock.address).await?;
         let connected = begun.elapsed();
         bare.push(connected + direct.turn(plan).await?.first);
         let begun = Instant::now();
-        let mut client = DaemonClient::new(&daemon.door, &bench.workspace()).await?;
+        let mut client = DaemonClient::new(&daemon.endpoint, &bench.workspace()).await?;
         let made = begun.elapsed();
         ours.push(made + client.turn(plan).await?.first);
     }

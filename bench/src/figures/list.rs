@@ -7,21 +7,21 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::BenchSetup;
+use crate::http_connection::HttpConnection;
 use crate::number::BenchNumber;
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::wire::HttpConnection;
 
 const TARGET: Duration = Duration::from_millis(5);
 /// Sessions on a page.
 const PAGE: usize = 50;
 /// Requests that are not counted: connections to the index are opened by the first ones.
-const WARM: usize = 5;
+const WARM_UP_REQUESTS: usize = 5;
 
 pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let fixture = bench.largest().await?;
     let daemon = bench.starter.start(&fixture.data)?;
-    let mut connection = daemon.door.connect().await?;
+    let mut connection = daemon.endpoint.connect().await?;
     let requests = bench.count(50, 5);
     let newest = time(&mut connection, "limit=50", requests).await?;
     let rare = time(&mut connection, "limit=50&q=measure%20allocator", requests).await?;
@@ -52,10 +52,10 @@ async fn time(connection: &mut HttpConnection, query: &str, requests: usize) -> 
     }
     let path = format!("/v1/sessions?{query}");
     let mut samples = Samples::default();
-    for request in 0..WARM + requests {
+    for request in 0..WARM_UP_REQUESTS + requests {
         let start = Instant::now();
         let answer = connection.ask("GET", &path, None).await?;
-        if request >= WARM {
+        if request >= WARM_UP_REQUESTS {
             samples.push(start.elapsed());
         }
         let page: Page = serde_json::from_slice(&answer)?;

@@ -26,7 +26,7 @@ pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let mut sizes = Vec::new();
     // What a turn costs without its answer is taken off.
     for plan in [short, long] {
-        let mut clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+        let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), 1).await?;
         clients[0].turn(plan).await?;
         sizes.push(size(&data.path().join("sessions").join(&clients[0].session_id))?);
     }

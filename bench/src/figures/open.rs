@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::BenchSetup;
 use crate::fixture::DataFixture;
+use crate::http_connection::HttpConnection;
 use crate::number::BenchNumber;
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
-use crate::wire::HttpConnection;
 
 const TARGET: Duration = Duration::from_millis(20);
 
@@ -61,7 +61,7 @@ async fn sample(
 ) -> Result<()> {
     let daemon = bench.starter.start(&fixture.data)?;
     for samples in [&mut times.asleep, &mut times.awake] {
-        let mut connection = daemon.door.connect().await?;
+        let mut connection = daemon.endpoint.connect().await?;
         connection.ask("GET", "/healthz", None).await?;
         let start = Instant::now();
         first_bytes(&mut connection, question).await?;
@@ -90,7 +90,7 @@ async fn last_seq(bench: &BenchSetup, fixture: &DataFixture, path: &str) -> Resu
         last_seq: u64,
     }
     let daemon = bench.starter.start(&fixture.data)?;
-    let answer = daemon.door.connect().await?.ask("GET", path, None).await?;
+    let answer = daemon.endpoint.connect().await?.ask("GET", path, None).await?;
     daemon.stop()?;
     let View { last_seq } = serde_json::from_slice(&answer)?;
     Ok(last_seq)

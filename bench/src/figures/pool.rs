@@ -13,30 +13,30 @@ use super::BenchSetup;
 use crate::answer::{AnswerPlan, AssembledAnswer};
 use crate::clock;
 use crate::daemon::BenchEndpoint;
+use crate::http_connection::HttpConnection;
 use crate::load;
 use crate::number::BenchNumber;
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis, seconds};
-use crate::wire::HttpConnection;
 
 /// Agents that are made at the same time.
-const PREPARE: usize = 32;
+const MAX_CONCURRENT_AGENTS: usize = 32;
 /// How long all answers together may take beyond their ideal time.
 const LIMIT: Duration = Duration::from_secs(120);
 /// Requests for the context, and those before that are not counted.
 const REQUESTS: usize = 50;
-const WARM: usize = 5;
+const WARM_UP_REQUESTS: usize = 5;
 const CONTEXT_TARGET: Duration = Duration::from_millis(5);
 
 pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (count, plan) = (bench.count(1000, 20), AnswerPlan::new(bench.count(50, 5), 20));
     let bare = load::bare(bench.mock.address, count, plan).await?;
     let (daemon, _data) = bench.start_empty()?;
-    let agents = agents(&daemon.door, &bench.workspace(), count).await?;
+    let agents = agents(&daemon.endpoint, &bench.workspace(), count).await?;
     let before = daemon.processor()?;
     let wall = send(agents, plan).await?;
     let processor = daemon.processor()? - before;
-    let context = context(&daemon.door, bench.count(REQUESTS, 5)).await?;
+    let context = context(&daemon.endpoint, bench.count(REQUESTS, 5)).await?;
     daemon.stop()?;
     let ratio = wall.as_secs_f64() / bare.wall.as_secs_f64();
     let finished = format!("all, in {} ({ratio:.2} × bare), {} processor", seconds(wall), seconds(processor));
@@ -70,7 +70,7 @@ async fn agents(
     let mut agents = Vec::with_capacity(count);
     let mut making = JoinSet::new();
     for number in 0..count {
-        if making.len() >= PREPARE {
+        if making.len() >= MAX_CONCURRENT_AGENTS {
             agents.push(making.join_next().await.context("one is being made")???);
         }
         let (door, name, cwd) = (door.clone(), format!("agent-{number}"), workspace.to_owned());
@@ -96,7 +96,7 @@ async fn send(agents: Vec<(String, HttpConnection)>, plan: AnswerPlan) -> Result
             ready.wait().await;
             let params = json!({"content": plan.prompt()});
             let result = call(&mut connection, &format!("/agent/{name}"), "send", params).await?;
-            let mut answer = AssembledAnswer::to(plan);
+            let mut answer = AssembledAnswer::new(plan);
             answer.append(result["content"].as_str().context("an answer has content")?, clock::now())?;
             answer.check()
         });
@@ -120,10 +120,10 @@ async fn context(door: &BenchEndpoint, requests: usize) -> Result<Samples> {
     let session = list["agents"][0]["session_id"].as_str().context("an agent has a session")?.to_owned();
     let path = format!("/v1/sessions/{session}/context");
     let mut samples = Samples::default();
-    for request in 0..WARM + requests {
+    for request in 0..WARM_UP_REQUESTS + requests {
         let start = Instant::now();
         let answer = connection.ask("GET", &path, None).await?;
-        if request >= WARM {
+        if request >= WARM_UP_REQUESTS {
             samples.push(start.elapsed());
         }
         let shown: Value = serde_json::from_slice(&answer)?;

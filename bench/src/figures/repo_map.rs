@@ -7,10 +7,10 @@ use ostler_tools::{ToolSettings, Tools};
 use serde_json::json;
 
 use super::BenchSetup;
-use crate::call::ToolCaller;
 use crate::number::BenchNumber;
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
+use crate::tool_caller::ToolCaller;
 use crate::tree::SourceTree;
 
 const COLD_TARGET: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
-use ostler_context::{SystemPrompt, TokenEstimate, system, validate};
+use ostler_context::{SystemPrompt, TokenEstimate, system_prompt, validate};
 use ostler_recorder::SessionViews;
 use ostler_tools::Tools;
 use ostler_types::{
@@ -25,14 +25,14 @@ const TARGET: Duration = Duration::from_millis(10);
 /// Messages of the session.
 const MESSAGES: usize = 1000;
 /// Messages of one of its turns: what was asked, an answer with a call, its result, an answer.
-const A_TURN: usize = 4;
+const MESSAGES_PER_TURN: usize = 4;
 /// How long a turn of these takes at the least: two answers of 100 deltas, 20 ms apart.
 const TURN: Duration = Duration::from_secs(4);
 /// Turns that are written down.
 const TURNS: usize = 50;
 
 pub(super) fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
-    let records = records(MESSAGES / A_TURN);
+    let records = records(MESSAGES / MESSAGES_PER_TURN);
     Ok(vec![request(bench, &records)?, recording(bench.work.path(), &records)?])
 }
 
@@ -46,7 +46,7 @@ fn request(bench: &BenchSetup, records: &[Record]) -> Result<FigureRow> {
         records.iter().for_each(|record| conversation.apply(record));
         let messages: Vec<Arc<Message>> = conversation.messages();
         let prompt = SystemPrompt { workspace: "/home/me/shop", ..SystemPrompt::default() };
-        let text = system(&prompt);
+        let text = system_prompt(&prompt);
         let estimate = TokenEstimate::of_request(Some(&text), &messages, &tools);
         validate(&messages).map_err(|violation| anyhow::anyhow!("the request is not sound: {violation}"))?;
         samples.push(started.elapsed());
@@ -93,14 +93,14 @@ fn records(turns: usize) -> Vec<Record> {
     let mut events: Vec<(Option<TurnId>, Event)> = created.into_iter().map(|event| (None, event)).collect();
     for turn in 0..turns {
         let turn_id = TurnId::new(Uuid::from_u128(1000 + turn as u128));
-        events.extend(turn_of(turn as u128 * 10).into_iter().map(|event| (Some(turn_id), event)));
+        events.extend(turn_events(turn as u128 * 10).into_iter().map(|event| (Some(turn_id), event)));
     }
     let place =
         |(index, (turn_id, event))| Record { seq: index as u64 + 1, ts: at, session_id: id, turn_id, event };
     events.into_iter().enumerate().map(place).collect()
 }
 
-fn turn_of(number: u128) -> Vec<Event> {
+fn turn_events(number: u128) -> Vec<Event> {
     let message = |offset: u128, role, parts| Message {
         id: MessageId::new(Uuid::from_u128(1_000_000 + number + offset)),
         role,

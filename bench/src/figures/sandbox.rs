@@ -79,8 +79,8 @@ fn settings(bench: &BenchSetup, data: &TempDir, choice: BackendChoice) -> Result
         hides_home: true,
         readable: Vec::new(),
         search_path: Vec::new(),
-        choice,
-        anew: true,
+        backend_choice: choice,
+        ignore_cached_probe: true,
     })
 }
 

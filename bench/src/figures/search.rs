@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::BenchSetup;
-use crate::call::ToolCaller;
 use crate::number::BenchNumber;
 use crate::process::megabytes;
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
+use crate::tool_caller::ToolCaller;
 use crate::tree::{NEEDLE, SourceTree};
 
 const TARGET: f64 = 1.3;

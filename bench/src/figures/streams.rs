@@ -85,9 +85,9 @@ async fn cost(bench: &BenchSetup, count: usize) -> Result<StreamCost> {
     let (daemon, _data) = bench.start_empty()?;
     std::thread::sleep(Duration::from_millis(500));
     let idle = daemon.memory()?.now;
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), count).await?;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), count).await?;
     let before = daemon.processor()?;
-    let outcome = load::through(&mut clients, plan).await?;
+    let outcome = load::through_daemon(&mut clients, plan).await?;
     let processor = daemon.processor()? - before;
     let peak = daemon.memory()?.peak;
     daemon.stop()?;

@@ -54,5 +54,9 @@ pub(super) async fn measure(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
 /// A client with a session that runs commands without approval.
 async fn client(bench: &BenchSetup, daemon: &MeasuredDaemon) -> Result<DaemonClient> {
     let policy = json!({"approval": {"require_for_kinds": []}});
-    DaemonClient::of(&daemon.door, json!({"workspace_path": bench.workspace(), "policy": policy})).await
+    DaemonClient::with_session(
+        &daemon.endpoint,
+        json!({"workspace_path": bench.workspace(), "policy": policy}),
+    )
+    .await
 }

@@ -12,7 +12,7 @@ use super::BenchSetup;
 use crate::answer::AnswerPlan;
 use crate::daemon::MeasuredDaemon;
 use crate::number::{BenchNumber, BenchUnit};
-use crate::process::{megabytes, memory, processor};
+use crate::process::{megabytes, memory, processor_time};
 use crate::report::FigureRow;
 use crate::samples::{Samples, millis};
 use crate::terminal::{BenchTerminal, VirtualScreen};
@@ -85,17 +85,17 @@ pub(super) async fn stream(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let deltas = usize::try_from((seconds + 2) * 1000 / DELTA_MS)?;
     say(&daemon, &id, AnswerPlan::new(deltas, DELTA_MS)).await?;
     terminal.until("text that streams", |screen| screen.shows("writing"))?;
-    terminal.look_on(Duration::from_secs(1))?;
-    let (before, drawn, start) = (processor(terminal.id())?, terminal.drawn, Instant::now());
-    terminal.look_on(Duration::from_secs(seconds))?;
-    let (used, took) = (processor(terminal.id())? - before, start.elapsed());
+    terminal.watch_for(Duration::from_secs(1))?;
+    let (before, drawn, start) = (processor_time(terminal.id())?, terminal.drawn, Instant::now());
+    terminal.watch_for(Duration::from_secs(seconds))?;
+    let (used, took) = (processor_time(terminal.id())? - before, start.elapsed());
     let bytes = terminal.drawn - drawn;
     ensure!(terminal.screen().shows("writing"), "the stream ended too early");
     terminal.until("the end of the turn", |screen| screen.shows("done"))?;
-    terminal.look_on(QUIET)?;
-    let idle = processor(terminal.id())?;
-    terminal.look_on(Duration::from_secs(seconds))?;
-    let idle = processor(terminal.id())? - idle;
+    terminal.watch_for(QUIET)?;
+    let idle = processor_time(terminal.id())?;
+    terminal.watch_for(Duration::from_secs(seconds))?;
+    let idle = processor_time(terminal.id())? - idle;
     drop(terminal);
     daemon.stop()?;
     let percent = |used: Duration| used.as_secs_f64() * 100.0 / took.as_secs_f64();
@@ -136,7 +136,7 @@ pub(super) async fn key(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     for _ in 0..SESSIONS {
         terminal.press("\x1bn")?;
         terminal.press("\x1b[1;3B")?;
-        terminal.look_on(Duration::from_millis(300))?;
+        terminal.watch_for(Duration::from_millis(300))?;
     }
     terminal.until("text that streams", |screen| screen.shows("writing"))?;
     let mut samples = Samples::default();
@@ -145,7 +145,7 @@ pub(super) async fn key(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
         let letter = char::from(b'a' + u8::try_from(number % 26)?);
         terminal.press("\x15")?;
         terminal.until("an empty line", |screen| !screen.rows().any(|row| row.contains("› x")))?;
-        terminal.look_on(Duration::from_millis(7 + (number as u64 * 13) % 31))?;
+        terminal.watch_for(Duration::from_millis(7 + (number as u64 * 13) % 31))?;
         let pressed = Instant::now();
         terminal.press(&format!("x{letter}"))?;
         let wanted = format!("› x{letter}");
@@ -174,13 +174,13 @@ pub(super) async fn held(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let mut terminal = open(bench, &fixture.data, &["--session".to_owned(), id], SIZE)?;
     let seen = terminal.until("the end of the session", |screen| screen.shows("there is nothing to add"))?;
     let opened = seen - terminal.started;
-    terminal.look_on(QUIET)?;
+    terminal.watch_for(QUIET)?;
     let at_end = memory(terminal.id())?.now;
     for _ in 0..bench.count(300, 20) {
         terminal.press("\x1b[5~")?;
-        terminal.look_on(Duration::from_millis(10))?;
+        terminal.watch_for(Duration::from_millis(10))?;
     }
-    terminal.look_on(QUIET)?;
+    terminal.watch_for(QUIET)?;
     let after = memory(terminal.id())?;
     drop(terminal);
     daemon.stop()?;
@@ -235,7 +235,7 @@ fn started(screen: &VirtualScreen) -> Option<i32> {
 
 async fn session(daemon: &MeasuredDaemon, workspace: &str) -> Result<String> {
     let body = json!({"workspace_path": workspace}).to_string();
-    let answer = daemon.door.connect().await?.ask("POST", "/v1/sessions", Some(&body)).await?;
+    let answer = daemon.endpoint.connect().await?.ask("POST", "/v1/sessions", Some(&body)).await?;
     let answer: serde_json::Value = serde_json::from_slice(&answer)?;
     Ok(answer["session_id"].as_str().context("a session has an id")?.to_owned())
 }
@@ -244,7 +244,7 @@ async fn say(daemon: &MeasuredDaemon, id: &str, plan: AnswerPlan) -> Result<()> 
     let part = json!({"type": "text", "text": plan.prompt()});
     let message = json!({"role": "user", "parts": [part]}).to_string();
     let path = format!("/v1/sessions/{id}/messages");
-    daemon.door.connect().await?.ask("POST", &path, Some(&message)).await.map(drop)
+    daemon.endpoint.connect().await?.ask("POST", &path, Some(&message)).await.map(drop)
 }
 
 fn row(name: &str, figure: &str, target: &str, samples: &Samples, limit: Duration) -> FigureRow {

@@ -25,24 +25,24 @@ const NAMED_FILES: usize = 4;
 pub(super) async fn short(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let (sessions, plan) = (bench.count(20, 1), AnswerPlan::new(10, 2));
     let turns = u32::try_from(sessions * TURNS_EACH)?;
-    let before = process::this_thread()?;
+    let before = process::thread_time()?;
     let mut direct = BareClient::new(bench.mock.address).await?;
     for _ in 0..turns {
         direct.turn(plan).await?;
     }
-    let bare = (process::this_thread()? - before) / turns;
+    let bare = (process::thread_time()? - before) / turns;
     let (daemon, data) = bench.start_empty()?;
     // The first turn of a daemon sets up its HTTP client; it is not counted.
-    load::clients(&daemon.door, &bench.workspace(), 1).await?[0].turn(plan).await?;
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), sessions).await?;
-    daemon.settled().await?;
+    load::clients(&daemon.endpoint, &bench.workspace(), 1).await?[0].turn(plan).await?;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), sessions).await?;
+    daemon.wait_until_idle().await?;
     let (processor, written, files) = (daemon.processor()?, daemon.written()?, sizes(data.path())?);
     for client in &mut clients {
         for _ in 0..TURNS_EACH {
             client.turn(plan).await?;
         }
     }
-    daemon.settled().await?;
+    daemon.wait_until_idle().await?;
     let processor = (daemon.processor()? - processor) / turns;
     let written = (daemon.written()? - written) / u64::from(turns);
     let grown = grown(&files, &sizes(data.path())?, u64::from(turns));
@@ -77,11 +77,11 @@ pub(super) async fn delta(bench: &BenchSetup) -> Result<Vec<FigureRow>> {
     let deltas = u32::try_from(long.deltas - short.deltas)?;
     let mut direct = BareClient::new(bench.mock.address).await?;
     direct.turn(short).await?;
-    let before = process::this_thread()?;
+    let before = process::thread_time()?;
     direct.turn(long).await?;
-    let bare = (process::this_thread()? - before) / deltas;
+    let bare = (process::thread_time()? - before) / deltas;
     let (daemon, _data) = bench.start_empty()?;
-    let mut clients = load::clients(&daemon.door, &bench.workspace(), 1).await?;
+    let mut clients = load::clients(&daemon.endpoint, &bench.workspace(), 1).await?;
     clients[0].turn(short).await?;
     let mut costs = Duration::ZERO;
     let rounds = bench.count(3, 1);

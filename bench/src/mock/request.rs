@@ -23,7 +23,7 @@ pub(super) struct MockRequest {
 
 impl MockProtocol {
     /// The protocol that is spoken at the path of this request line.
-    pub(super) fn at(request_line: &str) -> Option<MockProtocol> {
+    pub(super) fn from_request_line(request_line: &str) -> Option<MockProtocol> {
         let path = request_line.strip_prefix("POST ")?.split(' ').next()?;
         match path {
             "/v1/chat/completions" => Some(MockProtocol::Chat),
@@ -33,7 +33,7 @@ impl MockProtocol {
     }
 
     /// What is asked for, if it is a plan.
-    pub(super) fn asked(self, body: &[u8]) -> Option<MockRequest> {
+    pub(super) fn parse_request(self, body: &[u8]) -> Option<MockRequest> {
         let request: MockRequestBody = serde_json::from_slice(body).ok()?;
         let messages = &request.messages;
         let plan_at = |at: usize| messages[at].content.as_ref()?.plan();
@@ -91,16 +91,19 @@ mod tests {
 
     #[test]
     fn both_protocols_say_what_is_asked_for() {
-        assert_eq!(MockProtocol::at("POST /v1/responses HTTP/1.1"), Some(MockProtocol::Responses));
-        assert_eq!(MockProtocol::at("GET /v1/responses HTTP/1.1"), None);
-        assert_eq!(MockProtocol::at("POST /v1/models HTTP/1.1"), None);
+        assert_eq!(
+            MockProtocol::from_request_line("POST /v1/responses HTTP/1.1"),
+            Some(MockProtocol::Responses)
+        );
+        assert_eq!(MockProtocol::from_request_line("GET /v1/responses HTTP/1.1"), None);
+        assert_eq!(MockProtocol::from_request_line("POST /v1/models HTTP/1.1"), None);
         let plan = AnswerPlan::new(2, 1);
         let user = json!({"type": "message", "role": "user", "content": [
             {"type": "input_image", "image_url": "x"}, {"type": "input_text", "text": "bench:2x1"}]});
         let body = json!({"input": [user, {"type": "function_call_output", "output": "x"}]}).to_string();
-        let asked = MockProtocol::Responses.asked(body.as_bytes());
+        let asked = MockProtocol::Responses.parse_request(body.as_bytes());
         assert_eq!(asked, Some(MockRequest { wire: MockProtocol::Responses, plan, calls_tool: false }));
-        assert_eq!(MockProtocol::Chat.asked(b"{}"), None);
+        assert_eq!(MockProtocol::Chat.parse_request(b"{}"), None);
     }
 
     #[test]
@@ -109,7 +112,7 @@ mod tests {
         let result = json!({"role": "tool", "content": "", "tool_call_id": "1"});
         let calls = |messages: &[&serde_json::Value]| {
             let body = json!({"messages": messages}).to_string();
-            MockProtocol::Chat.asked(body.as_bytes()).unwrap().calls_tool
+            MockProtocol::Chat.parse_request(body.as_bytes()).unwrap().calls_tool
         };
         assert!(calls(&[&user]));
         assert!(!calls(&[&user, &result]));

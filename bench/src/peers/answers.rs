@@ -19,8 +19,8 @@ pub(super) struct PendingAnswers {
 
 impl PendingAnswers {
     /// All sessions are asked from now on.
-    pub(super) fn to(sessions: &[String], plan: AnswerPlan) -> PendingAnswers {
-        let waiting = sessions.iter().map(|session| (session.clone(), AssembledAnswer::to(plan))).collect();
+    pub(super) fn new(sessions: &[String], plan: AnswerPlan) -> PendingAnswers {
+        let waiting = sessions.iter().map(|session| (session.clone(), AssembledAnswer::new(plan))).collect();
         PendingAnswers {
             waiting,
             asked: clock::now(),
@@ -30,7 +30,7 @@ impl PendingAnswers {
     }
 
     /// Whether none is left.
-    pub(super) fn have_ended(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.waiting.is_empty()
     }
 
@@ -45,7 +45,7 @@ impl PendingAnswers {
     /// Takes the end of an answer, which has to be whole.
     pub(super) fn end(&mut self, session: &str) -> Result<()> {
         if let Some(answer) = self.waiting.remove(session) {
-            let AnswerTimings { first, latencies } = answer.streamed(self.asked)?;
+            let AnswerTimings { first, latencies } = answer.into_timings(self.asked)?;
             self.outcome.firsts.push(first);
             self.outcome.latencies.extend(latencies);
             self.outcome.wall = self.start.elapsed();
@@ -70,14 +70,14 @@ mod tests {
         let mut cell = vec![0; plan.cell];
         write_cell(&mut cell, 0, 1);
         let cell = String::from_utf8(cell).unwrap();
-        let mut answers = PendingAnswers::to(&["a".to_owned(), "b".to_owned()], plan);
+        let mut answers = PendingAnswers::new(&["a".to_owned(), "b".to_owned()], plan);
         answers.text("other", "nothing like a cell at all").unwrap();
         answers.text("a", &cell).unwrap();
         answers.end("a").unwrap();
         answers.end("a").unwrap();
-        assert!(!answers.have_ended());
+        assert!(!answers.is_complete());
         assert!(answers.end("b").is_err());
-        assert!(answers.have_ended());
+        assert!(answers.is_complete());
         assert_eq!(answers.outcome().firsts.count(), 1);
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::BenchPeer;
 use super::answers::PendingAnswers;
+use super::environment::{JsonLines, PeerEnvironment};
 use super::install::{Package, architecture};
-use super::site::{JsonLines, PeerEnvironment};
 use crate::answer::AnswerPlan;
 use crate::load::LoadOutcome;
 
@@ -52,12 +52,12 @@ impl BenchPeer for Codex {
     }
 
     async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
-        let mut answers = PendingAnswers::to(sessions, plan);
+        let mut answers = PendingAnswers::new(sessions, plan);
         for thread in sessions {
             let input = json!([{"type": "text", "text": plan.prompt()}]);
             self.send("turn/start", json!({"threadId": thread, "input": input})).await?;
         }
-        while !answers.have_ended() {
+        while !answers.is_complete() {
             let frame = self.server.next().await?;
             let (params, method) = (&frame["params"], frame["method"].as_str().unwrap_or_default());
             let thread = params["threadId"].as_str().unwrap_or_default();

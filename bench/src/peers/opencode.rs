@@ -13,13 +13,13 @@ use tokio::time::timeout;
 
 use super::BenchPeer;
 use super::answers::PendingAnswers;
+use super::environment::{ANSWER_LIMIT, PeerEnvironment};
 use super::install::{Package, architecture};
-use super::site::{ANSWER_LIMIT, PeerEnvironment};
 use crate::answer::AnswerPlan;
 use crate::daemon::free_address;
+use crate::http_connection::HttpConnection;
 use crate::load::LoadOutcome;
 use crate::sse::SseBuffer;
-use crate::wire::HttpConnection;
 
 pub(super) const PACKAGES: &[Package] = &[Package { name: "opencode-ai", version: "1.18.33" }];
 
@@ -63,7 +63,7 @@ impl BenchPeer for Opencode {
                     return Ok(());
                 }
             }
-            bail!("it did not start: {}", site.complaint())
+            bail!("it did not start: {}", site.stderr_tail())
         };
         timeout(ANSWER_LIMIT, listening).await.context("it does not listen")??;
         HttpConnection::open(address, None).await?.ask("GET", "/global/health", None).await?;
@@ -88,7 +88,7 @@ impl BenchPeer for Opencode {
     }
 
     async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
-        let answers = PendingAnswers::to(sessions, plan);
+        let answers = PendingAnswers::new(sessions, plan);
         let posts = try_join_all(sessions.iter().map(|session| prompt(self.address, session, plan)));
         let (_, answers) = tokio::try_join!(posts, follow(&mut self.follower, &mut self.events, answers))?;
         Ok(answers.outcome())
@@ -110,7 +110,7 @@ async fn follow(
     events: &mut SseBuffer,
     mut answers: PendingAnswers,
 ) -> Result<PendingAnswers> {
-    while !answers.have_ended() {
+    while !answers.is_complete() {
         ensure!(follower.read(&mut events.bytes).await?, "the stream of events ended");
         while let Some(event) = events.take()? {
             let event: Value = serde_json::from_str(event.data)?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use super::BenchPeer;
-use super::site::PeerEnvironment;
+use super::environment::PeerEnvironment;
 use crate::answer::AnswerPlan;
 use crate::client::DaemonClient;
 use crate::daemon::{DaemonStarter, MeasuredDaemon};
@@ -31,7 +31,7 @@ impl BenchPeer for Ostler {
 
     async fn open(&mut self, site: &PeerEnvironment, count: usize) -> Result<Vec<String>> {
         let workspace = site.workspace.display().to_string();
-        let made = load::clients(&self.daemon.door, &workspace, count).await?;
+        let made = load::clients(&self.daemon.endpoint, &workspace, count).await?;
         let names: Vec<String> = made.iter().map(|client| client.session_id.clone()).collect();
         self.clients.extend(names.iter().cloned().zip(made));
         Ok(names)
@@ -40,7 +40,7 @@ impl BenchPeer for Ostler {
     async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
         let taken = sessions.iter().map(|name| self.clients.remove(name).context("a session is not known"));
         let mut clients = taken.collect::<Result<Vec<DaemonClient>>>()?;
-        let outcome = load::through(&mut clients, plan).await?;
+        let outcome = load::through_daemon(&mut clients, plan).await?;
         self.clients.extend(clients.into_iter().map(|client| (client.session_id.clone(), client)));
         Ok(outcome)
     }

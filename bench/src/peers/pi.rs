@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::BenchPeer;
 use super::answers::PendingAnswers;
+use super::environment::{JsonLines, PeerEnvironment};
 use super::install::{Package, architecture};
-use super::site::{JsonLines, PeerEnvironment};
 use crate::answer::AnswerPlan;
 use crate::load::LoadOutcome;
 
@@ -51,7 +51,7 @@ impl BenchPeer for Pi {
     }
 
     async fn stream(&mut self, sessions: &[String], plan: AnswerPlan) -> Result<LoadOutcome> {
-        let answers = tokio::sync::Mutex::new(PendingAnswers::to(sessions, plan));
+        let answers = tokio::sync::Mutex::new(PendingAnswers::new(sessions, plan));
         let asked = self.sessions.iter_mut().filter(|(name, _)| sessions.contains(name));
         try_join_all(asked.map(|(name, process)| turn(name, process, plan, &answers))).await?;
         Ok(answers.into_inner().outcome())

@@ -5,9 +5,9 @@ use anyhow::Result;
 use ostler_bench::answer::AnswerPlan;
 use ostler_bench::client::BareClient;
 use ostler_bench::clock;
+use ostler_bench::http_connection::HttpConnection;
 use ostler_bench::mock::MockModelServer;
 use ostler_bench::sse::SseBuffer;
-use ostler_bench::wire::HttpConnection;
 use serde_json::{Value, json};
 
 fn request(prompt: &str) -> String {

@@ -1,7 +1,7 @@
 //! Recorded answers are answers: each protocol finds all of their deltas, again and again.
 
 use futures_util::StreamExt;
-use ostler_bench::recorded::{PROTOCOLS, RecordedServer};
+use ostler_bench::recorded_server::{PROTOCOLS, RecordedServer};
 use ostler_models::{ModelEvent, ModelRegistry, ModelRequest, ProviderConfig};
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ostler_bench::call::ToolCaller;
+use ostler_bench::tool_caller::ToolCaller;
 use ostler_bench::tree::{NEEDLE, NEEDLE_EVERY, SourceTree};
 use ostler_tools::Tools;
 use serde_json::json;

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
 use ostler_types::{ToolCall, ToolCallId, ToolKind};
 use serde_json::{Map, Value, json};
 
-use crate::plain;
+use crate::plain_text::to_plain_line;
 
 /// How much of one text of an input is kept.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -38,16 +38,16 @@ pub fn from_call(agent: &str, id: ToolCallId, call: &AgentCall) -> ToolCall {
     };
     input.retain(|name, _| !name.starts_with('_'));
     let mut input = Value::Object(input);
-    shorten(&mut input);
+    truncate_texts(&mut input);
     if input.to_string().len() > MAX_INPUT_BYTES {
         input = json!({ "left_out": "the arguments are too long to be kept" });
     }
     let listed: Vec<Value> = call.locations.iter().take(MAX_LISTED).map(|place| json!(place.path)).collect();
-    input["_title"] = json!(plain(&call.title, TITLE_LENGTH));
+    input["_title"] = json!(to_plain_line(&call.title, TITLE_LENGTH));
     if !listed.is_empty() {
         input["_locations"] = Value::Array(listed);
     }
-    ToolCall { id, name: name(agent, call), input }
+    ToolCall { id, name: tool_name(agent, call), input }
 }
 
 /// Our own call as an editor is told of it.
@@ -90,7 +90,7 @@ pub fn call_kind(call: &AgentCall) -> ToolKind {
     } else {
         ToolKind::Read
     };
-    if rank(seen) > rank(said) { seen } else { said }
+    if strictness(seen) > strictness(said) { seen } else { said }
 }
 
 /// What a call names in its arguments and its changes.
@@ -137,23 +137,23 @@ pub fn summary(call: &AgentCall) -> String {
     let Subjects { commands, paths, addresses } = subjects(call);
     let lines =
         |what: &str, named: Vec<String>| (!named.is_empty()).then(|| format!("{what} {}", named.join(", ")));
-    let shown = |path: &PathBuf| plain(&path.to_string_lossy(), SUMMARY_LENGTH);
+    let shown = |path: &PathBuf| to_plain_line(&path.to_string_lossy(), SUMMARY_LENGTH);
     let verb = if call_kind(call) == ToolKind::Read { "look at" } else { "touch" };
     let mut said: Vec<String> =
-        commands.iter().map(|line| format!("run {}", plain(line, SUMMARY_LENGTH))).collect();
+        commands.iter().map(|line| format!("run {}", to_plain_line(line, SUMMARY_LENGTH))).collect();
     said.extend(lines(verb, paths.iter().map(shown).collect()));
-    said.extend(lines("reach", addresses.iter().map(|uri| plain(uri, SUMMARY_LENGTH)).collect()));
+    said.extend(lines("reach", addresses.iter().map(|uri| to_plain_line(uri, SUMMARY_LENGTH)).collect()));
     if said.is_empty() {
         said.push(match &call.raw_input {
-            Some(input) => format!("a call with {}", plain(&input.to_string(), SUMMARY_LENGTH)),
+            Some(input) => format!("a call with {}", to_plain_line(&input.to_string(), SUMMARY_LENGTH)),
             None => "a call of which the agent gives no arguments".to_owned(),
         });
     }
-    format!("{}\nThe agent says: {}", said.join("; "), plain(&call.title, TITLE_LENGTH))
+    format!("{}\nThe agent says: {}", said.join("; "), to_plain_line(&call.title, TITLE_LENGTH))
 }
 
 /// The tool's name, in letters that every provider takes.
-fn name(agent: &str, call: &AgentCall) -> String {
+fn tool_name(agent: &str, call: &AgentCall) -> String {
     let kind = match call.kind {
         AgentKind::Read => "read",
         AgentKind::Edit => "edit",
@@ -174,7 +174,7 @@ fn name(agent: &str, call: &AgentCall) -> String {
     format!("acp__{}__{}", safe(agent, 20), safe(tool, 36))
 }
 
-fn rank(kind: ToolKind) -> u8 {
+fn strictness(kind: ToolKind) -> u8 {
     match kind {
         ToolKind::Read => 0,
         ToolKind::Write => 1,
@@ -184,15 +184,15 @@ fn rank(kind: ToolKind) -> u8 {
 }
 
 /// Cuts texts that are too long to be kept, and says so in them.
-fn shorten(value: &mut Value) {
+fn truncate_texts(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > MAX_TEXT_BYTES => {
             let whole = text.len();
             text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
             text.push_str(&format!(" [cut: it has {whole} bytes]"));
         }
-        Value::Array(values) => values.iter_mut().for_each(shorten),
-        Value::Object(members) => members.values_mut().for_each(shorten),
+        Value::Array(values) => values.iter_mut().for_each(truncate_texts),
+        Value::Object(members) => members.values_mut().for_each(truncate_texts),
         _ => {}
     }
 }

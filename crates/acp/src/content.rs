@@ -8,7 +8,7 @@ use agent_client_protocol::v1::schema::{
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::plain;
+use crate::plain_text::to_plain_line;
 
 /// A piece of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,19 +75,19 @@ pub fn to_block(piece: AcpContentPiece, accepts: AcceptedContent) -> ContentBloc
         AcpContentPiece::Audio { mime_type, bytes } if accepts.audio => {
             ContentBlock::Audio(AudioContent::new(STANDARD.encode(bytes), mime_type))
         }
-        AcpContentPiece::Image { mime_type, .. } => left_out("A picture", &mime_type),
-        AcpContentPiece::Audio { mime_type, .. } => left_out("A sound", &mime_type),
-        AcpContentPiece::File { name, mime_type, bytes } => file(&name, mime_type, bytes, accepts),
+        AcpContentPiece::Image { mime_type, .. } => omitted_block("A picture", &mime_type),
+        AcpContentPiece::Audio { mime_type, .. } => omitted_block("A sound", &mime_type),
+        AcpContentPiece::File { name, mime_type, bytes } => file_block(&name, mime_type, bytes, accepts),
         AcpContentPiece::Link { name, uri } => ContentBlock::ResourceLink(ResourceLink::new(name, uri)),
     }
 }
 
-fn left_out(what: &str, mime_type: &str) -> ContentBlock {
+fn omitted_block(what: &str, mime_type: &str) -> ContentBlock {
     ContentBlock::from(format!("[{what} ({mime_type}) is not shown here: this agent does not take any.]"))
 }
 
-fn file(name: &str, mime_type: String, bytes: Vec<u8>, accepts: AcceptedContent) -> ContentBlock {
-    let uri = format!("attachment:///{}", plain(name, 200));
+fn file_block(name: &str, mime_type: String, bytes: Vec<u8>, accepts: AcceptedContent) -> ContentBlock {
+    let uri = format!("attachment:///{}", to_plain_line(name, 200));
     match (String::from_utf8(bytes), accepts.files) {
         (Ok(text), true) => {
             let contents = TextResourceContents::new(text, uri).mime_type(mime_type);
@@ -101,7 +101,7 @@ fn file(name: &str, mime_type: String, bytes: Vec<u8>, accepts: AcceptedContent)
             let resource = EmbeddedResourceResource::BlobResourceContents(contents);
             ContentBlock::Resource(EmbeddedResource::new(resource))
         }
-        (Err(_), false) => left_out(&format!("The file {}", plain(name, 200)), &mime_type),
+        (Err(_), false) => omitted_block(&format!("The file {}", to_plain_line(name, 200)), &mime_type),
     }
 }
 
@@ -112,11 +112,11 @@ pub fn from_block(block: &ContentBlock) -> AcpContentPiece {
         ContentBlock::Text(text) => AcpContentPiece::Text(text.text.clone()),
         ContentBlock::Image(image) => match decoded(&image.data) {
             Some(bytes) => AcpContentPiece::Image { mime_type: image.mime_type.clone(), bytes },
-            None => broken("picture"),
+            None => unreadable_piece("picture"),
         },
         ContentBlock::Audio(audio) => match decoded(&audio.data) {
             Some(bytes) => AcpContentPiece::Audio { mime_type: audio.mime_type.clone(), bytes },
-            None => broken("sound"),
+            None => unreadable_piece("sound"),
         },
         ContentBlock::ResourceLink(link) => {
             AcpContentPiece::Link { name: link.name.clone(), uri: link.uri.clone() }
@@ -136,14 +136,14 @@ pub fn from_block(block: &ContentBlock) -> AcpContentPiece {
                         .unwrap_or_else(|| "application/octet-stream".to_owned()),
                     bytes,
                 },
-                None => broken("file"),
+                None => unreadable_piece("file"),
             },
-            _ => broken("file"),
+            _ => unreadable_piece("file"),
         },
-        _ => broken("piece"),
+        _ => unreadable_piece("piece"),
     }
 }
 
-fn broken(what: &str) -> AcpContentPiece {
+fn unreadable_piece(what: &str) -> AcpContentPiece {
     AcpContentPiece::Text(format!("[A {what} that cannot be read was left out.]"))
 }

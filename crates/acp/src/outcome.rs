@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::content::{AcpContentPiece, from_block};
 use crate::diffs::to_diffs;
-use crate::plain;
+use crate::plain_text::to_plain_line;
 
 /// How much diff text one call gives, over all its files.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
@@ -48,10 +48,10 @@ pub fn from_outcome(call: &AgentCall, workspace: &Path) -> AcpCallOutcome {
                 AcpContentPiece::Audio { mime_type, .. } => texts.push(format!("[a sound: {mime_type}]")),
                 AcpContentPiece::File { name, bytes, .. } => match String::from_utf8(bytes) {
                     Ok(text) => texts.push(text),
-                    Err(_) => texts.push(format!("[a file: {}]", plain(&name, 500))),
+                    Err(_) => texts.push(format!("[a file: {}]", to_plain_line(&name, 500))),
                 },
                 AcpContentPiece::Link { name, uri } => {
-                    texts.push(format!("[{}]({})", plain(&name, 500), plain(&uri, 2_000)));
+                    texts.push(format!("[{}]({})", to_plain_line(&name, 500), to_plain_line(&uri, 2_000)));
                 }
             },
             ToolCallContent::Diff(diff) if files.len() < MAX_FILES => {
@@ -66,14 +66,14 @@ pub fn from_outcome(call: &AgentCall, workspace: &Path) -> AcpCallOutcome {
     }
     if texts.is_empty() {
         let paths = files.iter().filter_map(|file: &Value| file["path"].as_str());
-        texts.extend(paths.map(|path| format!("Changed {}.", plain(path, 2_000))));
+        texts.extend(paths.map(|path| format!("Changed {}.", to_plain_line(path, 2_000))));
     }
     let details = details(call, files);
     AcpCallOutcome { text: texts.join("\n"), images, terminals, details }
 }
 
 /// What came of our own call, for an editor. Paths of files are those of the workspace, which they are in.
-pub fn to_outcome(result: &ToolResult, workspace: &Path) -> ToolCallUpdate {
+pub fn to_call_update(result: &ToolResult, workspace: &Path) -> ToolCallUpdate {
     let status = if result.ok { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
     let texts = result.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(ToolCallContent::from(text.clone())),
@@ -111,7 +111,7 @@ fn changed_file(diff: &Diff, workspace: &Path, room: &mut usize) -> Value {
     let comparison = LineComparison::new(old.unwrap_or_default().as_bytes(), diff.new_text.as_bytes());
     let (added, removed) = comparison.counts();
     let names = DiffNames { old: old.map(|_| path.as_str()), new: Some(&path) };
-    let (text, truncated) = comparison.text(names, *room);
+    let (text, truncated) = comparison.unified_diff(names, *room);
     *room -= text.len().min(*room);
     file["added"] = json!(added);
     file["removed"] = json!(removed);
@@ -123,7 +123,7 @@ fn changed_file(diff: &Diff, workspace: &Path, room: &mut usize) -> Value {
 }
 
 fn details(call: &AgentCall, files: Vec<Value>) -> Value {
-    let mut details = json!({"title": plain(&call.title, 500)});
+    let mut details = json!({"title": to_plain_line(&call.title, 500)});
     if !files.is_empty() {
         details["files"] = Value::Array(files);
     }

@@ -9,14 +9,14 @@ use crate::content::AcpContentPiece;
 use crate::update::AcpUpdate;
 
 /// How much of a replay is kept, in bytes and in things said.
-const LIMITS: (usize, usize) = (64 << 20, 100_000);
+const MAX_BYTES_AND_ITEMS: (usize, usize) = (64 << 20, 100_000);
 /// What one update of a call counts for.
 const CALL_BYTES: usize = 1024;
 
 /// What was said in a session before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionReplay {
-    said: Vec<ReplayedItem>,
+    items: Vec<ReplayedItem>,
     /// Which message the last thing said is of, where the agent numbers them.
     message: Option<String>,
     /// Where each call stands among what was said.
@@ -40,10 +40,14 @@ pub enum ReplayedItem {
 
 impl SessionReplay {
     /// Takes the next update.
-    pub fn hear(&mut self, update: &AcpUpdate) {
+    pub fn add_update(&mut self, update: &AcpUpdate) {
         match update {
-            AcpUpdate::Echo { piece, message } if self.has_room(size(piece)) => self.user(piece, message),
-            AcpUpdate::Text { piece, message } if self.has_room(size(piece)) => self.answer(piece, message),
+            AcpUpdate::Echo { piece, message } if self.has_room(piece_bytes(piece)) => {
+                self.user(piece, message)
+            }
+            AcpUpdate::Text { piece, message } if self.has_room(piece_bytes(piece)) => {
+                self.answer(piece, message)
+            }
             AcpUpdate::Thought { text, message } if self.has_room(text.len()) => self.thought(text, message),
             AcpUpdate::Call(call) if self.has_room(CALL_BYTES) => self.call((**call).clone().into()),
             AcpUpdate::CallUpdate(update) if self.has_room(CALL_BYTES) => self.call((**update).clone()),
@@ -64,63 +68,63 @@ impl SessionReplay {
 
     fn has_room(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        self.bytes <= LIMITS.0 && self.said.len() < LIMITS.1
+        self.bytes <= MAX_BYTES_AND_ITEMS.0 && self.items.len() < MAX_BYTES_AND_ITEMS.1
     }
 
     /// What was said, in order, and whether it was too much to be kept as a whole.
     pub fn finish(self) -> (Vec<ReplayedItem>, bool) {
-        (self.said, self.is_cut)
+        (self.items, self.is_cut)
     }
 
     fn user(&mut self, piece: &AcpContentPiece, message: &Option<String>) {
         let goes_on = self.message == *message;
         self.message.clone_from(message);
-        match (self.said.last_mut(), piece) {
+        match (self.items.last_mut(), piece) {
             (Some(ReplayedItem::User(pieces)), piece) if goes_on => match (pieces.last_mut(), piece) {
                 (Some(AcpContentPiece::Text(said)), AcpContentPiece::Text(text)) => said.push_str(text),
                 _ => pieces.push(piece.clone()),
             },
-            _ => self.said.push(ReplayedItem::User(vec![piece.clone()])),
+            _ => self.items.push(ReplayedItem::User(vec![piece.clone()])),
         }
     }
 
     fn answer(&mut self, piece: &AcpContentPiece, message: &Option<String>) {
         let goes_on = self.message == *message;
         self.message.clone_from(message);
-        match (self.said.last_mut(), piece) {
+        match (self.items.last_mut(), piece) {
             (Some(ReplayedItem::Answer(AcpContentPiece::Text(said))), AcpContentPiece::Text(text))
                 if goes_on =>
             {
                 said.push_str(text)
             }
-            _ => self.said.push(ReplayedItem::Answer(piece.clone())),
+            _ => self.items.push(ReplayedItem::Answer(piece.clone())),
         }
     }
 
     fn thought(&mut self, text: &str, message: &Option<String>) {
         let goes_on = self.message == *message;
         self.message.clone_from(message);
-        match self.said.last_mut() {
+        match self.items.last_mut() {
             Some(ReplayedItem::Thought(said)) if goes_on => said.push_str(text),
-            _ => self.said.push(ReplayedItem::Thought(text.to_owned())),
+            _ => self.items.push(ReplayedItem::Thought(text.to_owned())),
         }
     }
 
     fn call(&mut self, update: ToolCallUpdate) {
         let id = update.tool_call_id.0.to_string();
-        if let Some(ReplayedItem::Call(call)) = self.calls.get(&id).and_then(|at| self.said.get_mut(*at)) {
+        if let Some(ReplayedItem::Call(call)) = self.calls.get(&id).and_then(|at| self.items.get_mut(*at)) {
             call.update(update.fields);
             return;
         }
         let title = update.fields.title.clone().unwrap_or_default();
         let mut call = ToolCall::new(update.tool_call_id.clone(), title);
         call.update(update.fields);
-        self.calls.insert(id, self.said.len());
-        self.said.push(ReplayedItem::Call(Box::new(call)));
+        self.calls.insert(id, self.items.len());
+        self.items.push(ReplayedItem::Call(Box::new(call)));
     }
 }
 
-fn size(piece: &AcpContentPiece) -> usize {
+fn piece_bytes(piece: &AcpContentPiece) -> usize {
     match piece {
         AcpContentPiece::Text(text) => text.len(),
         AcpContentPiece::Image { bytes, .. }
@@ -142,7 +146,7 @@ mod tests {
         let mut replay = SessionReplay::default();
         for update in updates {
             let (_, update) = from_update(json!({"sessionId": "s", "update": update})).unwrap();
-            replay.hear(&update);
+            replay.add_update(&update);
         }
         replay.finish().0
     }

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
 };
 use ostler_types::{AgentChoice, AgentSetting};
 
-use crate::plain;
+use crate::plain_text::to_plain_line;
 
 /// The setting that modes are chosen by.
 const MODE: &str = "mode";
@@ -113,8 +113,8 @@ pub fn to_config_options(settings: &[AgentSetting]) -> Vec<SessionConfigOption> 
 fn from_modes(modes: &SessionModeState) -> AgentSetting {
     let choices = modes.available_modes.iter().take(MAXIMUM).map(|mode| AgentChoice {
         id: mode.id.0.to_string(),
-        name: plain(&mode.name, TEXT_LENGTH),
-        description: mode.description.as_deref().map(|text| plain(text, TEXT_LENGTH)),
+        name: to_plain_line(&mode.name, TEXT_LENGTH),
+        description: mode.description.as_deref().map(|text| to_plain_line(text, TEXT_LENGTH)),
     });
     AgentSetting {
         id: MODE.to_owned(),
@@ -139,15 +139,15 @@ fn from_option(option: &SessionConfigOption) -> Option<AgentSetting> {
         }
         _ => return None,
     };
-    let (id, name) = (option.id.0.to_string(), plain(&option.name, TEXT_LENGTH));
+    let (id, name) = (option.id.0.to_string(), to_plain_line(&option.name, TEXT_LENGTH));
     Some(AgentSetting { id, name, current: Some(current), choices })
 }
 
 fn from_choices(options: &SessionConfigSelectOptions) -> Vec<AgentChoice> {
     let choice = |option: &SessionConfigSelectOption| AgentChoice {
         id: option.value.0.to_string(),
-        name: plain(&option.name, TEXT_LENGTH),
-        description: option.description.as_deref().map(|text| plain(text, TEXT_LENGTH)),
+        name: to_plain_line(&option.name, TEXT_LENGTH),
+        description: option.description.as_deref().map(|text| to_plain_line(text, TEXT_LENGTH)),
     };
     match options {
         SessionConfigSelectOptions::Ungrouped(options) => options.iter().take(MAXIMUM).map(choice).collect(),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::content::{AcpContentPiece, from_block};
-use crate::plain;
+use crate::plain_text::to_plain_line;
 
 /// What an agent tells.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,28 +73,28 @@ pub enum AgentStateChange {
     /// Nothing, or nothing new.
     Nothing,
     /// How many tokens there are, which changes all the time.
-    OnlyNumbers,
+    TokenCounts,
     /// What it offers or plans.
-    Something,
+    Description,
 }
 
 /// Takes an update apart. None where it does not even say which session it is about.
 pub fn from_update(mut params: Value) -> Option<(String, AcpUpdate)> {
     let session = params.get("sessionId")?.as_str()?.to_owned();
     let mut raw = params.get_mut("update").map(Value::take).unwrap_or_default();
-    if let Some(update) = text_of(&mut raw) {
+    if let Some(update) = text_update(&mut raw) {
         return Some((session, update));
     }
     let kind = raw.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default().to_owned();
     let update = match SessionUpdate::deserialize(&raw) {
-        Ok(update) => known(update).unwrap_or(AcpUpdate::Unknown { kind, raw }),
+        Ok(update) => from_session_update(update).unwrap_or(AcpUpdate::Unknown { kind, raw }),
         Err(_) => AcpUpdate::Unknown { kind, raw },
     };
     Some((session, update))
 }
 
 /// A piece of text, which nearly all updates are, without the long way through the protocol's types.
-fn text_of(raw: &mut Value) -> Option<AcpUpdate> {
+fn text_update(raw: &mut Value) -> Option<AcpUpdate> {
     let is_answer = match raw.get("sessionUpdate")?.as_str()? {
         "agent_message_chunk" => true,
         "agent_thought_chunk" => false,
@@ -113,7 +113,7 @@ fn text_of(raw: &mut Value) -> Option<AcpUpdate> {
     })
 }
 
-fn known(update: SessionUpdate) -> Option<AcpUpdate> {
+fn from_session_update(update: SessionUpdate) -> Option<AcpUpdate> {
     Some(match update {
         SessionUpdate::UserMessageChunk(chunk) => {
             AcpUpdate::Echo { piece: from_block(&chunk.content), message: message(&chunk) }
@@ -134,7 +134,7 @@ fn known(update: SessionUpdate) -> Option<AcpUpdate> {
         SessionUpdate::UsageUpdate(usage) => AcpUpdate::Usage { used: usage.used, size: usage.size },
         SessionUpdate::Notice(notice) => {
             let more = notice.description.map(|text| format!(": {text}")).unwrap_or_default();
-            AcpUpdate::Notice { text: plain(&format!("{}{more}", notice.title), 2_000) }
+            AcpUpdate::Notice { text: to_plain_line(&format!("{}{more}", notice.title), 2_000) }
         }
         _ => return None,
     })

@@ -48,23 +48,23 @@ impl PromptLoop<'_> {
         if method == names.session_request_permission {
             return self.take_permission_request(id, params).await;
         }
-        if !self.agent.settings.serves {
+        if !self.agent.settings.serves_requests {
             self.respond(&id, Err(Error::method_not_found())).await;
             return Ok(());
         }
         let effect = if method == names.fs_read_text_file {
-            parsed(params).map(|ReadTextFileRequest { path, line, limit, .. }| AgentEffect::Read {
+            parse_params(params).map(|ReadTextFileRequest { path, line, limit, .. }| AgentEffect::Read {
                 path: path.to_string_lossy().into_owned(),
                 line,
                 limit,
             })
         } else if method == names.fs_write_text_file {
-            parsed(params).map(|WriteTextFileRequest { path, content, .. }| AgentEffect::Write {
+            parse_params(params).map(|WriteTextFileRequest { path, content, .. }| AgentEffect::Write {
                 path: path.to_string_lossy().into_owned(),
                 content,
             })
         } else if method == names.terminal_create {
-            parsed(params).and_then(|request| self.run_effect(&request))
+            parse_params(params).and_then(|request| self.run_effect(&request))
         } else {
             self.take_terminal_request(&id, method, &params).await;
             return Ok(());
@@ -88,7 +88,7 @@ impl PromptLoop<'_> {
     /// Looks up what the policy says of an effect, and has the recorder decide.
     async fn request_effect(&mut self, request: RequestId, effect: AgentEffect) -> Result<(), FailedTurn> {
         let (name, input, kind) = effect.tool_call();
-        let tools = self.agent.runner.toolbox().built_in();
+        let tools = self.agent.runner.toolbox().built_in_tools();
         let Some(tool) = tools.get(name) else {
             self.respond(&request, Err(Error::method_not_found())).await;
             return Ok(());
@@ -133,7 +133,7 @@ impl PromptLoop<'_> {
                     }
                     Err(why) => ToolOutcome::failed(why.clone()),
                 };
-                let response = read.map(|content| json!({"content": content})).map_err(refused);
+                let response = read.map(|content| json!({"content": content})).map_err(refused_error);
                 FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
             }
             .boxed(),
@@ -141,11 +141,12 @@ impl PromptLoop<'_> {
                 let mut context = ToolContext::new(PathBuf::from(workspace), session, output);
                 // Where nothing confines, a person was asked whatever the policy says, and has said yes.
                 context.unconfined = true;
-                let outcome = match runner.toolbox().built_in().get("write_file") {
+                let outcome = match runner.toolbox().built_in_tools().get("write_file") {
                     Some(tool) => tool.run(json!({"path": path, "content": content}), context).await,
                     None => ToolOutcome::failed("files cannot be written here"),
                 };
-                let response = if outcome.ok { Ok(json!({})) } else { Err(refused(outcome.text.clone())) };
+                let response =
+                    if outcome.ok { Ok(json!({})) } else { Err(refused_error(outcome.text.clone())) };
                 FinishedWork { ended: own.map(|own| (own, outcome)), response: Some((request, response)) }
             }
             .boxed(),
@@ -153,7 +154,7 @@ impl PromptLoop<'_> {
                 match self.terminals.start(runner, output, command(line), limit) {
                     Err(why) => {
                         let ended = own.map(|own| (own, ToolOutcome::failed("it was not started")));
-                        let response = Some((request, Err(refused(why))));
+                        let response = Some((request, Err(refused_error(why))));
                         async move { FinishedWork { ended, response } }.boxed()
                     }
                     Ok((id, exit)) => {
@@ -213,13 +214,13 @@ impl PromptLoop<'_> {
         if method == names.terminal_wait_for_exit {
             let request = id.clone();
             let waiting = async move {
-                let status = serde_json::to_value(status(&exit.wait().await)).unwrap_or_default();
+                let status = serde_json::to_value(to_exit_status(&exit.wait().await)).unwrap_or_default();
                 FinishedWork { ended: None, response: Some((request, Ok(status))) }
             };
             return self.work.push(waiting.boxed());
         }
         let answer = if method == names.terminal_output {
-            output(&shown, exit.now().as_ref())
+            output_response(&shown, exit.now().as_ref())
         } else {
             self.terminals.end(&terminal, method == names.terminal_release);
             json!({})
@@ -249,21 +250,21 @@ impl PromptLoop<'_> {
     }
 }
 
-fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
+fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
     serde_json::from_value(params)
         .map_err(|error| Error::invalid_params().data(Value::from(error.to_string())))
 }
 
-fn refused(why: String) -> Error {
+fn refused_error(why: String) -> Error {
     Error::new(-32603, why)
 }
 
-fn status(exit: &TerminalExit) -> TerminalExitStatus {
+fn to_exit_status(exit: &TerminalExit) -> TerminalExitStatus {
     TerminalExitStatus::new().exit_code(exit.code).signal(exit.signal.clone())
 }
 
-fn output(shown: &TerminalBuffer, exit: Option<&TerminalExit>) -> Value {
+fn output_response(shown: &TerminalBuffer, exit: Option<&TerminalExit>) -> Value {
     let (text, is_cut) = shown.text();
-    let answer = TerminalOutputResponse::new(text, is_cut).exit_status(exit.map(status));
+    let answer = TerminalOutputResponse::new(text, is_cut).exit_status(exit.map(to_exit_status));
     serde_json::to_value(answer).unwrap_or_default()
 }

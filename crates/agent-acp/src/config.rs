@@ -29,7 +29,7 @@ pub struct AgentProgram {
     pub mcp_servers: Vec<McpDescription>,
     /// A setting and the choice of it by which it asks a person before it acts. Chosen in new sessions where it
     /// offers that; what a session says itself counts more.
-    pub asking: Option<(String, String)>,
+    pub ask_setting: Option<(String, String)>,
     /// Whether it announces a call as in progress before it asks for permission to make it, against the protocol.
     /// Such an announcement is not recorded as the start of the call.
     pub announces_before_asking: bool,
@@ -53,7 +53,7 @@ impl AgentProgram {
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             mcp_servers: Vec::new(),
-            asking: None,
+            ask_setting: None,
             announces_before_asking: false,
             install: None,
             login: None,
@@ -82,14 +82,14 @@ pub struct AgentSettings {
     /// How long a process may take until it has said what it is.
     pub start: Duration,
     /// How long an agent may take for anything but a turn, which may take as long as it likes.
-    pub patience: Duration,
+    pub request_timeout: Duration,
     /// How long an agent may take to stop when a turn is canceled. One that takes longer is replaced. Must be
     /// less than what the engine waits for.
     pub cancel: Duration,
     /// How long to wait before a process is started again the first time; doubled each time, up to thirty-fold.
-    pub first_wait: Duration,
+    pub first_backoff: Duration,
     /// How often a process is started again before it is given up.
-    pub tries: u32,
+    pub max_restarts: u32,
     /// How many processes there may be, one for each workspace.
     pub processes: usize,
     /// How long a line may be that an agent sends.
@@ -97,7 +97,7 @@ pub struct AgentSettings {
     /// How much an agent may say in one turn.
     pub turn_bytes: usize,
     /// Whether the agent may have files read and written and commands run by us, under the session's policy.
-    pub serves: bool,
+    pub serves_requests: bool,
 }
 
 impl Default for AgentSettings {
@@ -105,14 +105,14 @@ impl Default for AgentSettings {
         AgentSettings {
             idle: Duration::from_secs(600),
             start: Duration::from_secs(120),
-            patience: Duration::from_secs(120),
+            request_timeout: Duration::from_secs(120),
             cancel: Duration::from_secs(3),
-            first_wait: Duration::from_secs(1),
-            tries: 5,
+            first_backoff: Duration::from_secs(1),
+            max_restarts: 5,
             processes: 16,
             line_bytes: 32 << 20,
             turn_bytes: 64 << 20,
-            serves: true,
+            serves_requests: true,
         }
     }
 }
@@ -168,6 +168,6 @@ pub fn unconfined(daemon: Vec<(OsString, OsString)>) -> AgentSpawnFn {
             .envs(daemon.iter().filter(|(name, _)| is_named(name)).cloned())
             .envs(&launch.env)
             .prepare();
-        Ok(PreparedChild { command, keep: Box::new(()) })
+        Ok(PreparedChild { command, keep_alive: Box::new(()) })
     })
 }

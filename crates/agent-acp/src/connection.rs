@@ -30,7 +30,7 @@ const WRITE_TIME: Duration = Duration::from_secs(30);
 /// How many lines in a row may be no messages.
 const BAD_LINES: usize = 1_000;
 /// How much is kept for sessions that nobody listens to yet: sessions, and updates of each.
-const EARLY: (usize, usize) = (64, 32);
+const MAX_EARLY_SESSIONS_AND_UPDATES: (usize, usize) = (64, 32);
 
 /// The way to an agent. Clones are the same connection.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub(crate) struct AgentConnection(Arc<ConnectionState>);
 struct ConnectionState {
     outgoing: mpsc::Sender<String>,
     next: AtomicI64,
-    waiting: Mutex<PendingRequests>,
+    pending: Mutex<PendingRequests>,
     routes: Mutex<SessionRoutes>,
     /// Why this side gave it up.
     fault: OnceLock<String>,
@@ -57,7 +57,7 @@ enum ResponseReceiver {
 struct SessionRoutes {
     inboxes: HashMap<String, Inbox>,
     /// What agents tell of a session before its answer has been looked at.
-    early: HashMap<String, VecDeque<AcpUpdate>>,
+    early_updates: HashMap<String, VecDeque<AcpUpdate>>,
 }
 
 /// Why a request has no result.
@@ -97,7 +97,7 @@ impl AgentConnection {
         let connection = AgentConnection(Arc::new(ConnectionState {
             outgoing: sender,
             next: AtomicI64::new(1),
-            waiting: Mutex::new(PendingRequests(Some(HashMap::new()))),
+            pending: Mutex::new(PendingRequests(Some(HashMap::new()))),
             routes: Mutex::default(),
             fault: OnceLock::new(),
         }));
@@ -113,12 +113,12 @@ impl AgentConnection {
         patience: Duration,
     ) -> Result<Value, NoAnswer> {
         let (reply, answer) = oneshot::channel();
-        let id = self.ask(method, params, ResponseReceiver::Reply(reply)).await?;
+        let id = self.send_request(method, params, ResponseReceiver::Reply(reply)).await?;
         match timeout(patience, answer).await {
             Ok(Ok(outcome)) => outcome.map_err(NoAnswer::Refused),
             Ok(Err(_)) => Err(NoAnswer::Closed),
             Err(_) => {
-                self.waiting().remove(id);
+                self.pending().remove(id);
                 Err(NoAnswer::TooLate(patience))
             }
         }
@@ -131,10 +131,10 @@ impl AgentConnection {
         method: &str,
         params: &impl Serialize,
     ) -> Result<i64, NoAnswer> {
-        self.ask(method, params, ResponseReceiver::Inbox(inbox.clone())).await
+        self.send_request(method, params, ResponseReceiver::Inbox(inbox.clone())).await
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: &impl Serialize,
@@ -144,7 +144,7 @@ impl AgentConnection {
         let line = request_line(id, method, params).map_err(|error| {
             NoAnswer::Refused(Error::internal_error().data(Value::String(error.to_string())))
         })?;
-        if !self.waiting().insert(id, waiter) {
+        if !self.pending().insert(id, waiter) {
             return Err(NoAnswer::Closed);
         }
         self.send(line).await?;
@@ -169,7 +169,7 @@ impl AgentConnection {
     /// Has what comes for a session delivered here, what came early included.
     pub(crate) fn route(&self, session: &str, inbox: &Inbox) -> SessionRoute {
         let mut routes = self.routes();
-        let early = routes.early.remove(session).unwrap_or_default();
+        let early = routes.early_updates.remove(session).unwrap_or_default();
         routes.inboxes.insert(session.to_owned(), inbox.clone());
         drop(routes);
         early.into_iter().for_each(|update| inbox.push_now(InboxItem::Update(update)));
@@ -200,13 +200,13 @@ impl AgentConnection {
     /// Lets everybody who waits know that it is over.
     pub(crate) fn close(&self) {
         // Whoever waits for a reply learns it by the sender's end.
-        drop(self.waiting().0.take());
+        drop(self.pending().0.take());
         let inboxes: Vec<Inbox> = self.routes().inboxes.values().cloned().collect();
         inboxes.iter().for_each(|inbox| inbox.push_now(InboxItem::Closed));
     }
 
-    fn waiting(&self) -> MutexGuard<'_, PendingRequests> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, PendingRequests> {
+        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn routes(&self) -> MutexGuard<'_, SessionRoutes> {
@@ -217,21 +217,21 @@ impl AgentConnection {
         self.routes().inboxes.get(session).cloned()
     }
 
-    async fn take(&self, line: &str) -> Result<(), Box<Error>> {
+    async fn handle_line(&self, line: &str) -> Result<(), Box<Error>> {
         let bytes = line.len();
         match parse(line) {
             Ok(AcpIncoming::Notification { method, params })
                 if method == CLIENT_METHOD_NAMES.session_update =>
             {
-                self.take_update(line, params).await;
+                self.route_update(line, params).await;
             }
             Ok(AcpIncoming::Notification { method, .. }) => {
                 tracing::trace!(method, "a notification is ignored")
             }
             Ok(AcpIncoming::Request { id, method, params }) => {
-                self.take_request(id, method, params, bytes).await
+                self.route_request(id, method, params, bytes).await
             }
-            Ok(AcpIncoming::Answer { id, outcome }) => self.take_answer(&id, outcome, bytes).await,
+            Ok(AcpIncoming::Answer { id, outcome }) => self.route_answer(&id, outcome, bytes).await,
             Err(AcpLineError { id, error }) => {
                 if let Some(id) = id {
                     // An agent that floods us with nonsense need not hear about all of it.
@@ -243,7 +243,7 @@ impl AgentConnection {
         Ok(())
     }
 
-    async fn take_update(&self, line: &str, params: Value) {
+    async fn route_update(&self, line: &str, params: Value) {
         let Some((session, update)) = from_update(params) else { return };
         if let Some(inbox) = self.inbox(&session) {
             if let Some(raw) = inbox.raw() {
@@ -251,31 +251,33 @@ impl AgentConnection {
             }
             return inbox.push(InboxItem::Update(update), line.len()).await;
         }
-        if !says_what_it_is(&update) {
+        if !describes_agent(&update) {
             return;
         }
         let mut routes = self.routes();
-        if !routes.early.contains_key(&session) && routes.early.len() >= EARLY.0 {
+        if !routes.early_updates.contains_key(&session)
+            && routes.early_updates.len() >= MAX_EARLY_SESSIONS_AND_UPDATES.0
+        {
             return;
         }
-        let kept = routes.early.entry(session).or_default();
+        let kept = routes.early_updates.entry(session).or_default();
         kept.push_back(update);
-        if kept.len() > EARLY.1 {
+        if kept.len() > MAX_EARLY_SESSIONS_AND_UPDATES.1 {
             kept.pop_front();
         }
     }
 
-    async fn take_request(&self, id: RequestId, method: String, params: Value, bytes: usize) {
+    async fn route_request(&self, id: RequestId, method: String, params: Value, bytes: usize) {
         let session = params.get("sessionId").and_then(Value::as_str).and_then(|session| self.inbox(session));
         match session {
             Some(inbox) => inbox.push(InboxItem::Request { id, method, params }, bytes).await,
-            None => self.respond(&id, nobody_there(&method)).await,
+            None => self.respond(&id, no_turn_response(&method)).await,
         }
     }
 
-    async fn take_answer(&self, id: &RequestId, outcome: Result<Value, Error>, bytes: usize) {
+    async fn route_answer(&self, id: &RequestId, outcome: Result<Value, Error>, bytes: usize) {
         let RequestId::Number(ticket) = id else { return };
-        let waiter = self.waiting().remove(*ticket);
+        let waiter = self.pending().remove(*ticket);
         // An answer to nothing, or a second one, changes nothing.
         match waiter {
             Some(ResponseReceiver::Reply(reply)) => drop(reply.send(outcome)),
@@ -330,7 +332,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineRelay<R, W> {
                 };
                 let taken = match std::str::from_utf8(&line) {
                     Ok(line) if line.trim().is_empty() => continue,
-                    Ok(line) => connection.take(line).await.is_ok(),
+                    Ok(line) => connection.handle_line(line).await.is_ok(),
                     Err(_) => false,
                 };
                 bad = if taken { 0 } else { bad + 1 };
@@ -347,7 +349,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineRelay<R, W> {
     }
 }
 
-fn says_what_it_is(update: &AcpUpdate) -> bool {
+fn describes_agent(update: &AcpUpdate) -> bool {
     match update {
         AcpUpdate::Plan(_)
         | AcpUpdate::Commands(_)
@@ -365,7 +367,7 @@ fn says_what_it_is(update: &AcpUpdate) -> bool {
 }
 
 /// What an agent hears that wants something for a session in which no turn runs.
-pub(crate) fn nobody_there(method: &str) -> Result<Value, Error> {
+pub(crate) fn no_turn_response(method: &str) -> Result<Value, Error> {
     if method == CLIENT_METHOD_NAMES.session_request_permission {
         return Ok(serde_json::json!({"outcome": {"outcome": "cancelled"}}));
     }

@@ -1,7 +1,7 @@
 //! What a turn says when the agent fails it, and what to do about it.
 
 use agent_client_protocol::v1::schema::{Error, ErrorCode};
-use ostler_acp::plain;
+use ostler_acp::to_plain_line;
 use ostler_agent::FailedTurn;
 use ostler_types::{Failure, LoginMethod};
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(crate) const LOGIN_REQUIRED: &str = "agent_login_required";
 /// How much of an agent's error output an error quotes.
 pub(crate) const QUOTED_BYTES: usize = 1_500;
 /// How long an agent's own words may be in an error.
-const WORDS: usize = 2_000;
+const MAX_ERROR_CHARS: usize = 2_000;
 
 pub(crate) fn failure(code: &str, message: String, hint: Option<String>) -> Failure {
     Failure { code: code.to_owned(), message, hint }
@@ -55,7 +55,7 @@ pub(crate) fn wants_login(error: &Error) -> bool {
 /// Why something besides the turn's prompt came to nothing; a crash is described by the caller.
 pub(crate) fn no_answer(agent: &str, what: &str, error: &NoAnswer) -> FailedTurn {
     let why = match error {
-        NoAnswer::Refused(error) => words(error),
+        NoAnswer::Refused(error) => error_text(error),
         NoAnswer::TooLate(time) => format!("it has not answered in {} s", time.as_secs()),
         NoAnswer::Closed => "it has ended".to_owned(),
     };
@@ -63,7 +63,7 @@ pub(crate) fn no_answer(agent: &str, what: &str, error: &NoAnswer) -> FailedTurn
 }
 
 /// An agent's error in words.
-pub(crate) fn words(error: &Error) -> String {
+pub(crate) fn error_text(error: &Error) -> String {
     let more = match &error.data {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -75,5 +75,5 @@ pub(crate) fn words(error: &Error) -> String {
     };
     let message = error.message.trim_end_matches('.');
     let text = if more.is_empty() { message.to_owned() } else { format!("{message}: {more}") };
-    plain(&text, WORDS)
+    to_plain_line(&text, MAX_ERROR_CHARS)
 }

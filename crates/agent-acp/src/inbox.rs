@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// How many KiB wait at most; a single thing that is larger takes all of it.
-const ROOM: usize = 8 * 1024;
+const MAX_PENDING_KIB: usize = 8 * 1024;
 
 /// What can come in.
 #[derive(Debug)]
@@ -42,14 +42,15 @@ struct InboxQueue {
 
 impl Inbox {
     pub(crate) fn new(raw: Option<ostler_agent::RawLogSink>) -> Inbox {
-        let room = Arc::new(Semaphore::new(ROOM));
+        let room = Arc::new(Semaphore::new(MAX_PENDING_KIB));
         let (queue, ready, is_closed) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
         Inbox(Arc::new(InboxQueue { queue, room, ready, is_closed, raw }))
     }
 
     /// Adds something of this size, and waits until there is room for it.
     pub(crate) async fn push(&self, item: InboxItem, bytes: usize) {
-        let wanted = u32::try_from((bytes / 1024 + 1).min(ROOM)).expect("the room is a small number");
+        let wanted =
+            u32::try_from((bytes / 1024 + 1).min(MAX_PENDING_KIB)).expect("the room is a small number");
         // A closed queue has no permits to give, and takes nothing.
         if let Ok(permit) = Arc::clone(&self.0.room).acquire_many_owned(wanted).await {
             self.queue().push_back((item, Some(permit)));

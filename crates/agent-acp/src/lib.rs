@@ -5,34 +5,34 @@
 //! prompts (`prompt`). `prompt_loop` waits for what comes, passes it to the `recorder`, and carries out the recorder's
 //! actions: reports, questions to people (`permission`), and what the agent requests of the daemon (`client_requests`,
 //! `effect`, `terminals`). The recorder alone decides what is recorded and in which order, and it is pure.
-//! `stop` ends it all. That the work is captured, checked and reviewed is left to `turn-care`. Beside turns an agent can
+//! `stop` ends it all. That the work is captured, checked and reviewed is left to `acceptance`. Beside turns an agent can
 //! be asked what it has (`outside_turns`), and a session that was begun elsewhere can be taken over with what was said in it
 //! (`adopt`).
 //!
 //! What the agent does in its own process is not ours to allow: it is recorded as the agent tells it. What it
 //! asks for is put to a person, and what it has us do goes by the session's policy.
 
-mod adopt;
+mod adopted_history;
 mod client_requests;
 mod config;
 mod connection;
 mod effect;
 mod failure;
 mod inbox;
-mod open;
 mod outside_turns;
 mod permission;
 mod presets;
-mod process;
 mod prompt;
 mod prompt_loop;
 mod recorder;
 mod running_agent;
+mod session_opener;
 mod status;
-mod stop;
+mod supervised_agent;
 mod terminals;
 mod tool_result;
 mod turn;
+mod turn_end;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,19 +41,19 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_acceptance::{Baselines, CheckpointTracker, note_interrupted_turn};
 use ostler_acp::SessionReplay;
 use ostler_agent::{Agent, CompletedTurn, FailedTurn, TurnContext};
 use ostler_process::{InstanceLease, NotReady, Supervisor, SupervisorSettings};
 use ostler_runner::Runner;
-use ostler_turn_care::{Baselines, CheckpointTracker, note_cut_short};
 use ostler_types::{AgentState, Clock, SessionId};
 use tokio::sync::watch;
 
 use crate::failure::failed;
-use crate::open::{AgentMemory, SessionOpener};
-use crate::process::SupervisedAgent;
+use crate::session_opener::{AgentMemory, SessionOpener};
+use crate::supervised_agent::SupervisedAgent;
 
-pub use adopt::AdoptedHistory;
+pub use adopted_history::AdoptedHistory;
 pub use config::{AgentLaunch, AgentProgram, AgentSettings, AgentSpawnFn, NotPrepared, unconfined};
 pub use ostler_process::PreparedChild;
 pub use presets::{AgentPreset, AgentStatePath, presets};
@@ -84,8 +84,8 @@ impl AcpAgent {
             capacity: settings.processes,
             idle_timeout: settings.idle,
             evict_after: Duration::ZERO,
-            restarts: settings.tries,
-            first_backoff: settings.first_wait,
+            restarts: settings.max_restarts,
+            first_backoff: settings.first_backoff,
             retry_after: Duration::ZERO,
             // One that failed is kept to be shown until another one takes its place.
             remembered: settings.processes,
@@ -102,7 +102,7 @@ impl AcpAgent {
 
     /// How its processes are, one for each workspace in which it was needed.
     pub fn statuses(&self) -> Vec<AgentStatus> {
-        self.supervisor.instances().iter().map(|instance| process::status(instance)).collect()
+        self.supervisor.instances().iter().map(|instance| supervised_agent::status(instance)).collect()
     }
 
     /// Changes whenever a status does.
@@ -127,7 +127,7 @@ impl AcpAgent {
         let lease = self.lease(workspace).await?;
         let opening = SessionOpener { program: &self.program, running: &lease.handle, workspace, raw: None };
         let mut opened = opening.begin(AgentMemory::Nothing).await?;
-        opening.choose(&mut opened, settings).await?;
+        opening.apply_settings(&mut opened, settings).await?;
         lease.handle.keep_session(session, opened.agent_session.clone());
         Ok(opened.agent_session.state)
     }
@@ -191,11 +191,11 @@ impl Agent for AcpAgent {
             let checkpoints = CheckpointTracker::new(Arc::clone(&self.runner), &turn).await;
             let ended = Box::pin(turn::run(self, &turn, &checkpoints)).await;
             // How a turn left the workspace is seen when nothing of it runs any more.
-            if let Err(error) = checkpoints.after_turn(&turn).await {
+            if let Err(error) = checkpoints.capture_after_turn(&turn).await {
                 tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
             }
             if ended.is_err() {
-                note_cut_short(&turn, &*self.runner, self.baselines.as_deref(), &checkpoints).await;
+                note_interrupted_turn(&turn, &*self.runner, self.baselines.as_deref(), &checkpoints).await;
             }
             ended
         }
@@ -203,7 +203,7 @@ impl Agent for AcpAgent {
     }
 
     /// A question dies with the process that asked it, so that a turn which waited cannot be picked up.
-    fn resumes(&self) -> bool {
+    fn can_resume_turns(&self) -> bool {
         false
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use agent_client_protocol::v1::schema::{
     AGENT_METHOD_NAMES, AuthenticateRequest, ListSessionsRequest, ListSessionsResponse,
 };
-use ostler_acp::plain;
+use ostler_acp::to_plain_line;
 use ostler_agent::FailedTurn;
 use tokio::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::running_agent::RunningAgent;
 use crate::status::AcpSessionInfo;
 
 /// How many pages of sessions are asked for, and how many sessions are kept.
-const LISTED: (usize, usize) = (20, 1_000);
+const MAX_PAGES_AND_SESSIONS: (usize, usize) = (20, 1_000);
 /// How long a person may take to log in.
 const LOGIN_TIME: Duration = Duration::from_secs(600);
 
@@ -29,10 +29,12 @@ pub(crate) async fn list(
         return Ok(found);
     }
     let mut cursor = None;
-    for _ in 0..LISTED.0 {
+    for _ in 0..MAX_PAGES_AND_SESSIONS.0 {
         let request = ListSessionsRequest::new().cwd(workspace.to_owned()).cursor(cursor.take());
-        let answer =
-            running.connection.request(AGENT_METHOD_NAMES.session_list, &request, running.patience).await;
+        let answer = running
+            .connection
+            .request(AGENT_METHOD_NAMES.session_list, &request, running.request_timeout)
+            .await;
         let answer = answer.map_err(|error| no_answer(agent, "list its sessions", &error))?;
         let answer: ListSessionsResponse = serde_json::from_value(answer).map_err(|error| {
             failed(
@@ -45,16 +47,16 @@ pub(crate) async fn list(
         let own = answer.sessions.into_iter().filter(|session| session.cwd == workspace);
         found.extend(own.map(|session| AcpSessionInfo {
             id: session.session_id.0.to_string(),
-            title: session.title.map(|title| plain(&title, 200)),
-            updated_at: session.updated_at.map(|at| plain(&at, 100)),
+            title: session.title.map(|title| to_plain_line(&title, 200)),
+            updated_at: session.updated_at.map(|at| to_plain_line(&at, 100)),
             workspace: session.cwd,
         }));
         cursor = answer.next_cursor;
-        if cursor.is_none() || found.len() >= LISTED.1 {
+        if cursor.is_none() || found.len() >= MAX_PAGES_AND_SESSIONS.1 {
             break;
         }
     }
-    found.truncate(LISTED.1);
+    found.truncate(MAX_PAGES_AND_SESSIONS.1);
     Ok(found)
 }
 

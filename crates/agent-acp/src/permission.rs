@@ -46,7 +46,7 @@ impl PromptLoop<'_> {
         let (summary, risk, subject, options) = match asker {
             Asker::Agent { summary, options } => (summary, None, Subject::Input, options),
             Asker::Daemon => {
-                let tools = self.agent.runner.toolbox().built_in();
+                let tools = self.agent.runner.toolbox().built_in_tools();
                 let tool = tools.get(&tool_call.name);
                 let written = tool.map(|tool| tool.written_paths(&tool_call.input)).unwrap_or_default();
                 let workspace = context.session.workspace_path.clone();

@@ -21,13 +21,13 @@ pub struct AgentPreset {
     /// The variables of the daemon's environment that it gets.
     pub pass_env: &'static [&'static str],
     /// A setting and its choice by which it asks a person, where it would not by itself.
-    pub asking: Option<(&'static str, &'static str)>,
+    pub ask_setting: Option<(&'static str, &'static str)>,
     /// Whether it announces calls as in progress before it asks for permission to make them.
     pub announces_before_asking: bool,
     /// Where it keeps its login and its state, which it has to write.
-    pub state: &'static [AgentStatePath],
+    pub state_paths: &'static [AgentStatePath],
     /// Variables that name a file that it reads.
-    pub reads: &'static [&'static str],
+    pub file_variables: &'static [&'static str],
 }
 
 /// A directory or a file of an agent's own.
@@ -50,12 +50,16 @@ impl AgentStatePath {
     }
 
     /// A directory in the home directory that a variable moves elsewhere.
-    const fn moved_by(variable: &'static str, base: &'static str) -> AgentStatePath {
+    const fn directory_by_variable(variable: &'static str, base: &'static str) -> AgentStatePath {
         AgentStatePath { variable: Some(variable), base, name: "", content: None }
     }
 
     /// A directory below a base directory that a variable moves, such as those that desktops agree on.
-    const fn below(variable: &'static str, base: &'static str, name: &'static str) -> AgentStatePath {
+    const fn directory_below(
+        variable: &'static str,
+        base: &'static str,
+        name: &'static str,
+    ) -> AgentStatePath {
         AgentStatePath { variable: Some(variable), base, name, content: None }
     }
 
@@ -108,10 +112,10 @@ const PRESETS: [AgentPreset; 6] = [
             "CLAUDE_CODE_OAUTH_TOKEN",
             "CLAUDE_CONFIG_DIR",
         ],
-        asking: None,
+        ask_setting: None,
         announces_before_asking: false,
-        state: &[
-            AgentStatePath::moved_by("CLAUDE_CONFIG_DIR", ".claude"),
+        state_paths: &[
+            AgentStatePath::directory_by_variable("CLAUDE_CONFIG_DIR", ".claude"),
             AgentStatePath {
                 variable: Some("CLAUDE_CONFIG_DIR"),
                 base: "",
@@ -119,7 +123,7 @@ const PRESETS: [AgentPreset; 6] = [
                 content: Some("{}\n"),
             },
         ],
-        reads: &["NODE_EXTRA_CA_CERTS"],
+        file_variables: &["NODE_EXTRA_CA_CERTS"],
     },
     AgentPreset {
         name: "codex",
@@ -129,11 +133,11 @@ const PRESETS: [AgentPreset; 6] = [
         login: "set OPENAI_API_KEY or CODEX_API_KEY for the daemon, or run `codex login` once in a terminal",
         pass_env: &["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
         // One of the two adapters begins in a mode in which a model decides.
-        asking: Some(("mode", "workspace-write")),
+        ask_setting: Some(("mode", "workspace-write")),
         // The adapter that is maintained with the protocol does.
         announces_before_asking: true,
-        state: &[AgentStatePath::moved_by("CODEX_HOME", ".codex")],
-        reads: &["NODE_EXTRA_CA_CERTS"],
+        state_paths: &[AgentStatePath::directory_by_variable("CODEX_HOME", ".codex")],
+        file_variables: &["NODE_EXTRA_CA_CERTS"],
     },
     AgentPreset {
         name: "gemini",
@@ -149,10 +153,10 @@ const PRESETS: [AgentPreset; 6] = [
             "GOOGLE_GEMINI_BASE_URL",
             "GEMINI_CLI_HOME",
         ],
-        asking: None,
+        ask_setting: None,
         announces_before_asking: false,
-        state: &[AgentStatePath::below("GEMINI_CLI_HOME", "", ".gemini")],
-        reads: &["NODE_EXTRA_CA_CERTS"],
+        state_paths: &[AgentStatePath::directory_below("GEMINI_CLI_HOME", "", ".gemini")],
+        file_variables: &["NODE_EXTRA_CA_CERTS"],
     },
     AgentPreset {
         name: "qwen",
@@ -161,10 +165,10 @@ const PRESETS: [AgentPreset; 6] = [
         install: "npm install -g @qwen-code/qwen-code",
         login: "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL for the daemon, or run `qwen` once and log in",
         pass_env: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"],
-        asking: None,
+        ask_setting: None,
         announces_before_asking: false,
-        state: &[AgentStatePath::directory(".qwen")],
-        reads: &["NODE_EXTRA_CA_CERTS"],
+        state_paths: &[AgentStatePath::directory(".qwen")],
+        file_variables: &["NODE_EXTRA_CA_CERTS"],
     },
     AgentPreset {
         name: "opencode",
@@ -173,15 +177,15 @@ const PRESETS: [AgentPreset; 6] = [
         install: "npm install -g opencode-ai",
         login: "run `opencode auth login` once in a terminal, or set the key of its provider for the daemon",
         pass_env: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_CONFIG"],
-        asking: None,
+        ask_setting: None,
         announces_before_asking: true,
-        state: &[
-            AgentStatePath::below("XDG_CONFIG_HOME", ".config", "opencode"),
-            AgentStatePath::below("XDG_DATA_HOME", ".local/share", "opencode"),
-            AgentStatePath::below("XDG_STATE_HOME", ".local/state", "opencode"),
-            AgentStatePath::below("XDG_CACHE_HOME", ".cache", "opencode"),
+        state_paths: &[
+            AgentStatePath::directory_below("XDG_CONFIG_HOME", ".config", "opencode"),
+            AgentStatePath::directory_below("XDG_DATA_HOME", ".local/share", "opencode"),
+            AgentStatePath::directory_below("XDG_STATE_HOME", ".local/state", "opencode"),
+            AgentStatePath::directory_below("XDG_CACHE_HOME", ".cache", "opencode"),
         ],
-        reads: &["NODE_EXTRA_CA_CERTS", "OPENCODE_CONFIG"],
+        file_variables: &["NODE_EXTRA_CA_CERTS", "OPENCODE_CONFIG"],
     },
     AgentPreset {
         name: "goose",
@@ -197,14 +201,14 @@ const PRESETS: [AgentPreset; 6] = [
             "OPENAI_API_KEY",
             "GOOGLE_API_KEY",
         ],
-        asking: None,
+        ask_setting: None,
         announces_before_asking: false,
-        state: &[
-            AgentStatePath::below("XDG_CONFIG_HOME", ".config", "goose"),
-            AgentStatePath::below("XDG_DATA_HOME", ".local/share", "goose"),
-            AgentStatePath::below("XDG_STATE_HOME", ".local/state", "goose"),
+        state_paths: &[
+            AgentStatePath::directory_below("XDG_CONFIG_HOME", ".config", "goose"),
+            AgentStatePath::directory_below("XDG_DATA_HOME", ".local/share", "goose"),
+            AgentStatePath::directory_below("XDG_STATE_HOME", ".local/state", "goose"),
         ],
-        reads: &["NODE_EXTRA_CA_CERTS"],
+        file_variables: &["NODE_EXTRA_CA_CERTS"],
     },
 ];
 
@@ -234,7 +238,7 @@ impl AgentPreset {
         let mut made = AgentProgram::new(self.name, *program, arguments.iter().copied());
         made.pass_env = self.pass_env.iter().map(|name| (*name).to_owned()).collect();
         made = made.with_network();
-        made.asking = self.asking.map(|(name, choice)| (name.to_owned(), choice.to_owned()));
+        made.ask_setting = self.ask_setting.map(|(name, choice)| (name.to_owned(), choice.to_owned()));
         made.announces_before_asking = self.announces_before_asking;
         made.install = Some(format!("install it: {}", self.install));
         made.login = Some(self.login.to_owned());
@@ -262,7 +266,7 @@ mod tests {
     /// Where a preset keeps its state, for a home directory and a variable.
     fn places(name: &str, home: Option<&str>, variable: (&str, &str)) -> Vec<String> {
         let value = |asked: &str| (asked == variable.0).then(|| PathBuf::from(variable.1));
-        let state = AgentPreset::find(name).unwrap().state.iter();
+        let state = AgentPreset::find(name).unwrap().state_paths.iter();
         let paths = state.filter_map(|place| place.path(home.map(Path::new), value));
         paths.map(|path| path.display().to_string()).collect()
     }
@@ -293,7 +297,7 @@ mod tests {
     fn an_agent_gets_the_variables_that_move_its_state() {
         // Those of desktops are passed to every child process.
         for preset in presets() {
-            let variables = preset.state.iter().filter_map(|place| place.variable);
+            let variables = preset.state_paths.iter().filter_map(|place| place.variable);
             for variable in variables.filter(|variable| !variable.starts_with("XDG_")) {
                 assert!(preset.pass_env.contains(&variable), "{variable}");
             }

@@ -8,7 +8,7 @@ use ostler_acp::{AcceptedContent, AcpContentPiece, to_block};
 use ostler_agent::TurnContext;
 use ostler_types::{Message, MessageId, Part, Role};
 
-use crate::open::AgentMemory;
+use crate::session_opener::AgentMemory;
 
 /// How many bytes of files one prompt carries.
 const MAX_FILE_BYTES: usize = 20 << 20;
@@ -23,11 +23,11 @@ pub(crate) async fn first_prompt(
     memory: &AgentMemory,
     accepts: AcceptedContent,
 ) -> Vec<ContentBlock> {
-    let asked = &context.open.message_ids;
+    let asked = &context.open_turn.message_ids;
     let messages: Vec<&Arc<Message>> =
         context.history.iter().filter(|message| asked.contains(&message.id)).collect();
     let mut blocks = Vec::new();
-    if *memory != AgentMemory::Whole {
+    if *memory != AgentMemory::Complete {
         blocks.extend(introduction(context, asked).map(ContentBlock::from));
     }
     blocks.extend(blocks_of(context, messages.into_iter().map(Arc::as_ref), accepts).await);
@@ -51,16 +51,16 @@ pub(crate) async fn blocks_of(
             Part::Text { text } => AcpContentPiece::Text(text.clone()),
             Part::Image { reference, mime_type } => {
                 let image = |mime_type, bytes| AcpContentPiece::Image { mime_type, bytes };
-                file(context, reference, mime_type, &mut room, image).await
+                file_piece(context, reference, mime_type, &mut room, image).await
             }
             Part::Audio { reference, mime_type } => {
                 let audio = |mime_type, bytes| AcpContentPiece::Audio { mime_type, bytes };
-                file(context, reference, mime_type, &mut room, audio).await
+                file_piece(context, reference, mime_type, &mut room, audio).await
             }
             Part::File { reference, mime_type } => {
                 let name = reference.rsplit('/').next().unwrap_or(reference).to_owned();
                 let any = |mime_type, bytes| AcpContentPiece::File { name, mime_type, bytes };
-                file(context, reference, mime_type, &mut room, any).await
+                file_piece(context, reference, mime_type, &mut room, any).await
             }
             Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => continue,
         };
@@ -69,14 +69,14 @@ pub(crate) async fn blocks_of(
     blocks
 }
 
-async fn file(
+async fn file_piece(
     context: &TurnContext,
     reference: &str,
     mime_type: &str,
     room: &mut usize,
     piece: impl FnOnce(String, Vec<u8>) -> AcpContentPiece,
 ) -> AcpContentPiece {
-    match context.file(reference.to_owned()).await {
+    match context.read_file(reference.to_owned()).await {
         Ok(bytes) if bytes.len() <= *room => {
             *room -= bytes.len();
             piece(mime_type.to_owned(), bytes.to_vec())
@@ -99,7 +99,7 @@ fn introduction(context: &TurnContext, asked: &[MessageId]) -> Option<String> {
     let mut lines = Vec::new();
     let mut room = MAX_HISTORY_BYTES;
     for message in earlier.rev() {
-        let Some(line) = line_of(message) else { continue };
+        let Some(line) = history_line(message) else { continue };
         if line.len() > room {
             lines.push("[Earlier messages are left out.]".to_owned());
             break;
@@ -116,7 +116,7 @@ fn introduction(context: &TurnContext, asked: &[MessageId]) -> Option<String> {
     (told.len() > 1).then(|| told.join("\n\n"))
 }
 
-fn line_of(message: &Message) -> Option<String> {
+fn history_line(message: &Message) -> Option<String> {
     let who = match message.role {
         Role::System => "Note",
         Role::User => "User",

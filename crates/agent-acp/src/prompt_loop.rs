@@ -13,7 +13,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use ostler_acp::{
-    AcpCallOutcome, AcpContentPiece, AcpUpdate, AgentStateChange, from_stop_reason, hear, plain,
+    AcpCallOutcome, AcpContentPiece, AcpUpdate, AgentStateChange, apply_update, from_stop_reason,
+    to_plain_line,
 };
 use ostler_agent::{FailedTurn, TurnContext};
 use ostler_process::InstanceLease;
@@ -23,14 +24,14 @@ use serde_json::Value;
 use crate::AcpAgent;
 use crate::client_requests::FinishedWork;
 use crate::connection::SessionRoute;
-use crate::failure::{failed, login_required, wants_login, words};
+use crate::failure::{error_text, failed, login_required, wants_login};
 use crate::inbox::InboxItem;
-use crate::open::{AgentMemory, OpenedSession};
 use crate::permission::AnsweredQuestion;
-use crate::process::SupervisedAgent;
 use crate::recorder::action::{RecorderAction, RecorderInput};
 use crate::recorder::{AcpRecorder, RecorderSettings, TextKind};
 use crate::running_agent::OpenAgentSession;
+use crate::session_opener::{AgentMemory, OpenedSession};
+use crate::supervised_agent::SupervisedAgent;
 use crate::terminals::Terminals;
 use crate::tool_result;
 
@@ -210,13 +211,13 @@ impl<'a> PromptLoop<'a> {
     }
 
     async fn take_update(&mut self, update: AcpUpdate) -> Result<(), FailedTurn> {
-        match hear(&mut self.agent_session.state, &mut self.agent_session.offered, &update) {
-            AgentStateChange::Something => {
+        match apply_update(&mut self.agent_session.state, &mut self.agent_session.offered, &update) {
+            AgentStateChange::Description => {
                 self.has_new_counts = false;
                 self.record_agent().await?;
             }
             // Counts change all the time, and are recorded with the next change or at the end.
-            AgentStateChange::OnlyNumbers => self.has_new_counts = true,
+            AgentStateChange::TokenCounts => self.has_new_counts = true,
             AgentStateChange::Nothing => {}
         }
         let input = match update {
@@ -252,7 +253,7 @@ impl<'a> PromptLoop<'a> {
                 return Ok(RecorderInput::Text { kind: TextKind::Answer, text, message });
             }
             AcpContentPiece::Link { name, uri } => {
-                let text = format!("[{}]({})", plain(&name, 500), plain(&uri, 2_000));
+                let text = format!("[{}]({})", to_plain_line(&name, 500), to_plain_line(&uri, 2_000));
                 return Ok(RecorderInput::Text { kind: TextKind::Answer, text, message: None });
             }
             AcpContentPiece::Image { mime_type, bytes } => ("image", mime_type, bytes),
@@ -261,7 +262,7 @@ impl<'a> PromptLoop<'a> {
         };
         let (name, bytes) = (format!("{kind}_{}", self.context.clock.uuid().simple()), content.len());
         let reference = self.context.put_artifact(name, content).await?;
-        let mime_type = plain(&mime_type, 100);
+        let mime_type = to_plain_line(&mime_type, 100);
         let part = match kind {
             "image" => Part::Image { reference, mime_type },
             "audio" => Part::Audio { reference, mime_type },
@@ -280,7 +281,7 @@ impl<'a> PromptLoop<'a> {
     async fn add_note(&mut self, text: String) -> Result<(), FailedTurn> {
         let (id, created_at) = (self.context.message_id(), self.context.clock.now());
         let message = Message { id, role: Role::System, parts: vec![Part::text(text)], created_at };
-        self.context.report(TurnReport::Told { message }).await?;
+        self.context.report(TurnReport::NoteAdded { message }).await?;
         Ok(())
     }
 
@@ -328,7 +329,7 @@ impl<'a> PromptLoop<'a> {
         }
         let name = &self.agent.program.name;
         let message =
-            format!("the agent {name} could not answer: {}", self.agent.program.redact(&words(error)));
+            format!("the agent {name} could not answer: {}", self.agent.program.redact(&error_text(error)));
         failed("agent_error", message, Some("what it said so far is kept; retry the turn".to_owned()))
     }
 }

@@ -30,7 +30,7 @@ use ostler_types::{Message, MessageId, Part, StateLimits, ToolCallId};
 use serde_json::{Value, json};
 
 use self::action::{RecorderAction, RecorderInput};
-use self::calls::{CallState, TurnCalls, call_of};
+use self::calls::{CallState, TurnCalls, from_first_update};
 use self::draft::AcpMessageDraft;
 use crate::failure::failed;
 
@@ -216,14 +216,14 @@ impl AcpRecorder {
             return;
         }
         let Some(id) = self.calls.newest(&update.tool_call_id.0) else {
-            self.draft_call(call_of(update), at);
+            self.draft_call(from_first_update(update), at);
             return self.advance();
         };
         let call = self.calls.get_mut(&id);
         match call.state {
             CallState::Finished => {}
             CallState::Denied => {
-                if has_ended(&call_of(update)) == Some(true) {
+                if has_ended(&from_first_update(update)) == Some(true) {
                     call.state = CallState::Finished;
                     let notice =
                         format!("The agent says that it carried out the call {id}, which was denied.");

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::InitializeResponse;
-use ostler_acp::{AcceptedContent, OfferedSettings, from_login_methods, plain};
+use ostler_acp::{AcceptedContent, OfferedSettings, from_login_methods, to_plain_line};
 use ostler_types::{AgentState, SessionId};
 use tokio::sync::watch;
 
@@ -13,7 +13,7 @@ use crate::connection::AgentConnection;
 use crate::status::AcpAgentInfo;
 
 /// How many sessions a process is remembered to have open. Those that are forgotten are opened anew.
-const SESSIONS: usize = 500;
+const MAX_SESSIONS: usize = 500;
 
 /// A process that takes turns.
 pub(crate) struct RunningAgent {
@@ -21,7 +21,7 @@ pub(crate) struct RunningAgent {
     /// Its answer to `initialize`.
     pub(crate) initialized: InitializeResponse,
     /// How long anything but a turn may take.
-    pub(crate) patience: Duration,
+    pub(crate) request_timeout: Duration,
     sessions: Mutex<VecDeque<(SessionId, OpenAgentSession)>>,
     /// How it ended, once it has.
     ended: watch::Sender<Option<String>>,
@@ -45,15 +45,24 @@ impl RunningAgent {
         patience: Duration,
     ) -> RunningAgent {
         let (ended, has_answered) = (watch::Sender::new(None), std::sync::atomic::AtomicBool::new(false));
-        RunningAgent { connection, initialized, patience, sessions: Mutex::default(), ended, has_answered }
+        RunningAgent {
+            connection,
+            initialized,
+            request_timeout: patience,
+            sessions: Mutex::default(),
+            ended,
+            has_answered,
+        }
     }
 
     pub(crate) fn info(&self) -> AcpAgentInfo {
         let abilities = &self.initialized.agent_capabilities;
         let said = self.initialized.agent_info.as_ref();
         AcpAgentInfo {
-            name: said.map(|info| plain(info.title.as_ref().unwrap_or(&info.name), 200)).unwrap_or_default(),
-            version: said.map(|info| plain(&info.version, 100)).unwrap_or_default(),
+            name: said
+                .map(|info| to_plain_line(info.title.as_ref().unwrap_or(&info.name), 200))
+                .unwrap_or_default(),
+            version: said.map(|info| to_plain_line(&info.version, 100)).unwrap_or_default(),
             loads_sessions: abilities.load_session,
             resumes_sessions: abilities.session_capabilities.resume.is_some(),
             lists_sessions: abilities.session_capabilities.list.is_some(),
@@ -85,7 +94,7 @@ impl RunningAgent {
     pub(crate) fn keep_session(&self, session: SessionId, agent_session: OpenAgentSession) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.push_back((session, agent_session));
-        if sessions.len() > SESSIONS {
+        if sessions.len() > MAX_SESSIONS {
             sessions.pop_front();
         }
     }

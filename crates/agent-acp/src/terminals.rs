@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How many commands run at once.
-const AT_ONCE: usize = 16;
+const MAX_RUNNING: usize = 16;
 /// How much of a command's output is kept at most, and where nothing is said.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// How long a command may take, since a turn may take as long as it likes.
@@ -26,14 +26,14 @@ pub(crate) struct Terminals {
 }
 
 struct AgentTerminal {
-    shown: Arc<TerminalBuffer>,
+    buffer: Arc<TerminalBuffer>,
     exit: TerminalExitReceiver,
     task: JoinHandle<()>,
 }
 
 /// What a command has printed, as far as it is kept.
 pub(crate) struct TerminalBuffer {
-    kept: Mutex<(String, bool)>,
+    text_and_cut: Mutex<(String, bool)>,
     limit: usize,
 }
 
@@ -60,7 +60,7 @@ impl Terminals {
         limit: Option<u64>,
     ) -> Result<(String, TerminalExitReceiver), String> {
         let running = self.all.values().filter(|terminal| terminal.exit.now().is_none()).count();
-        if running >= AT_ONCE || self.all.len() >= 16 * AT_ONCE {
+        if running >= MAX_RUNNING || self.all.len() >= 16 * MAX_RUNNING {
             return Err(format!(
                 "{running} commands run already; wait for one of them, or release those that ended"
             ));
@@ -68,7 +68,8 @@ impl Terminals {
         self.count += 1;
         let id = format!("terminal_{}", self.count);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_OUTPUT_BYTES);
-        let shown = Arc::new(TerminalBuffer { kept: Mutex::default(), limit: limit.min(MAX_OUTPUT_BYTES) });
+        let shown =
+            Arc::new(TerminalBuffer { text_and_cut: Mutex::default(), limit: limit.min(MAX_OUTPUT_BYTES) });
         let keep = Arc::clone(&shown);
         let output = Arc::new(move |stream: &'static str, text: &str| {
             keep.push(text);
@@ -87,17 +88,17 @@ impl Terminals {
             }));
         });
         let exit = TerminalExitReceiver(exit);
-        self.all.insert(id.clone(), AgentTerminal { shown, exit: exit.clone(), task });
+        self.all.insert(id.clone(), AgentTerminal { buffer: shown, exit: exit.clone(), task });
         Ok((id, exit))
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<(Arc<TerminalBuffer>, TerminalExitReceiver)> {
-        self.all.get(id).map(|terminal| (Arc::clone(&terminal.shown), terminal.exit.clone()))
+        self.all.get(id).map(|terminal| (Arc::clone(&terminal.buffer), terminal.exit.clone()))
     }
 
     /// What a command has printed.
     pub(crate) fn printed(&self, id: &str) -> Option<String> {
-        self.all.get(id).map(|terminal| terminal.shown.text().0)
+        self.all.get(id).map(|terminal| terminal.buffer.text().0)
     }
 
     /// Ends a command; forgets it if that is wanted.
@@ -106,7 +107,7 @@ impl Terminals {
             terminal.task.abort();
         }
         // Its output may still belong to a call, so that only the process is let go of.
-        if forgets && self.all.len() > AT_ONCE {
+        if forgets && self.all.len() > MAX_RUNNING {
             self.all.remove(id);
         }
     }
@@ -126,12 +127,12 @@ impl Drop for AgentTerminal {
 impl TerminalBuffer {
     /// What is kept, and whether something is left out.
     pub(crate) fn text(&self) -> (String, bool) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.text_and_cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Keeps the end of what was printed.
     fn push(&self, text: &str) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.text_and_cut.lock().unwrap_or_else(PoisonError::into_inner);
         kept.0.push_str(text);
         // Cutting a little more than needed keeps the cost in proportion to what is printed.
         if kept.0.len() > self.limit + self.limit / 4 {
@@ -176,7 +177,7 @@ pub(crate) fn command_line(request: &CreateTerminalRequest, workspace: &Path) ->
         request.command.clone()
     } else {
         let words = std::iter::once(&request.command).chain(&request.args);
-        words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        words.map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
     };
     let mut variables = Vec::new();
     for variable in &request.env {
@@ -187,7 +188,7 @@ pub(crate) fn command_line(request: &CreateTerminalRequest, workspace: &Path) ->
         {
             return Err(format!("`{}` cannot be the name of a variable", variable.name));
         }
-        variables.push(format!("{}={}", variable.name, quoted(&variable.value)));
+        variables.push(format!("{}={}", variable.name, shell_quoted(&variable.value)));
     }
     if !variables.is_empty() {
         line = format!("export {}; {line}", variables.join(" "));
@@ -195,7 +196,7 @@ pub(crate) fn command_line(request: &CreateTerminalRequest, workspace: &Path) ->
     match request.cwd.as_deref().filter(|cwd| *cwd != workspace) {
         None => Ok(line),
         Some(cwd) if workspace.join(cwd).starts_with(workspace) => {
-            Ok(format!("cd -- {} && {line}", quoted(&cwd.to_string_lossy())))
+            Ok(format!("cd -- {} && {line}", shell_quoted(&cwd.to_string_lossy())))
         }
         Some(cwd) => Err(format!("{} is outside the workspace", cwd.display())),
     }
@@ -205,13 +206,13 @@ pub(crate) fn command_line(request: &CreateTerminalRequest, workspace: &Path) ->
 pub(crate) fn without_session_variable(line: &str) -> &str {
     let bare = || {
         let (value, bare) = line.strip_prefix("export AGENT_SESSION_ID=")?.split_once("; ")?;
-        (quoted(value) == value).then_some(bare)
+        (shell_quoted(value) == value).then_some(bare)
     };
     bare().unwrap_or(line)
 }
 
 /// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
+fn shell_quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -1,6 +1,6 @@
 //! The result of a call as it is recorded. What is too long for the log is stored beside it.
 
-use ostler_acp::{AcpCallOutcome, plain};
+use ostler_acp::{AcpCallOutcome, to_plain_line};
 use ostler_agent::{FailedTurn, TurnContext};
 use ostler_types::{Part, ToolCallId, ToolResult};
 
@@ -27,7 +27,7 @@ pub(crate) async fn store(
     for (number, (mime_type, content)) in images.into_iter().enumerate() {
         let reference = context.put_artifact(format!("{name}-{number}.image"), content).await?;
         artifacts.push(reference.clone());
-        parts.push(Part::Image { reference, mime_type: plain(&mime_type, 100) });
+        parts.push(Part::Image { reference, mime_type: to_plain_line(&mime_type, 100) });
     }
     let details = Some(details).filter(|details| !details.is_null());
     Ok(ToolResult { id, ok, parts, error, artifacts, details })

@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ostler_acceptance::{AcceptanceOutcome, CheckpointTracker, TurnAcceptance};
 use ostler_acp::AcceptedContent;
 use ostler_agent::{CompletedTurn, FailedTurn, ReportError, TurnContext};
-use ostler_turn_care::{AcceptanceOutcome, CheckpointTracker, TurnAcceptance};
 use ostler_types::{Accepted, Message, Purpose, TurnReport};
 
 use crate::AcpAgent;
 use crate::failure::failed;
-use crate::open::open;
 use crate::prompt::{blocks_of, first_prompt};
 use crate::prompt_loop::PromptLoop;
+use crate::session_opener::open;
 
 /// Runs a turn to its end.
 pub(crate) async fn run(
@@ -29,12 +29,12 @@ pub(crate) async fn run(
         let accepts = AcceptedContent::from(&lease.handle.initialized.agent_capabilities.prompt_capabilities);
         let prompt = first_prompt(context, &opened.memory, accepts).await;
         // An agent may write whenever it likes and need not say so.
-        checkpoints.before_change(context).await?;
+        checkpoints.capture_before_change(context).await?;
         Ok::<_, FailedTurn>((lease, opened, accepts, prompt))
     };
     let (lease, opened, accepts, mut prompt) = tokio::select! {
         biased;
-        () = canceled.cancelled() => return Err(ReportError::Over.into()),
+        () = canceled.cancelled() => return Err(ReportError::TurnOver.into()),
         ready = setting_up => ready?,
     };
     let mut prompts = PromptLoop::new(agent, context, lease, opened).await?;
@@ -43,7 +43,7 @@ pub(crate) async fn run(
     loop {
         let working = async {
             let stop_reason = prompts.run(prompt).await?;
-            if checkpoints.compares() || prompts.has_calls() {
+            if checkpoints.can_compare() || prompts.has_calls() {
                 care.note_change();
             }
             let follow_up = follow_up(&mut care, context).await?;
@@ -57,12 +57,12 @@ pub(crate) async fn run(
         match worked {
             None => {
                 prompts.stop().await;
-                return Err(ReportError::Over.into());
+                return Err(ReportError::TurnOver.into());
             }
             Some(Err(error)) => return Err(prompts.fail(error).await),
             Some(Ok((stop_reason, follow_up))) if follow_up.is_empty() => {
                 prompts.keep_session();
-                return Ok(care.completed(stop_reason));
+                return Ok(care.completed_turn(stop_reason));
             }
             Some(Ok((_, follow_up))) => prompt = blocks_of(context, follow_up.iter(), accepts).await,
         }
@@ -71,7 +71,7 @@ pub(crate) async fn run(
 
 /// Has the work checked and reviewed, and returns the messages of the next prompt; none when the turn can end.
 async fn follow_up(care: &mut TurnAcceptance<'_>, context: &TurnContext) -> Result<Vec<Message>, FailedTurn> {
-    if let AcceptanceOutcome::GoOn(messages) = care.settle(true).await? {
+    if let AcceptanceOutcome::Continue(messages) = care.verify_and_review(true).await? {
         return Ok(messages);
     }
     // A message that came in the meantime was promised an answer in this turn.
@@ -84,7 +84,7 @@ async fn follow_up(care: &mut TurnAcceptance<'_>, context: &TurnContext) -> Resu
 /// The agent keeps its own conversation, so that it can only answer prompts.
 fn refuse_other_purposes(agent: &AcpAgent, context: &TurnContext) -> Result<(), FailedTurn> {
     let name = &agent.program.name;
-    let (message, hint) = match &context.open.purpose {
+    let (message, hint) = match &context.open_turn.purpose {
         Purpose::Answer => return Ok(()),
         Purpose::Compact => (
             format!("the agent {name} keeps its own conversation, which cannot be made shorter from here"),

@@ -11,11 +11,11 @@ use ostler_types::{
 use serde_json::Value;
 
 use crate::call::{FinishedCall, RecordedCallResult, finish_call, resume_tool_call, run_tool_call};
-use crate::own::LoopTool;
+use crate::loop_tools::LoopTool;
 use crate::turn::NativeTurn;
 
 /// Calls that run at the same time. Those that only wait for other sessions have a limit of their own.
-const AT_ONCE: usize = 8;
+const MAX_PARALLEL_CALLS: usize = 8;
 
 /// The calls of one answer, with how far each of them is.
 pub(crate) struct CallBatch {
@@ -38,13 +38,13 @@ enum BatchCallState {
 
 impl CallBatch {
     /// The calls that a message asks for, if it asks for any.
-    pub(crate) fn of(message: &Message) -> Option<CallBatch> {
+    pub(crate) fn from_message(message: &Message) -> Option<CallBatch> {
         let calls = message.tool_calls().map(|call| (call.clone(), BatchCallState::Open)).collect();
         CallBatch::new(calls, None)
     }
 
     /// The batch that was open when the turn was left, if one was.
-    pub(crate) fn left_open(turn: &OpenTurn) -> Option<CallBatch> {
+    pub(crate) fn from_open_turn(turn: &OpenTurn) -> Option<CallBatch> {
         let standing = |call: &ToolCall, status: &CallStatus| match status {
             CallStatus::Done { ok } => BatchCallState::Done { ok: *ok },
             // The session that it started is found again by the call's id.
@@ -77,7 +77,7 @@ pub(crate) async fn run_batch(turn: &mut NativeTurn<'_>, batch: CallBatch) -> Re
         turn.context.report(TurnReport::BatchStarted { parallel: batch.parallel }).await?;
     }
     let mut finished =
-        if batch.parallel { side_by_side(turn, batch).await? } else { in_order(turn, batch).await? };
+        if batch.parallel { run_in_parallel(turn, batch).await? } else { run_in_order(turn, batch).await? };
     turn.context.report(TurnReport::BatchCompleted).await?;
     // The next request, and what is left out of later ones, must go by the order of the log.
     finished.calls.sort_by_key(|(_, _, recorded)| recorded.place);
@@ -91,7 +91,7 @@ pub(crate) async fn run_batch(turn: &mut NativeTurn<'_>, batch: CallBatch) -> Re
         turn.conversation.extend(event.message(turn.context.clock.now()).map(Arc::new));
     }
     if finished.changed {
-        turn.care.note_change();
+        turn.acceptance.note_change();
     }
     Ok(())
 }
@@ -103,7 +103,7 @@ struct BatchResult {
     changed: bool,
 }
 
-async fn in_order(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult, FailedTurn> {
+async fn run_in_order(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult, FailedTurn> {
     let mut finished = BatchResult::default();
     let mut halted = batch.halted;
     for (call, standing) in batch.calls {
@@ -134,7 +134,7 @@ async fn in_order(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult
     Ok(finished)
 }
 
-async fn side_by_side(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult, FailedTurn> {
+async fn run_in_parallel(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchResult, FailedTurn> {
     let open =
         batch.calls.into_iter().filter(|(_, standing)| !matches!(standing, BatchCallState::Done { .. }));
     let (tasks, others): (Vec<_>, Vec<_>) = open.partition(|(call, _)| call.name == LoopTool::Task.name());
@@ -143,7 +143,7 @@ async fn side_by_side(turn: &NativeTurn<'_>, batch: CallBatch) -> Result<BatchRe
         run_one(turn, call, standing).await.map(|done| (name, done))
     };
     let tasks = stream::iter(tasks.into_iter().map(run)).buffer_unordered(StateLimits::CHILDREN);
-    let others = stream::iter(others.into_iter().map(run)).buffer_unordered(AT_ONCE);
+    let others = stream::iter(others.into_iter().map(run)).buffer_unordered(MAX_PARALLEL_CALLS);
     let mut running = stream::select(tasks, others);
     let mut finished = BatchResult::default();
     while let Some(done) = running.next().await {

@@ -15,7 +15,7 @@ use ostler_types::{
 };
 use serde_json::Value;
 
-use crate::own::LoopTool;
+use crate::loop_tools::LoopTool;
 use crate::turn::NativeTurn;
 
 /// What a call came to; its result is on disk.
@@ -37,7 +37,7 @@ pub(crate) struct RecordedCallResult {
 /// Runs one call to its result. Every failure of the call is a result; only a turn that is over, or
 /// a log that cannot be written, is an error.
 pub(crate) async fn run_tool_call(turn: &NativeTurn<'_>, call: ToolCall) -> Result<FinishedCall, FailedTurn> {
-    run(turn, call, false).await
+    run_to_result(turn, call, false).await
 }
 
 /// Goes on with a call that had started before a restart, because it only waits for another session.
@@ -45,10 +45,10 @@ pub(crate) async fn resume_tool_call(
     turn: &NativeTurn<'_>,
     call: ToolCall,
 ) -> Result<FinishedCall, FailedTurn> {
-    run(turn, call, true).await
+    run_to_result(turn, call, true).await
 }
 
-async fn run(
+async fn run_to_result(
     turn: &NativeTurn<'_>,
     mut call: ToolCall,
     has_started: bool,
@@ -80,7 +80,7 @@ pub(crate) async fn finish_call(
 /// Who does what a call asks for.
 enum CallTarget {
     Tool(Arc<dyn Tool>),
-    Own(LoopTool),
+    LoopTool(LoopTool),
 }
 
 impl CallTarget {
@@ -88,8 +88,10 @@ impl CallTarget {
         match self {
             CallTarget::Tool(tool) => tool.kind_of(input),
             // Where nothing confines git, it is a program like any other.
-            CallTarget::Own(own) if own.runs_git(input) && !toolbox.confines_programs() => ToolKind::Exec,
-            CallTarget::Own(own) => own.kind_of(input),
+            CallTarget::LoopTool(own) if own.runs_git(input) && !toolbox.confines_programs() => {
+                ToolKind::Exec
+            }
+            CallTarget::LoopTool(own) => own.kind_of(input),
         }
     }
 
@@ -102,29 +104,30 @@ impl CallTarget {
                 let links = links.iter().map(LinkTarget::to_string);
                 std::iter::once(tool.summary(input)).chain(links).collect::<Vec<_>>().join("; ")
             }
-            CallTarget::Own(own) => own.full_summary(turn, input).await,
+            CallTarget::LoopTool(own) => own.summary_in_turn(turn, input).await,
         }
     }
 
     async fn subject(&self, input: &Value, workspace: &str) -> Subject {
         match self {
             CallTarget::Tool(tool) => tool.subject(input, Path::new(workspace)).await,
-            CallTarget::Own(_) => Subject::Input,
+            CallTarget::LoopTool(_) => Subject::Input,
         }
     }
 
     fn warning(&self, input: &Value, toolbox: &dyn Toolbox) -> Option<String> {
         match self {
             CallTarget::Tool(tool) => tool.warning(input),
-            CallTarget::Own(own) if own.runs_git(input) => toolbox.unconfined_warning(),
-            CallTarget::Own(_) => None,
+            CallTarget::LoopTool(own) if own.runs_git(input) => toolbox.unconfined_warning(),
+            CallTarget::LoopTool(_) => None,
         }
     }
 }
 
 /// Finds the tool, and takes out of the input what is meant for the loop.
 fn prepare(turn: &NativeTurn<'_>, call: &mut ToolCall) -> Result<CallTarget, String> {
-    let own = turn.own_tools.iter().find(|own| own.name() == call.name).map(|own| CallTarget::Own(*own));
+    let own =
+        turn.loop_tools.iter().find(|own| own.name() == call.name).map(|own| CallTarget::LoopTool(*own));
     let tool = || turn.tools.get(&call.name).map(|tool| CallTarget::Tool(Arc::clone(tool)));
     let target = own.or_else(tool).ok_or_else(|| format!("Unknown skill: {}", call.name))?;
     match &mut call.input {
@@ -149,33 +152,36 @@ async fn run_prepared(
     let risk = target.warning(&call.input, toolbox);
     // What a server calls reading is only its word.
     let is_foreign = call.name.starts_with("mcp__");
-    let lets_others = matches!(target, CallTarget::Own(own) if own.lets_others_change(&call.input));
+    let lets_others =
+        matches!(target, CallTarget::LoopTool(own) if own.lets_child_change_workspace(&call.input));
     // Git that nothing confines asks like a program, but does not work in this workspace.
     let touches = match target {
-        CallTarget::Own(own) => own.kind_of(&call.input),
+        CallTarget::LoopTool(own) => own.kind_of(&call.input),
         CallTarget::Tool(_) => kind,
     };
     let may_change = touches != ToolKind::Read || is_foreign || lets_others;
     if has_started {
         if may_change {
-            turn.care.checkpoints().before_change(turn.context).await?;
+            turn.acceptance.checkpoints().capture_before_change(turn.context).await?;
         }
-    } else if let Some(denied) = start(turn, &call, (target, kind), risk.clone(), may_change).await? {
+    } else if let Some(denied) =
+        approve_and_start(turn, &call, (target, kind), risk.clone(), may_change).await?
+    {
         return Ok((denied, false));
     }
     let outcome = match target {
         CallTarget::Tool(tool) => run_tool(turn, &call, tool, risk.is_some()).await,
-        CallTarget::Own(own) => own.run(turn, &call).await?,
+        CallTarget::LoopTool(own) => own.run(turn, &call).await?,
     };
-    let outcome = masked(&turn.agent.secrets, outcome);
+    let outcome = mask_secrets(&turn.agent.secrets, outcome);
     // Whether a server kept its word can be told where there is something to compare with.
-    let has_before = turn.care.checkpoints().compares();
+    let has_before = turn.acceptance.checkpoints().can_compare();
     let changes = touches != ToolKind::Read || lets_others || (is_foreign && has_before);
     Ok((result(turn.context, call.id, outcome).await?, changes))
 }
 
 /// Asks for leave and records that the call starts. Returns the result of a call that was denied.
-async fn start(
+async fn approve_and_start(
     turn: &NativeTurn<'_>,
     call: &ToolCall,
     (target, kind): (&CallTarget, ToolKind),
@@ -185,14 +191,15 @@ async fn start(
     loop {
         let summary = target.summary(turn, &call.input).await;
         let subject = target.subject(&call.input, &turn.context.session.workspace_path).await;
-        let (verdict, reason) = turn.context.ask(call.clone(), kind, summary, risk.clone(), subject).await?;
+        let (verdict, reason) =
+            turn.context.request_approval(call.clone(), kind, summary, risk.clone(), subject).await?;
         if verdict == Verdict::Deny {
             let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let denied = ToolResult::failed(call.id.clone(), format!("The user denied this call{why}"));
             return Ok(Some(denied));
         }
         if may_change {
-            turn.care.checkpoints().before_change(turn.context).await?;
+            turn.acceptance.checkpoints().capture_before_change(turn.context).await?;
         }
         match turn.context.report(TurnReport::CallStarted { tool_call: call.clone(), kind }).await {
             // The policy was tightened after the call was let through: it has to be asked about after all.
@@ -204,7 +211,7 @@ async fn start(
 }
 
 /// What a call came to without the daemon's keys: no provider is sent the key of another one, nor a model its own.
-fn masked(secrets: &Secrets, mut outcome: ToolOutcome) -> ToolOutcome {
+fn mask_secrets(secrets: &Secrets, mut outcome: ToolOutcome) -> ToolOutcome {
     if secrets.is_empty() {
         return outcome;
     }
@@ -223,12 +230,12 @@ async fn run_tool(
 ) -> ToolOutcome {
     let context = turn.context;
     let workspace = PathBuf::from(&context.session.workspace_path);
-    let shown = output(context.clone(), call.id.clone());
+    let shown = output_sink(context.clone(), call.id.clone());
     let mut tool_context = ToolContext::new(workspace, context.session.id, shown);
     // A call that would run unconfined has been put to a person, who knows it.
     tool_context.unconfined = unconfined;
     if call.name == "verify" {
-        tool_context.verify_commands = turn.care.commands().await.unwrap_or_default();
+        tool_context.verify_commands = turn.acceptance.check_commands().await.unwrap_or_default();
     }
     // A tool may also break before it has made its future.
     let run = AssertUnwindSafe(async { tool.run(call.input.clone(), tool_context).await });
@@ -241,7 +248,7 @@ async fn run_tool(
 }
 
 /// Shows a tool's output as it comes, each stream with offsets of its own.
-fn output(context: TurnContext, id: ToolCallId) -> Arc<OutputSink> {
+fn output_sink(context: TurnContext, id: ToolCallId) -> Arc<OutputSink> {
     let offsets: Mutex<Vec<(&'static str, u64)>> = Mutex::default();
     Arc::new(move |stream, text| {
         let mut offsets = offsets.lock().expect("no code panics while it holds the offsets");

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use ostler_agent::{CompletedTurn, FailedTurn};
 use ostler_context::{
-    CompactionLimits, CompactionPlan, TokenEstimate, compose, prompt_for_summary, redact, summary_of,
+    CompactionLimits, CompactionPlan, TokenEstimate, compose_summary, prompt_for_summary, redact, summary_of,
     user_messages,
 };
 use ostler_models::{ModelError, ModelEvent, ModelRequest};
 use ostler_types::{CompactionTrigger, Conversation, Message, NewCompaction, Part, Role, TurnReport};
 
-use crate::bundle;
-use crate::step::{HAND_OVER_AFTER, cut, report_waiting};
+use crate::step::{FALLBACK_AFTER, report_waiting, stream_cut_error};
 use crate::turn::NativeTurn;
+use crate::workspace_context;
 
 /// A conversation with fewer tokens is not worth a summary.
 const MIN_TOKENS: u64 = 500;
@@ -29,8 +29,8 @@ const MAX_NOTES_BYTES: usize = 256 << 10;
 /// The share of a window that the transcript to be summarised may take, in hundredths.
 const TRANSCRIPT_PERCENT: u64 = 60;
 /// How many calls are listed where no model wrote notes, and how much of each.
-const LISTED_CALLS: usize = 100;
-const LISTED_CHARS: usize = 160;
+const MAX_LISTED_CALLS: usize = 100;
+const MAX_LISTED_CHARS: usize = 160;
 
 /// Makes the conversation shorter if the next request would take too much of the model's window. Of a model
 /// whose window is not known, the provider has to say so.
@@ -41,15 +41,15 @@ pub(crate) async fn make_room(turn: &mut NativeTurn<'_>) -> Result<(), FailedTur
     // An answer needs room, too.
     let answer = info.max_output_tokens.unwrap_or(0).min(window / 4);
     let limit = (window.saturating_mul(percent.into()) / 100).min(window - answer);
-    if turn.tokens() < limit {
+    if turn.request_tokens() < limit {
         return Ok(());
     }
     compact(turn, CompactionTrigger::Threshold).await.map(drop)
 }
 
 /// A turn that does nothing else.
-pub(crate) async fn run(turn: &mut NativeTurn<'_>) -> Result<CompletedTurn, FailedTurn> {
-    turn.spending.check(turn.context)?;
+pub(crate) async fn run_compaction_turn(turn: &mut NativeTurn<'_>) -> Result<CompletedTurn, FailedTurn> {
+    turn.spending.check_budget(turn.context)?;
     let is_shorter = compact(turn, CompactionTrigger::Asked).await?;
     let stop_reason = if is_shorter { "compacted" } else { "nothing_to_compact" }.to_owned();
     Ok(CompletedTurn { stop_reason, verified: None, verification: None })
@@ -60,7 +60,7 @@ pub(crate) async fn compact(
     turn: &mut NativeTurn<'_>,
     trigger: CompactionTrigger,
 ) -> Result<bool, FailedTurn> {
-    let room = CompactionRoom::of(turn, trigger);
+    let room = CompactionRoom::new(turn, trigger);
     let Some(plan) = CompactionPlan::new(&turn.conversation, &room.limits).filter(|_| room.is_worth_it)
     else {
         return Ok(false);
@@ -69,7 +69,7 @@ pub(crate) async fn compact(
         Some(range) => Some(summarise(turn, range, &plan, room.transcript).await?),
         None => None,
     };
-    let tokens_before = turn.tokens();
+    let tokens_before = turn.request_tokens();
     let mut compaction = NewCompaction {
         from_message_id: plan.from_message_id,
         to_message_id: plan.to_message_id,
@@ -79,8 +79,8 @@ pub(crate) async fn compact(
         summary,
         pruned: plan.pruned,
     };
-    let shorter = folded(&turn.conversation, &compaction);
-    compaction.tokens_after = turn.tokens_with(&shorter);
+    let shorter = apply_compaction(&turn.conversation, &compaction);
+    compaction.tokens_after = turn.request_tokens_with(&shorter);
     if compaction.tokens_after >= tokens_before {
         return Ok(false);
     }
@@ -90,7 +90,7 @@ pub(crate) async fn compact(
     // What the model was told of the workspace may have gone with the rest. Whoever asked gets no more than
     // what they asked for: the next turn tells it.
     if has_summary && trigger != CompactionTrigger::Asked {
-        bundle::show(turn).await?;
+        workspace_context::record_context(turn).await?;
     }
     Ok(true)
 }
@@ -104,9 +104,9 @@ struct CompactionRoom {
 }
 
 impl CompactionRoom {
-    fn of(turn: &NativeTurn<'_>, trigger: CompactionTrigger) -> CompactionRoom {
+    fn new(turn: &NativeTurn<'_>, trigger: CompactionTrigger) -> CompactionRoom {
         let messages = TokenEstimate::of_messages(&turn.conversation).tokens();
-        let (estimated, counted) = (turn.estimate().tokens().max(1), turn.tokens().max(1));
+        let (estimated, counted) = (turn.estimate_request().tokens().max(1), turn.request_tokens().max(1));
         let fixed = estimated.saturating_sub(messages);
         // The provider's tokens may be longer or shorter than ours.
         let ours = |tokens: u64| (u128::from(tokens) * u128::from(estimated) / u128::from(counted)) as u64;
@@ -126,7 +126,7 @@ impl CompactionRoom {
 }
 
 /// The conversation after a compaction, by the rule by which the log is read.
-fn folded(messages: &[Arc<Message>], compaction: &NewCompaction) -> Vec<Arc<Message>> {
+fn apply_compaction(messages: &[Arc<Message>], compaction: &NewCompaction) -> Vec<Arc<Message>> {
     let mut conversation = Conversation::default();
     messages.iter().for_each(|message| conversation.push(0, Arc::clone(message)));
     let NewCompaction { to_message_id, summary, pruned, .. } = compaction;
@@ -142,25 +142,25 @@ async fn summarise(
     room: u64,
 ) -> Result<Message, FailedTurn> {
     let messages = turn.conversation[range].to_vec();
-    let notes = match first_notes(turn, &messages, plan, room).await? {
+    let notes = match notes_from_first_model(turn, &messages, plan, room).await? {
         Ok(notes) => notes,
-        Err(why) => mechanical(&messages, &why),
+        Err(why) => notes_without_model(&messages, &why),
     };
     let earlier = messages.iter().rev().find_map(|message| summary_of(message));
-    let composed = compose(&notes, &user_messages(&messages), earlier, plan.summary_tokens);
+    let composed = compose_summary(&notes, &user_messages(&messages), earlier, plan.summary_tokens);
     let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
     Ok(Message { id, role: Role::System, parts: vec![Part::text(composed.text)], created_at })
 }
 
 /// The notes of the first model of the session's list that writes some; otherwise why none did. Who answers
 /// the turn does not change by this: a model may be well enough for that.
-async fn first_notes(
+async fn notes_from_first_model(
     turn: &mut NativeTurn<'_>,
     messages: &[Arc<Message>],
     plan: &CompactionPlan,
     room: u64,
 ) -> Result<Result<String, String>, FailedTurn> {
-    let models = turn.models.left();
+    let models = turn.models.remaining();
     let mut failures = Vec::new();
     for (index, (name, info)) in models.iter().enumerate() {
         let fits = info.context_window.map_or(room, |window| window.saturating_mul(TRANSCRIPT_PERCENT) / 100);
@@ -192,9 +192,10 @@ async fn notes(
     };
     let (id, created_at) = (turn.context.message_id(), turn.context.clock.now());
     let asked = Message { id, role: Role::User, parts: vec![Part::text(prompt)], created_at };
-    let hand_over_after = (!is_last).then_some(HAND_OVER_AFTER);
+    let hand_over_after = (!is_last).then_some(FALLBACK_AFTER);
     let (raw, asked) = (turn.context.raw(), vec![Arc::new(asked)]);
-    let mut events = model.stream(ModelRequest { raw, hand_over_after, ..ModelRequest::new(asked) });
+    let mut events =
+        model.stream(ModelRequest { raw, fallback_after: hand_over_after, ..ModelRequest::new(asked) });
     let mut notes = String::new();
     let ended = loop {
         match events.next().await {
@@ -204,7 +205,7 @@ async fn notes(
                     break Ok(notes);
                 }
             }
-            Some(Ok(ModelEvent::Usage(usage))) => turn.spending.count(name, usage),
+            Some(Ok(ModelEvent::Usage(usage))) => turn.spending.count_running(name, usage),
             Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
                 report_waiting(turn, name, (attempt, attempts), wait, &error).await?;
             }
@@ -216,7 +217,7 @@ async fn notes(
                 | ModelEvent::CallInput { .. },
             )) => {}
             Some(Err(error)) => break Err(error),
-            None => break Err(cut()),
+            None => break Err(stream_cut_error()),
         }
     };
     turn.spending.record_unused(turn.context).await?;
@@ -224,20 +225,20 @@ async fn notes(
 }
 
 /// Notes that no model wrote: the calls that were made, the newest last, and what was written before.
-fn mechanical(messages: &[Arc<Message>], why: &str) -> String {
+fn notes_without_model(messages: &[Arc<Message>], why: &str) -> String {
     let mut notes = format!("No model could summarise this ({}). ", redact(why));
     let calls: Vec<_> = messages.iter().flat_map(|message| message.tool_calls()).collect();
     if calls.is_empty() {
         notes.push_str("No tools were called.");
         return notes;
     }
-    let left_out = calls.len().saturating_sub(LISTED_CALLS);
+    let left_out = calls.len().saturating_sub(MAX_LISTED_CALLS);
     notes.push_str("These calls were made:\n");
     if left_out > 0 {
         _ = writeln!(notes, "- [{left_out} earlier calls]");
     }
     for call in &calls[left_out..] {
-        let input: String = redact(&call.input.to_string()).chars().take(LISTED_CHARS).collect();
+        let input: String = redact(&call.input.to_string()).chars().take(MAX_LISTED_CHARS).collect();
         _ = writeln!(notes, "- {} {input}", call.name);
     }
     notes

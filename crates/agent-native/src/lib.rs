@@ -2,45 +2,45 @@
 //!
 //! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step` one answer of
 //! the model (`answer` puts it together, `lineup` says whose), `batch` the calls of one answer, `call` one call. How the
-//! work is checked and reviewed is left to `turn-care`, which other agents use too. `own` are the tools of the loop itself, `plan` is a turn without a model, `bundle` what is told of the workspace,
+//! work is checked and reviewed is left to `acceptance`, which other agents use too. `own` are the tools of the loop itself, `plan` is a turn without a model, `bundle` what is told of the workspace,
 //! `compaction` what keeps the conversation within the model's window, `spending` what it all takes.
 //!
 //! The loop keeps nothing between two steps that is not in the log, so that a turn which waited for an approval
 //! can be picked up by a new process.
 
-mod answer;
 mod batch;
-mod bundle;
 mod call;
 mod compaction;
-mod lineup;
-mod own;
+mod context_settings;
+mod loop_tools;
+mod model_fallback;
 mod plan;
-mod settings;
 mod skill;
-mod specs;
 mod spending;
 mod step;
+mod streamed_answer;
 mod task;
 mod task_control;
+mod tool_spec_cache;
 mod turn;
+mod workspace_context;
 
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_acceptance::{Baselines, CheckpointTracker, note_interrupted_turn};
 use ostler_agent::{Agent, CompletedTurn, FailedTurn, ReportError, TurnContext};
 use ostler_models::{Model, ModelError, ModelRegistry};
 use ostler_runner::{PrepareContext, Runner};
-use ostler_turn_care::{Baselines, CheckpointTracker, note_cut_short};
 use ostler_types::{ModelInfo, Secrets, SessionId, ToolKind, ToolSpec};
 use serde_json::Value;
 
-use crate::own::LoopTool;
-use crate::specs::ToolSpecCache;
+use crate::loop_tools::LoopTool;
 use crate::spending::TurnSpending;
+use crate::tool_spec_cache::ToolSpecCache;
 
-pub use settings::TurnContextSettings;
+pub use context_settings::TurnContextSettings;
 
 /// Finds the model of a name.
 type Resolve = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
@@ -140,7 +140,7 @@ impl Agent for NativeAgent {
             let ended = tokio::select! {
                 biased;
                 ended = turn::run(self, &turn, &checkpoints, &spending) => ended,
-                () = canceled.cancelled() => Err(FailedTurn::from(ReportError::Over)),
+                () = canceled.cancelled() => Err(FailedTurn::from(ReportError::TurnOver)),
             };
             if ended.is_err()
                 && let Err(error) = spending.record_unused(&turn).await
@@ -149,19 +149,19 @@ impl Agent for NativeAgent {
             }
             // How a turn that was cut short left the workspace is seen when nothing of it runs any more.
             if ended.is_err()
-                && let Err(error) = checkpoints.after_turn(&turn).await
+                && let Err(error) = checkpoints.capture_after_turn(&turn).await
             {
                 tracing::debug!(reason = error.reason, "how the turn left the workspace is not recorded");
             }
             if ended.is_err() {
-                note_cut_short(&turn, &*self.runner, self.baselines.as_deref(), &checkpoints).await;
+                note_interrupted_turn(&turn, &*self.runner, self.baselines.as_deref(), &checkpoints).await;
             }
             ended
         }
         .boxed()
     }
 
-    fn resumes(&self) -> bool {
+    fn can_resume_turns(&self) -> bool {
         true
     }
 }

@@ -15,33 +15,33 @@ use ostler_types::{
 };
 
 use crate::spending::TurnSpending;
-use crate::task::{files_in_words, link, within};
+use crate::task::{budget_within, files_in_words, session_link};
 
 /// How much of what subtasks said a later one is told, and how much the conversation is told of all.
-const PASSED_ON_BYTES: usize = 32 << 10;
-const TOLD_BYTES: usize = 48 << 10;
+const DEPENDENCY_BYTES: usize = 32 << 10;
+const SUMMARY_BYTES: usize = 48 << 10;
 /// The least that is told of each.
-const LEAST_BYTES: usize = 240;
+const MIN_SUBTASK_BYTES: usize = 240;
 
 /// Carries out a plan, from where it stands to its end.
-pub(crate) async fn carry_out(
+pub(crate) async fn run_plan(
     context: &TurnContext,
     spending: &TurnSpending,
     plan: &Plan,
 ) -> Result<CompletedTurn, FailedTurn> {
     let asked = plan.concurrency.map_or(StateLimits::CHILDREN, |number| number as usize);
     let mut at_once = asked.clamp(1, StateLimits::CHILDREN);
-    let mut work = PlanProgress::of(plan);
+    let mut work = PlanProgress::new(plan);
     let mut running = FuturesUnordered::new();
     loop {
         while running.len() < at_once
             && let Some(index) = work.next_ready()
         {
-            work.stands[index] = SubtaskStatus::AtWork;
-            running.push(work_on(context, index, work.child(index, context, spending)));
+            work.statuses[index] = SubtaskStatus::AtWork;
+            running.push(run_subtask(context, index, work.new_child(index, context, spending)));
         }
         let Some((index, ended)) = running.next().await else { break };
-        work.stands[index] = match ended? {
+        work.statuses[index] = match ended? {
             SubtaskEnd::Outcome(session_id, outcome) => SubtaskStatus::Ended(session_id, outcome),
             // Sessions that run in the background take up places, too; with fewer at once there is room.
             SubtaskEnd::Refused(refusal)
@@ -56,11 +56,11 @@ pub(crate) async fn carry_out(
     let message = Message {
         id: context.message_id(),
         role: Role::System,
-        parts: vec![Part::text(work.told())],
+        parts: vec![Part::text(work.summary())],
         created_at: context.clock.now(),
     };
-    context.report(TurnReport::Told { message }).await?;
-    work.end()
+    context.report(TurnReport::NoteAdded { message }).await?;
+    work.outcome()
 }
 
 /// How a subtask was left by the session that worked on it.
@@ -70,7 +70,7 @@ enum SubtaskEnd {
 }
 
 /// Has a session work on a subtask, and waits for it.
-async fn work_on(
+async fn run_subtask(
     context: &TurnContext,
     index: usize,
     child: NewChild,
@@ -83,7 +83,7 @@ async fn work_on(
     let ended = match ended.await {
         Ok(ended) => Ok(ended),
         Err(ReportError::Refused(refusal)) => Ok(SubtaskEnd::Refused(refusal)),
-        Err(error @ (ReportError::Over | ReportError::NotRecorded(_))) => Err(error.into()),
+        Err(error @ (ReportError::TurnOver | ReportError::NotRecorded(_))) => Err(error.into()),
     };
     (index, ended)
 }
@@ -91,7 +91,7 @@ async fn work_on(
 /// A plan and how far each of its subtasks is.
 struct PlanProgress<'a> {
     subtasks: &'a [Subtask],
-    stands: Vec<SubtaskStatus>,
+    statuses: Vec<SubtaskStatus>,
 }
 
 enum SubtaskStatus {
@@ -116,7 +116,7 @@ impl SubtaskStatus {
     }
 
     /// Whether it will not be completed any more.
-    fn is_lost(&self) -> bool {
+    fn will_not_complete(&self) -> bool {
         match self {
             SubtaskStatus::Ended(_, outcome) => outcome.status != ChildStatus::Completed,
             SubtaskStatus::NotStarted(_) => true,
@@ -126,51 +126,51 @@ impl SubtaskStatus {
 }
 
 impl<'a> PlanProgress<'a> {
-    fn of(plan: &'a Plan) -> PlanProgress<'a> {
+    fn new(plan: &'a Plan) -> PlanProgress<'a> {
         PlanProgress {
             subtasks: &plan.subtasks,
-            stands: plan.subtasks.iter().map(|_| SubtaskStatus::Open).collect(),
+            statuses: plan.subtasks.iter().map(|_| SubtaskStatus::Open).collect(),
         }
     }
 
     /// The first subtask that can be begun. Those that cannot any more are given up on the way, and what
     /// depends on them with them.
     fn next_ready(&mut self) -> Option<usize> {
-        while let Some((index, lost)) = self.next_lost() {
-            self.stands[index] =
+        while let Some((index, lost)) = self.next_blocked() {
+            self.statuses[index] =
                 SubtaskStatus::NotStarted(format!("`{lost}`, which it depends on, was not completed"));
         }
         let ready = |index: &usize| {
             let mut needed = self.subtasks[*index].depends_on.iter();
-            matches!(self.stands[*index], SubtaskStatus::Open)
-                && needed.all(|name| self.stand_of(name).is_some_and(|stands| stands.answer().is_some()))
+            matches!(self.statuses[*index], SubtaskStatus::Open)
+                && needed.all(|name| self.status_of(name).is_some_and(|stands| stands.answer().is_some()))
         };
         (0..self.subtasks.len()).find(ready)
     }
 
     /// A subtask that waits for one that will not be completed, and the name of that one.
-    fn next_lost(&self) -> Option<(usize, &'a str)> {
+    fn next_blocked(&self) -> Option<(usize, &'a str)> {
         let open = |(_, stands): &(usize, &SubtaskStatus)| matches!(stands, SubtaskStatus::Open);
-        self.stands.iter().enumerate().filter(open).find_map(|(index, _)| {
-            let lost = |name: &&String| self.stand_of(name).is_none_or(SubtaskStatus::is_lost);
+        self.statuses.iter().enumerate().filter(open).find_map(|(index, _)| {
+            let lost = |name: &&String| self.status_of(name).is_none_or(SubtaskStatus::will_not_complete);
             let name = self.subtasks[index].depends_on.iter().find(lost)?;
             Some((index, name.as_str()))
         })
     }
 
-    fn stand_of(&self, name: &str) -> Option<&SubtaskStatus> {
+    fn status_of(&self, name: &str) -> Option<&SubtaskStatus> {
         let index = self.subtasks.iter().position(|subtask| subtask.id == name)?;
-        self.stands.get(index)
+        self.statuses.get(index)
     }
 
     /// The session for a subtask. It is told what those have answered that it builds on, since it knows
     /// nothing else.
-    fn child(&self, index: usize, context: &TurnContext, spending: &TurnSpending) -> NewChild {
+    fn new_child(&self, index: usize, context: &TurnContext, spending: &TurnSpending) -> NewChild {
         let subtask = &self.subtasks[index];
         let mut prompt = subtask.prompt.clone();
-        let room = PASSED_ON_BYTES / subtask.depends_on.len().max(1);
+        let room = DEPENDENCY_BYTES / subtask.depends_on.len().max(1);
         for name in &subtask.depends_on {
-            if let Some(answer) = self.stand_of(name).and_then(SubtaskStatus::answer) {
+            if let Some(answer) = self.status_of(name).and_then(SubtaskStatus::answer) {
                 let shown = cut(answer, room);
                 _ = write!(prompt, "\n\nThe subtask `{name}`, which this one builds on, answered:\n{shown}");
             }
@@ -184,15 +184,15 @@ impl<'a> PlanProgress<'a> {
             model: subtask.model.clone(),
             worktree: subtask.worktree,
             background: false,
-            budget: within(context, spending, subtask.budget.unwrap_or_default()),
+            budget: budget_within(context, spending, subtask.budget.unwrap_or_default()),
         }
     }
 
     /// What the conversation is told of the plan.
-    fn told(&self) -> String {
-        let room = (TOLD_BYTES / self.subtasks.len().max(1)).max(LEAST_BYTES);
+    fn summary(&self) -> String {
+        let room = (SUMMARY_BYTES / self.subtasks.len().max(1)).max(MIN_SUBTASK_BYTES);
         let mut told = "The subtasks of the plan have ended.".to_owned();
-        for (subtask, stands) in self.subtasks.iter().zip(&self.stands) {
+        for (subtask, stands) in self.subtasks.iter().zip(&self.statuses) {
             let (how, text) = match stands {
                 SubtaskStatus::Ended(id, ChildOutcome { status, text, error, .. }) => {
                     let how = match status {
@@ -201,7 +201,7 @@ impl<'a> PlanProgress<'a> {
                         ChildStatus::Canceled => "stopped",
                     };
                     let why = error.as_ref().map(|why| format!(": {}", cut(why, room))).unwrap_or_default();
-                    (format!("{how}{why} ({})", link(*id)), text.as_str())
+                    (format!("{how}{why} ({})", session_link(*id)), text.as_str())
                 }
                 SubtaskStatus::NotStarted(why) => (format!("not started: {}", cut(why, room)), ""),
                 SubtaskStatus::Open | SubtaskStatus::AtWork => ("not started".to_owned(), ""),
@@ -227,8 +227,8 @@ impl<'a> PlanProgress<'a> {
     }
 
     /// How the turn ends.
-    fn end(&self) -> Result<CompletedTurn, FailedTurn> {
-        let lost = self.subtasks.iter().zip(&self.stands).filter(|(_, stands)| stands.answer().is_none());
+    fn outcome(&self) -> Result<CompletedTurn, FailedTurn> {
+        let lost = self.subtasks.iter().zip(&self.statuses).filter(|(_, stands)| stands.answer().is_none());
         let names: Vec<String> = lost.map(|(subtask, _)| format!("`{}`", subtask.id)).collect();
         if names.is_empty() {
             let stop_reason = "subtasks_completed".to_owned();

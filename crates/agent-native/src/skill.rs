@@ -7,9 +7,9 @@ use ostler_types::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::bundle::skills_of;
-use crate::own::parse;
+use crate::loop_tools::parse_input;
 use crate::turn::NativeTurn;
+use crate::workspace_context::skills_request;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,11 +41,11 @@ pub(crate) fn summary(input: &Value) -> String {
 
 /// Reads it.
 pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
-    let SkillInput { name } = match parse(&call.input) {
+    let SkillInput { name } = match parse_input(&call.input) {
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),
     };
-    let read = turn.agent.runner.context().skill(skills_of(turn.context), name.clone()).await;
+    let read = turn.agent.runner.context().read_skill(skills_request(turn.context), name.clone()).await;
     Ok(match read {
         Ok(text) => ToolOutcome::done(text, json!({"skill": name})),
         Err(why) => ToolOutcome::failed(why),

@@ -21,12 +21,12 @@ pub(crate) struct TurnSpending {
 
 impl TurnSpending {
     /// The answer that is coming in has taken this much so far.
-    pub(crate) fn count(&self, model: &str, usage: Usage) {
+    pub(crate) fn count_running(&self, model: &str, usage: Usage) {
         *self.running() = (usage != Usage::default()).then(|| (model.to_owned(), usage));
     }
 
     /// What that answer took is recorded.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn mark_recorded(&self) {
         if let Some((_, usage)) = self.running().take() {
             self.recorded.fetch_add(usage.tokens(), Ordering::Relaxed);
         }
@@ -37,13 +37,13 @@ impl TurnSpending {
         let unrecorded = self.running().clone();
         if let Some((model, usage)) = unrecorded {
             context.report(TurnReport::UsageSpent { model, usage }).await?;
-            self.settle();
+            self.mark_recorded();
         }
         Ok(())
     }
 
     /// Refuses another step when the session has spent what it may.
-    pub(crate) fn check(&self, context: &TurnContext) -> Result<(), FailedTurn> {
+    pub(crate) fn check_budget(&self, context: &TurnContext) -> Result<(), FailedTurn> {
         let Some(most) = context.session.budget.and_then(|budget| budget.max_tokens) else { return Ok(()) };
         let spent = self.spent(context);
         if spent < most {
@@ -62,7 +62,7 @@ impl TurnSpending {
     }
 
     /// How many tokens the session may still spend, if that is limited.
-    pub(crate) fn left(&self, context: &TurnContext) -> Option<u64> {
+    pub(crate) fn tokens_left(&self, context: &TurnContext) -> Option<u64> {
         let most = context.session.budget.and_then(|budget| budget.max_tokens)?;
         Some(most.saturating_sub(self.spent(context)))
     }

@@ -14,16 +14,16 @@ use ostler_types::{
     Accepted, CompactionTrigger, Failure, Message, Part, Resolution, ResolvedBy, TurnReport, Usage,
 };
 
-use crate::answer::StreamedAnswer;
 use crate::compaction;
-use crate::turn::{NativeTurn, failure, model_failed};
+use crate::streamed_answer::StreamedAnswer;
+use crate::turn::{NativeTurn, failed_by_model, to_failure};
 
 /// The longest that a model may want to be left alone while there is another one to ask.
-pub(crate) const HAND_OVER_AFTER: Duration = Duration::from_secs(10);
+pub(crate) const FALLBACK_AFTER: Duration = Duration::from_secs(10);
 
 /// What a provider's client says of a request that is too long. Such a conversation is made shorter, not moved
 /// to another model.
-const OVERFLOW: &str = "context_overflow";
+const CONTEXT_OVERFLOW: &str = "context_overflow";
 
 /// How many bytes of files one request carries; providers take about 32 MiB, and base64 adds a third.
 const MAX_FILE_BYTES: usize = 20 << 20;
@@ -38,28 +38,29 @@ pub(crate) struct FinishedStep {
 
 /// Asks the model once.
 pub(crate) async fn run_step(turn: &mut NativeTurn<'_>) -> Result<FinishedStep, FailedTurn> {
-    let mut request = request(turn).await?;
+    let mut request = model_request(turn).await?;
     let mut is_shorter = false;
     let (answer, stop_reason) = loop {
-        let hand_over_after = turn.models.has_next().then_some(HAND_OVER_AFTER);
-        match ask(turn, ModelRequest { hand_over_after, ..request.clone() }).await? {
+        let hand_over_after = turn.models.has_fallback().then_some(FALLBACK_AFTER);
+        match stream_answer(turn, ModelRequest { fallback_after: hand_over_after, ..request.clone() }).await?
+        {
             AskOutcome::Answered(answer, stop_reason) => break (answer, stop_reason),
-            AskOutcome::NotBegun(error) if error.code == OVERFLOW && is_shorter => {
+            AskOutcome::NotBegun(error) if error.code == CONTEXT_OVERFLOW && is_shorter => {
                 return Err(still_too_long(&error));
             }
-            AskOutcome::NotBegun(error) if error.code == OVERFLOW => {
+            AskOutcome::NotBegun(error) if error.code == CONTEXT_OVERFLOW => {
                 if !compaction::compact(turn, CompactionTrigger::Overflow).await? {
-                    return Err(turn.models.failed(&error));
+                    return Err(turn.models.turn_failure(&error));
                 }
                 is_shorter = true;
-                request = self::request(turn).await?;
+                request = self::model_request(turn).await?;
             }
-            AskOutcome::NotBegun(error) => hand_over(turn, &error).await?,
+            AskOutcome::NotBegun(error) => fall_back(turn, &error).await?,
         }
     };
-    turn.measure(answer.usage.input_tokens);
-    let (model, usage) = (turn.models.name().to_owned(), answer.usage);
-    Ok(FinishedStep { model, message: answer.finish(turn), stop_reason, usage })
+    turn.note_counted_tokens(answer.usage.input_tokens);
+    let (model, usage) = (turn.models.current_name().to_owned(), answer.usage);
+    Ok(FinishedStep { model, message: answer.into_message(turn), stop_reason, usage })
 }
 
 impl FinishedStep {
@@ -72,19 +73,19 @@ impl FinishedStep {
         let FinishedStep { model, message, stop_reason, usage } = self;
         let shown = Arc::new(message.clone());
         turn.context.report(TurnReport::StepFinished { model, message, stop_reason, usage }).await?;
-        turn.spending.settle();
+        turn.spending.mark_recorded();
         turn.conversation.push(Arc::clone(&shown));
         Ok(shown)
     }
 
     /// Records the step and the end of the turn at once, or hands what steers the turn to the model. Returns whether
     /// the turn is over.
-    pub(crate) async fn record_as_last(self, turn: &mut NativeTurn<'_>) -> Result<bool, FailedTurn> {
+    pub(crate) async fn record_with_turn_end(self, turn: &mut NativeTurn<'_>) -> Result<bool, FailedTurn> {
         let FinishedStep { model, message, stop_reason, usage } = self;
         let shown = Arc::new(message.clone());
         let report = TurnReport::LastStepFinished { model, message, stop_reason, usage };
         let accepted = turn.context.report(report).await?;
-        turn.spending.settle();
+        turn.spending.mark_recorded();
         let Accepted::Steering(messages) = accepted else { return Ok(true) };
         turn.conversation.push(shown);
         turn.conversation.extend(messages.into_iter().map(Arc::new));
@@ -102,7 +103,7 @@ enum AskOutcome {
 
 /// Streams one answer of the model whose turn it is. One that fails in the middle ends the turn: what
 /// it said has been shown, and another model would begin anew.
-async fn ask(turn: &mut NativeTurn<'_>, request: ModelRequest) -> Result<AskOutcome, FailedTurn> {
+async fn stream_answer(turn: &mut NativeTurn<'_>, request: ModelRequest) -> Result<AskOutcome, FailedTurn> {
     let model = match turn.models.current() {
         Ok(model) => model,
         Err(error) => return Ok(AskOutcome::NotBegun(error)),
@@ -113,11 +114,11 @@ async fn ask(turn: &mut NativeTurn<'_>, request: ModelRequest) -> Result<AskOutc
         match events.next().await {
             Some(Ok(ModelEvent::Stop(reason))) => return Ok(AskOutcome::Answered(answer, reason)),
             Some(Ok(ModelEvent::Waiting { attempt, attempts, wait, error })) => {
-                report_waiting(turn, turn.models.name(), (attempt, attempts), wait, &error).await?;
+                report_waiting(turn, turn.models.current_name(), (attempt, attempts), wait, &error).await?;
             }
-            Some(Ok(event)) => match answer.take(event) {
+            Some(Ok(event)) => match answer.apply_event(event) {
                 Ok(delta) => {
-                    turn.spending.count(turn.models.name(), answer.usage);
+                    turn.spending.count_running(turn.models.current_name(), answer.usage);
                     if let Some(delta) = delta {
                         turn.context.delta(delta);
                     }
@@ -125,22 +126,22 @@ async fn ask(turn: &mut NativeTurn<'_>, request: ModelRequest) -> Result<AskOutc
                 Err(error) => break error,
             },
             Some(Err(error)) => break error,
-            None => break cut(),
+            None => break stream_cut_error(),
         }
     };
     turn.spending.record_unused(turn.context).await?;
-    if answer.is_empty() { Ok(AskOutcome::NotBegun(error)) } else { Err(model_failed(&error)) }
+    if answer.is_empty() { Ok(AskOutcome::NotBegun(error)) } else { Err(failed_by_model(&error)) }
 }
 
 /// Lets the next model of the list take over; without one, the turn fails with what went wrong first.
-async fn hand_over(turn: &mut NativeTurn<'_>, error: &ModelError) -> Result<(), FailedTurn> {
-    let instead_of = turn.models.name().to_owned();
-    if !turn.models.next(error) {
-        return Err(turn.models.failed(error));
+async fn fall_back(turn: &mut NativeTurn<'_>, error: &ModelError) -> Result<(), FailedTurn> {
+    let instead_of = turn.models.current_name().to_owned();
+    if !turn.models.fall_back(error) {
+        return Err(turn.models.turn_failure(error));
     }
-    let model = turn.models.name().to_owned();
+    let model = turn.models.current_name().to_owned();
     let detail = format!("{instead_of} could not answer, so {model} is asked instead");
-    let (reason, error) = (ResolvedBy::Failover, Some(failure(error)));
+    let (reason, error) = (ResolvedBy::Failover, Some(to_failure(error)));
     let resolution = Resolution { model, reason, detail, instead_of: Some(instead_of), error };
     turn.context.report(TurnReport::ModelResolved(resolution)).await?;
     Ok(())
@@ -156,13 +157,13 @@ pub(crate) async fn report_waiting(
 ) -> Result<(), FailedTurn> {
     let model = model.to_owned();
     let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    let error = failure(error);
+    let error = to_failure(error);
     turn.context.report(TurnReport::ModelWaiting { model, attempt, attempts, wait_ms, error }).await?;
     Ok(())
 }
 
 /// What the model is shown. A conversation that breaks the rules is not sent to anybody.
-async fn request(turn: &mut NativeTurn<'_>) -> Result<ModelRequest, FailedTurn> {
+async fn model_request(turn: &mut NativeTurn<'_>) -> Result<ModelRequest, FailedTurn> {
     let session = &turn.context.session;
     load_files(turn.context, &turn.conversation, &mut turn.files).await;
     let messages: Vec<Arc<Message>> =
@@ -174,7 +175,7 @@ async fn request(turn: &mut NativeTurn<'_>) -> Result<ModelRequest, FailedTurn> 
         return Err(FailedTurn { error: Failure { code: code.clone(), message, hint }, reason: code });
     }
     Ok(ModelRequest {
-        system: Some(turn.system.clone()),
+        system: Some(turn.system_prompt.clone()),
         messages,
         tools: Arc::clone(&turn.specs),
         effort: session.effort,
@@ -182,7 +183,7 @@ async fn request(turn: &mut NativeTurn<'_>) -> Result<ModelRequest, FailedTurn> 
         cache_key: Some(session.id.to_string()),
         files: turn.files.clone(),
         raw: turn.context.raw(),
-        hand_over_after: None,
+        fallback_after: None,
     })
 }
 
@@ -207,13 +208,13 @@ async fn load_files(
     files: &mut Arc<HashMap<String, Bytes>>,
 ) {
     let references: Vec<&String> =
-        conversation.iter().flat_map(|message| &message.parts).flat_map(references).collect();
+        conversation.iter().flat_map(|message| &message.parts).flat_map(file_references).collect();
     let mut room = MAX_FILE_BYTES.saturating_sub(files.values().map(Bytes::len).sum());
     for reference in references.into_iter().rev() {
         if room == 0 || files.contains_key(reference) {
             continue;
         }
-        if let Ok(content) = context.file(reference.clone()).await {
+        if let Ok(content) = context.read_file(reference.clone()).await {
             if content.len() > room {
                 room = 0;
                 continue;
@@ -224,7 +225,7 @@ async fn load_files(
     }
 }
 
-fn references(part: &Part) -> Vec<&String> {
+fn file_references(part: &Part) -> Vec<&String> {
     match part {
         Part::Image { reference, .. } | Part::Audio { reference, .. } | Part::File { reference, .. } => {
             vec![reference]
@@ -239,10 +240,10 @@ fn still_too_long(error: &ModelError) -> FailedTurn {
     let message = format!("{}, also after it was made shorter", error.message);
     let hint = "the newest messages alone are too long for this model: send shorter ones, or choose a model with a \
                 larger window";
-    model_failed(&ModelError::new(OVERFLOW, message).hint(hint))
+    failed_by_model(&ModelError::new(CONTEXT_OVERFLOW, message).hint(hint))
 }
 
-pub(crate) fn cut() -> ModelError {
+pub(crate) fn stream_cut_error() -> ModelError {
     ModelError::new("cut_stream", "the model's answer ended before it was whole")
         .hint("the text so far is kept; retry the turn")
 }

@@ -12,12 +12,12 @@ use ostler_types::{Budget, ChildOutcome, ChildStatus, SessionId, ToolCall, ToolK
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::own::parse;
+use crate::loop_tools::parse_input;
 use crate::spending::TurnSpending;
 use crate::turn::NativeTurn;
 
 /// The agent whose calls are asked about one by one.
-const NATIVE: &str = "native";
+const NATIVE_AGENT: &str = "native";
 /// How much of a prompt a person is shown in a line.
 const SHOWN_CHARS: usize = 2_000;
 
@@ -97,7 +97,7 @@ pub(crate) fn kind_of(input: &Value) -> ToolKind {
 fn third_party(input: &Value) -> Option<String> {
     match &input["agent"] {
         Value::Null => None,
-        Value::String(name) if name == NATIVE => None,
+        Value::String(name) if name == NATIVE_AGENT => None,
         Value::String(name) => Some(format!("`{name}`")),
         other => Some(other.to_string()),
     }
@@ -110,7 +110,7 @@ pub(crate) fn shares_workspace(input: &Value) -> bool {
 
 /// Starts the session, or finds it again after a restart, and waits for it unless it was asked not to.
 pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
-    let input: TaskInput = match parse(&call.input) {
+    let input: TaskInput = match parse_input(&call.input) {
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),
     };
@@ -126,23 +126,23 @@ pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOu
         model: input.model,
         worktree,
         background,
-        budget: within(turn.context, turn.spending, budget),
+        budget: budget_within(turn.context, turn.spending, budget),
     };
     let session_id = match turn.context.start_child(child).await {
         Ok(session_id) => session_id,
-        Err(error) => return refused("The task was not started", error),
+        Err(error) => return refused_outcome("The task was not started", error),
     };
     if background {
-        return Ok(in_background(session_id, worktree));
+        return Ok(background_outcome(session_id, worktree));
     }
     match turn.context.wait_for_child(session_id).await {
-        Ok(outcome) => Ok(ended(session_id, &outcome, worktree)),
-        Err(error) => refused("The task cannot be waited for", error),
+        Ok(outcome) => Ok(ended_outcome(session_id, &outcome, worktree)),
+        Err(error) => refused_outcome("The task cannot be waited for", error),
     }
 }
 
 /// A budget that is no larger than what is left of this session's own.
-pub(crate) fn within(context: &TurnContext, spending: &TurnSpending, asked: Budget) -> Budget {
+pub(crate) fn budget_within(context: &TurnContext, spending: &TurnSpending, asked: Budget) -> Budget {
     let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
@@ -151,27 +151,27 @@ pub(crate) fn within(context: &TurnContext, spending: &TurnSpending, asked: Budg
     let max_steps = least(asked.max_steps.map(u64::from), own.max_steps.map(u64::from));
     Budget {
         max_steps: max_steps.map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
-        max_tokens: least(asked.max_tokens, spending.left(context)),
+        max_tokens: least(asked.max_tokens, spending.tokens_left(context)),
         max_seconds: asked.max_seconds,
     }
 }
 
 /// What a model is told of a session that has ended.
-pub(crate) fn ended(session_id: SessionId, outcome: &ChildOutcome, worktree: bool) -> ToolOutcome {
+pub(crate) fn ended_outcome(session_id: SessionId, outcome: &ChildOutcome, worktree: bool) -> ToolOutcome {
     let ChildOutcome { status, text, error, usage, changed_files } = outcome;
     let answer = match status {
         ChildStatus::Completed if text.trim().is_empty() => "The task ended without an answer.".to_owned(),
         ChildStatus::Completed => text.clone(),
         ChildStatus::Failed => {
             let why = error.as_deref().unwrap_or("it is not known why");
-            format!("The task failed: {why}{}", so_far(text))
+            format!("The task failed: {why}{}", partial_answer_text(text))
         }
         ChildStatus::Canceled => {
             let why = error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("The task was stopped{why}.{}", so_far(text))
+            format!("The task was stopped{why}.{}", partial_answer_text(text))
         }
     };
-    let link = link(session_id);
+    let link = session_link(session_id);
     let tokens = format!("{} tokens read, {} written", usage.input_tokens, usage.output_tokens);
     let merge = match changed_files {
         Some(0) => "\n[It changed no files in its git worktree.]".to_owned(),
@@ -194,23 +194,23 @@ pub(crate) fn files_in_words(files: u64) -> String {
 }
 
 /// Where a client finds a session.
-pub(crate) fn link(session_id: SessionId) -> String {
+pub(crate) fn session_link(session_id: SessionId) -> String {
     format!("sessions/{session_id}")
 }
 
 /// A request that the rules refused is a result that the model sees; anything else ends the turn.
-pub(crate) fn refused(what: &str, error: ReportError) -> Result<ToolOutcome, FailedTurn> {
+pub(crate) fn refused_outcome(what: &str, error: ReportError) -> Result<ToolOutcome, FailedTurn> {
     match error {
         ReportError::Refused(refusal) => {
             let hint = refusal.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
             Ok(ToolOutcome::failed(format!("{what}: {}{hint}", refusal.message)))
         }
-        error @ (ReportError::Over | ReportError::NotRecorded(_)) => Err(error.into()),
+        error @ (ReportError::TurnOver | ReportError::NotRecorded(_)) => Err(error.into()),
     }
 }
 
-fn in_background(session_id: SessionId, worktree: bool) -> ToolOutcome {
-    let link = link(session_id);
+fn background_outcome(session_id: SessionId, worktree: bool) -> ToolOutcome {
+    let link = session_link(session_id);
     let merge = if worktree { format!("\n{}", worktree_note(session_id)) } else { String::new() };
     let told = format!(
         "The task runs in the background as {link}. You will be told when it ends; task_control with task_id \
@@ -229,7 +229,7 @@ fn worktree_note(session_id: SessionId) -> String {
     )
 }
 
-fn so_far(text: &str) -> String {
+fn partial_answer_text(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!("\n\nWhat it had answered so far:\n{text}") }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{TaskInput, kind_of, shares_workspace, spec, summary};
-    use crate::own::parse;
+    use crate::loop_tools::parse_input;
 
     #[test]
     fn every_field_that_a_model_is_told_of_is_understood_and_no_other() {
@@ -253,11 +253,11 @@ mod tests {
             };
             input.insert(name.clone(), value);
         }
-        assert!(parse::<TaskInput>(&Value::Object(input.clone())).is_ok());
+        assert!(parse_input::<TaskInput>(&Value::Object(input.clone())).is_ok());
         input.insert("other".to_owned(), json!(1));
-        let told = parse::<TaskInput>(&Value::Object(input)).err().unwrap();
+        let told = parse_input::<TaskInput>(&Value::Object(input)).err().unwrap();
         assert!(told.contains("unknown field `other`"), "{told}");
-        let told = parse::<TaskInput>(&json!({"description": "x"})).err().unwrap();
+        let told = parse_input::<TaskInput>(&json!({"description": "x"})).err().unwrap();
         assert!(told.contains("missing field `prompt`"), "{told}");
     }
 

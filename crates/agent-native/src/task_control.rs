@@ -9,8 +9,8 @@ use ostler_types::{SessionId, ToolCall, ToolKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::own::parse;
-use crate::task::{ended, link, refused};
+use crate::loop_tools::parse_input;
+use crate::task::{ended_outcome, refused_outcome, session_link};
 use crate::turn::NativeTurn;
 
 #[derive(Deserialize)]
@@ -94,7 +94,7 @@ fn child(task_id: &Value) -> Option<SessionId> {
 
 /// Does it.
 pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOutcome, FailedTurn> {
-    let ControlInput { task_id, action } = match parse(&call.input) {
+    let ControlInput { task_id, action } = match parse_input(&call.input) {
         Ok(input) => input,
         Err(why) => return Ok(ToolOutcome::failed(why)),
     };
@@ -106,20 +106,20 @@ pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOu
     let done = |told: String| ToolOutcome::done(told, json!({"session_id": session_id}));
     match action {
         TaskAction::Wait => match context.wait_for_child(session_id).await {
-            Ok(outcome) => Ok(ended(session_id, &outcome, false)),
-            Err(error) => refused("The task cannot be waited for", error),
+            Ok(outcome) => Ok(ended_outcome(session_id, &outcome, false)),
+            Err(error) => refused_outcome("The task cannot be waited for", error),
         },
         TaskAction::Cancel => match context.cancel_child(session_id).await {
-            Ok(()) => Ok(done(format!("{} was stopped.", link(session_id)))),
-            Err(error) => refused("The task cannot be stopped", error),
+            Ok(()) => Ok(done(format!("{} was stopped.", session_link(session_id)))),
+            Err(error) => refused_outcome("The task cannot be stopped", error),
         },
         TaskAction::Merge => match context.end_worktree(session_id, WorktreeEnd::Merge).await {
             Ok(told) => Ok(done(told)),
-            Err(error) => refused("The worktree was not merged", error),
+            Err(error) => refused_outcome("The worktree was not merged", error),
         },
         TaskAction::Drop => match context.end_worktree(session_id, WorktreeEnd::Drop).await {
             Ok(told) => Ok(done(told)),
-            Err(error) => refused("The worktree was not dropped", error),
+            Err(error) => refused_outcome("The worktree was not dropped", error),
         },
     }
 }

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
+use ostler_acceptance::{AcceptanceOutcome, CheckpointTracker, TurnAcceptance, changed_servers};
 use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
-use ostler_context::{SystemPrompt, TokenEstimate, shown_in, system};
+use ostler_context::{SystemPrompt, TokenEstimate, shown_context, system_prompt};
 use ostler_models::ModelError;
 use ostler_runner::{GatheredContext, OfferTools, OfferedTools, ToolSet};
-use ostler_turn_care::{AcceptanceOutcome, CheckpointTracker, TurnAcceptance, changed_servers};
 use ostler_types::{
     Accepted, Failure, Message, Part, Purpose, Role, ToolCallId, ToolSpec, TurnReport, Usage, results,
 };
 
 use crate::batch::{CallBatch, run_batch};
-use crate::lineup::ModelFallback;
-use crate::own::LoopTool;
+use crate::loop_tools::LoopTool;
+use crate::model_fallback::ModelFallback;
 use crate::spending::TurnSpending;
 use crate::step::run_step;
-use crate::{NativeAgent, bundle, compaction, plan};
+use crate::{NativeAgent, compaction, plan, workspace_context};
 
 /// Why a turn ended that had no steps left.
 const MAX_STEPS: &str = "max_steps";
 /// What a model is told that spoke last and is to go on, since many models refuse to do so by themselves.
-const GO_ON: &str = "Go on.";
+const CONTINUE_PROMPT: &str = "Go on.";
 
 /// A turn at work.
 pub(crate) struct NativeTurn<'a> {
@@ -34,11 +34,11 @@ pub(crate) struct NativeTurn<'a> {
     pub(crate) models: ModelFallback<'a>,
     pub(crate) tools: Arc<ToolSet>,
     /// The tools of the loop itself, which go before those.
-    pub(crate) own_tools: Vec<LoopTool>,
+    pub(crate) loop_tools: Vec<LoopTool>,
     /// What the model is told of all of them.
     pub(crate) specs: Arc<[ToolSpec]>,
     /// What it is told before anything else.
-    pub(crate) system: String,
+    pub(crate) system_prompt: String,
     /// How many steps the turn may take.
     max_steps: u32,
     /// The files that the conversation refers to, as far as they have been needed.
@@ -46,19 +46,19 @@ pub(crate) struct NativeTurn<'a> {
     /// What the model is shown; grows, and is only rewritten by a compaction that is recorded.
     pub(crate) conversation: Vec<Arc<Message>>,
     /// What the provider counted in the last request, and what it was estimated at.
-    measured: Option<(u64, TokenEstimate)>,
+    last_counted_request: Option<(u64, TokenEstimate)>,
     /// Every call id of the session, since an answer must not use one twice.
     pub(crate) call_ids: HashSet<ToolCallId>,
     /// How many results have been reported.
     pub(crate) results: AtomicU64,
     /// How its work is captured, checked and reviewed.
-    pub(crate) care: TurnAcceptance<'a>,
+    pub(crate) acceptance: TurnAcceptance<'a>,
     /// What it takes.
     pub(crate) spending: &'a TurnSpending,
     /// What the model is to be told of its tools.
-    notice: Option<String>,
+    tools_notice: Option<String>,
     /// What the model is to be told of the workspace.
-    pub(crate) bundle: Option<String>,
+    pub(crate) pending_context: Option<String>,
     /// Whether the model was told that the state of the git repository follows.
     pub(crate) awaits_git: bool,
 }
@@ -70,22 +70,22 @@ pub(crate) async fn run(
     checkpoints: &CheckpointTracker,
     spending: &TurnSpending,
 ) -> Result<CompletedTurn, FailedTurn> {
-    if let Purpose::Subtasks { plan } = &context.open.purpose {
-        return plan::carry_out(context, spending, plan).await;
+    if let Purpose::Subtasks { plan } = &context.open_turn.purpose {
+        return plan::run_plan(context, spending, plan).await;
     }
     let mut turn = begin(agent, context, checkpoints, spending).await;
-    if context.open.purpose == Purpose::Compact {
-        return compaction::run(&mut turn).await;
+    if context.open_turn.purpose == Purpose::Compact {
+        return compaction::run_compaction_turn(&mut turn).await;
     }
-    let mut steps = context.open.steps;
-    let mut in_review = turn.care.was_in_review();
-    if let Some(batch) = CallBatch::left_open(&context.open).filter(|_| !in_review) {
+    let mut steps = context.open_turn.steps;
+    let mut in_review = turn.acceptance.was_in_review();
+    if let Some(batch) = CallBatch::from_open_turn(&context.open_turn).filter(|_| !in_review) {
         run_batch(&mut turn, batch).await?;
     }
     if steps == 0 && !in_review {
-        bundle::show(&mut turn).await?;
-        if let Some(notice) = turn.notice.take() {
-            turn.tell(Role::System, notice).await?;
+        workspace_context::record_context(&mut turn).await?;
+        if let Some(notice) = turn.tools_notice.take() {
+            turn.record_message(Role::System, notice).await?;
         }
     }
     loop {
@@ -96,30 +96,30 @@ pub(crate) async fn run(
         let mut stop_reason = if steps > turn.max_steps { MAX_STEPS } else { "end_turn" }.to_owned();
         if !in_review {
             take_steering(&mut turn).await?;
-            spending.check(context)?;
+            spending.check_budget(context)?;
             ask_to_go_on(&mut turn).await?;
             compaction::make_room(&mut turn).await?;
             let step = run_step(&mut turn).await?;
             stop_reason = step.stop_reason.clone();
             steps += 1;
             // Nothing is left to be done after this answer: it is recorded together with the end of its turn.
-            if !step.asks_for_calls() && steps < turn.max_steps && turn.care.is_untouched() {
-                turn.care.settle(true).await?;
-                if step.record_as_last(&mut turn).await? {
-                    return Ok(turn.care.completed(stop_reason));
+            if !step.asks_for_calls() && steps < turn.max_steps && turn.acceptance.has_no_changes() {
+                turn.acceptance.verify_and_review(true).await?;
+                if step.record_with_turn_end(&mut turn).await? {
+                    return Ok(turn.acceptance.completed_turn(stop_reason));
                 }
                 continue;
             }
             let message = step.record(&mut turn).await?;
-            if let Some(batch) = CallBatch::of(&message) {
+            if let Some(batch) = CallBatch::from_message(&message) {
                 run_batch(&mut turn, batch).await?;
-                bundle::show_late(&mut turn).await?;
+                workspace_context::record_late_context(&mut turn).await?;
                 continue;
             }
         }
         in_review = false;
         let steps_left = steps < turn.max_steps;
-        if let AcceptanceOutcome::GoOn(told) = turn.care.settle(steps_left).await? {
+        if let AcceptanceOutcome::Continue(told) = turn.acceptance.verify_and_review(steps_left).await? {
             turn.conversation.extend(told.into_iter().map(Arc::new));
             continue;
         }
@@ -127,8 +127,8 @@ pub(crate) async fn run(
         if steps_left && take_steering(&mut turn).await? {
             continue;
         }
-        checkpoints.after_turn(context).await?;
-        return Ok(turn.care.completed(stop_reason));
+        checkpoints.capture_after_turn(context).await?;
+        return Ok(turn.acceptance.completed_turn(stop_reason));
     }
 }
 
@@ -139,7 +139,7 @@ async fn begin<'a>(
     checkpoints: &'a CheckpointTracker,
     spending: &'a TurnSpending,
 ) -> NativeTurn<'a> {
-    let models = ModelFallback::of(agent, &context.session);
+    let models = ModelFallback::new(agent, &context.session);
     let conversation = context.history.clone();
     let call_ids =
         conversation.iter().flat_map(|message| message.tool_calls()).map(|call| call.id.clone()).collect();
@@ -148,17 +148,17 @@ async fn begin<'a>(
         // It notes what open turns have changed, before a server is started that they have changed.
         let baselines = agent.baselines.clone();
         let care = TurnAcceptance::begin(context, Arc::clone(&agent.runner), baselines, checkpoints).await;
-        (care, agent.runner.toolbox().offer(offer_for(agent, context).await).await)
+        (care, agent.runner.toolbox().offer_tools(offer_request(agent, context).await).await)
     };
-    let shown = shown_in(&conversation);
+    let shown = shown_context(&conversation);
     let awaits_git = shown.awaits_git == Some(true);
-    let gather = bundle::gather(agent, context, &models, shown);
+    let gather = workspace_context::gather(agent, context, &models, shown);
     let ((care, offered), gathered) = tokio::join!(prepare, gather);
     let (OfferedTools { tools, notice }, GatheredContext { text: bundle, skills }) = (offered, gathered);
     let has_skills = !skills.is_empty();
-    let own_tools = LoopTool::of_session(session, has_skills);
-    let specs = agent.specs.of(&own_tools, &tools.specs());
-    let system = system(&SystemPrompt {
+    let own_tools = LoopTool::for_session(session, has_skills);
+    let specs = agent.specs.get(&own_tools, &tools.specs());
+    let system_prompt = system_prompt(&SystemPrompt {
         workspace: &session.workspace_path,
         agent_prompt: None,
         session_prompt: session.system_prompt.as_deref(),
@@ -170,26 +170,26 @@ async fn begin<'a>(
         context,
         models,
         tools,
-        own_tools,
+        loop_tools: own_tools,
         specs,
-        system,
+        system_prompt,
         max_steps: own_limit.unwrap_or(u32::MAX).min(agent.max_steps),
         files: Arc::default(),
         conversation,
-        measured: None,
+        last_counted_request: None,
         call_ids,
         results: AtomicU64::new(0),
-        care,
+        acceptance: care,
         spending,
-        notice,
-        bundle,
+        tools_notice: notice,
+        pending_context: bundle,
         awaits_git,
     }
 }
 
 /// The session, as it is offered tools.
-async fn offer_for(agent: &NativeAgent, context: &TurnContext) -> OfferTools {
-    let (session, open) = (&context.session, &context.open);
+async fn offer_request(agent: &NativeAgent, context: &TurnContext) -> OfferTools {
+    let (session, open) = (&context.session, &context.open_turn);
     let held_back = match &agent.baselines {
         Some(baselines) if context.trusted => {
             changed_servers(&*agent.runner, baselines, &session.workspace_path).await
@@ -221,41 +221,41 @@ async fn ask_to_go_on(turn: &mut NativeTurn<'_>) -> Result<(), FailedTurn> {
     let last = turn.conversation.last();
     let has_spoken =
         last.is_some_and(|last| last.role == Role::Assistant && last.tool_calls().next().is_none());
-    if has_spoken { turn.tell(Role::User, GO_ON.to_owned()).await } else { Ok(()) }
+    if has_spoken { turn.record_message(Role::User, CONTINUE_PROMPT.to_owned()).await } else { Ok(()) }
 }
 
 impl NativeTurn<'_> {
     /// Tells the model something that nobody said.
-    pub(crate) async fn tell(&mut self, role: Role, text: String) -> Result<(), FailedTurn> {
+    pub(crate) async fn record_message(&mut self, role: Role, text: String) -> Result<(), FailedTurn> {
         let (id, created_at) = (self.context.message_id(), self.context.clock.now());
         let message = Message { id, role, parts: vec![Part::text(text)], created_at };
-        self.context.report(TurnReport::Told { message: message.clone() }).await?;
+        self.context.report(TurnReport::NoteAdded { message: message.clone() }).await?;
         self.conversation.push(Arc::new(message));
         Ok(())
     }
 
     /// Notes what the provider counted in the request that was just answered, before the answer is added.
-    pub(crate) fn measure(&mut self, counted: u64) {
+    pub(crate) fn note_counted_tokens(&mut self, counted: u64) {
         if counted > 0 {
-            self.measured = Some((counted, self.estimate()));
+            self.last_counted_request = Some((counted, self.estimate_request()));
         }
     }
 
     /// Roughly how many tokens the next request has, in the provider's own count where it is known.
-    pub(crate) fn tokens(&self) -> u64 {
-        self.tokens_with(&self.conversation)
+    pub(crate) fn request_tokens(&self) -> u64 {
+        self.request_tokens_with(&self.conversation)
     }
 
     /// The same if the conversation were this one.
-    pub(crate) fn tokens_with(&self, conversation: &[Arc<Message>]) -> u64 {
-        let now = TokenEstimate::of_request(Some(&self.system), conversation, &self.specs);
+    pub(crate) fn request_tokens_with(&self, conversation: &[Arc<Message>]) -> u64 {
+        let now = TokenEstimate::of_request(Some(&self.system_prompt), conversation, &self.specs);
         let calibrated = |(counted, then)| TokenEstimate::calibrated(counted, then, now);
-        self.measured.map_or(now, calibrated).tokens()
+        self.last_counted_request.map_or(now, calibrated).tokens()
     }
 
     /// The same by our own count.
-    pub(crate) fn estimate(&self) -> TokenEstimate {
-        TokenEstimate::of_request(Some(&self.system), &self.conversation, &self.specs)
+    pub(crate) fn estimate_request(&self) -> TokenEstimate {
+        TokenEstimate::of_request(Some(&self.system_prompt), &self.conversation, &self.specs)
     }
 }
 
@@ -268,20 +268,20 @@ async fn stop_at_limit(turn: &mut NativeTurn<'_>) -> Result<CompletedTurn, Faile
         created_at: turn.context.clock.now(),
     };
     let stop_reason = MAX_STEPS.to_owned();
-    let (model, usage) = (turn.models.name().to_owned(), Usage::default());
+    let (model, usage) = (turn.models.current_name().to_owned(), Usage::default());
     let report = TurnReport::StepFinished { model, message, stop_reason: stop_reason.clone(), usage };
     turn.context.report(report).await?;
-    turn.care.settle(false).await?;
-    turn.care.checkpoints().after_turn(turn.context).await?;
-    Ok(turn.care.completed(stop_reason))
+    turn.acceptance.verify_and_review(false).await?;
+    turn.acceptance.checkpoints().capture_after_turn(turn.context).await?;
+    Ok(turn.acceptance.completed_turn(stop_reason))
 }
 
 /// A model that could not answer ends the turn; the text so far is kept.
-pub(crate) fn model_failed(error: &ModelError) -> FailedTurn {
-    FailedTurn { error: failure(error), reason: error.code.to_owned() }
+pub(crate) fn failed_by_model(error: &ModelError) -> FailedTurn {
+    FailedTurn { error: to_failure(error), reason: error.code.to_owned() }
 }
 
 /// A model's error in the words of the log.
-pub(crate) fn failure(error: &ModelError) -> Failure {
+pub(crate) fn to_failure(error: &ModelError) -> Failure {
     Failure { code: error.code.to_owned(), message: error.message.clone(), hint: error.hint.clone() }
 }

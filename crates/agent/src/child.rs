@@ -84,35 +84,35 @@ pub enum ChildRequest {
 impl TurnContext {
     /// Has another session work on something.
     pub async fn start_child(&self, child: NewChild) -> Result<SessionId, ReportError> {
-        self.ask_child(|reply| ChildRequest::Start { child: Box::new(child), reply }).await
+        self.child_request(|reply| ChildRequest::Start { child: Box::new(child), reply }).await
     }
 
     /// Waits until a session that this one has started has ended.
     pub async fn wait_for_child(&self, session_id: SessionId) -> Result<ChildOutcome, ReportError> {
-        self.ask_child(|reply| ChildRequest::Wait { session_id, reply }).await
+        self.child_request(|reply| ChildRequest::Wait { session_id, reply }).await
     }
 
     /// Stops a session that this one has started.
     pub async fn cancel_child(&self, session_id: SessionId) -> Result<(), ReportError> {
-        self.ask_child(|reply| ChildRequest::Cancel { session_id, reply }).await
+        self.child_request(|reply| ChildRequest::Cancel { session_id, reply }).await
     }
 
     /// Says what a merge of the worktree of a session that this one has started would change: the files, for people.
     pub async fn preview_merge(&self, session_id: SessionId) -> Result<String, ReportError> {
-        self.ask_child(|reply| ChildRequest::PreviewMerge { session_id, reply }).await
+        self.child_request(|reply| ChildRequest::PreviewMerge { session_id, reply }).await
     }
 
     /// Merges or drops the worktree of a session that this one has started, and says what was done.
     pub async fn end_worktree(&self, session_id: SessionId, end: WorktreeEnd) -> Result<String, ReportError> {
-        self.ask_child(|reply| ChildRequest::EndWorktree { session_id, end, reply }).await
+        self.child_request(|reply| ChildRequest::EndWorktree { session_id, end, reply }).await
     }
 
-    async fn ask_child<T>(
+    async fn child_request<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<Result<T, ReportError>>) -> ChildRequest,
     ) -> Result<T, ReportError> {
         let (reply, answer) = oneshot::channel();
         self.send(TurnRequest::Child(request(reply))).await?;
-        answer.await.map_err(|_| ReportError::Over)?
+        answer.await.map_err(|_| ReportError::TurnOver)?
     }
 }

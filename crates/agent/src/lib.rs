@@ -23,16 +23,16 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// Runs one turn to its end. Called once per turn, and again after a restart for a turn that
-    /// only waited, if [`Agent::resumes`]; `turn.open` then holds the calls to go on with.
+    /// only waited, if [`Agent::can_resume_turns`]; `turn.open` then holds the calls to go on with.
     ///
     /// It must return soon after `turn.canceled` fires, or when a report comes back
-    /// [`ReportError::Over`]; the engine drops the future of an agent that does not, so whatever it
+    /// [`ReportError::TurnOver`]; the engine drops the future of an agent that does not, so whatever it
     /// holds (a child process, a stream) must end when dropped. It must not report after returning. A turn
     /// that it has ended itself, with `Report::LastStepFinished`, is over: it returns without doing more.
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>>;
 
     /// Whether a turn that waited for an answer can be picked up by a new process.
-    fn resumes(&self) -> bool;
+    fn can_resume_turns(&self) -> bool;
 }
 
 /// A turn that ended as it should.
@@ -58,7 +58,7 @@ pub struct FailedTurn {
 impl From<ReportError> for FailedTurn {
     fn from(error: ReportError) -> FailedTurn {
         let (code, hint) = match &error {
-            ReportError::Over => ("turn_over", None),
+            ReportError::TurnOver => ("turn_over", None),
             ReportError::Refused(refusal) => (refusal.code.as_str(), refusal.hint.clone()),
             ReportError::NotRecorded(_) => {
                 ("not_recorded", Some("free some disk space, then retry the turn".to_owned()))

@@ -20,7 +20,7 @@ pub struct TurnContext {
     /// The session as it stood when the turn began.
     pub session: Arc<Session>,
     /// The turn; it has open calls when it is being picked up after a restart.
-    pub open: Arc<OpenTurn>,
+    pub open_turn: Arc<OpenTurn>,
     /// The conversation so far, the messages to answer included.
     pub history: Vec<Arc<Message>>,
     /// Fires when the turn is over by someone else's word.
@@ -42,7 +42,7 @@ pub struct TurnLink {
     /// Shows a delta to whoever is looking. Must not block.
     pub deltas: Arc<dyn Fn(Delta) + Send + Sync>,
     /// Keeps what goes over the wire to a provider, if the session wants that kept. Must not block.
-    pub raw: Option<RawLogSink>,
+    pub raw_log: Option<RawLogSink>,
 }
 
 /// Takes what goes over the wire.
@@ -83,7 +83,7 @@ pub enum TurnRequest {
 pub enum ReportError {
     /// The turn is over; the agent should return.
     #[error("the turn is over")]
-    Over,
+    TurnOver,
     /// The rules forbid it; the agent made a mistake.
     #[error("the report was refused: {0}")]
     Refused(Refusal),
@@ -103,12 +103,21 @@ impl TurnContext {
         link: TurnLink,
     ) -> TurnContext {
         let children_tokens = Arc::default();
-        TurnContext { session, open, history, canceled, clock, trusted: false, children_tokens, link }
+        TurnContext {
+            session,
+            open_turn: open,
+            history,
+            canceled,
+            clock,
+            trusted: false,
+            children_tokens,
+            link,
+        }
     }
 
     /// The same with somebody who says what the sessions have spent that this one has started.
     #[must_use]
-    pub fn charged(self, children_tokens: Arc<AtomicU64>) -> TurnContext {
+    pub fn with_children_tokens(self, children_tokens: Arc<AtomicU64>) -> TurnContext {
         TurnContext { children_tokens, ..self }
     }
 
@@ -122,13 +131,13 @@ impl TurnContext {
     pub async fn report(&self, report: TurnReport) -> Result<Accepted, ReportError> {
         let (reply, answer) = oneshot::channel();
         self.send(TurnRequest::Report { report, reply }).await?;
-        answer.await.map_err(|_| ReportError::Over)?
+        answer.await.map_err(|_| ReportError::TurnOver)?
     }
 
     /// Asks whether a call may run, and waits for the answer however long it takes. A `risk` is put to a
     /// person whatever the policy says; the `subject` is what the policy
     /// judges, and what a rule would remember.
-    pub async fn ask(
+    pub async fn request_approval(
         &self,
         call: ToolCall,
         kind: ToolKind,
@@ -153,7 +162,7 @@ impl TurnContext {
 
     /// Puts a question to a person with the answers that the agent itself offers, and waits however long it
     /// takes. Returns the answer that was chosen; none when a plain one had no counterpart among them.
-    pub async fn choose(
+    pub async fn request_choice(
         &self,
         call: ToolCall,
         kind: ToolKind,
@@ -178,7 +187,11 @@ impl TurnContext {
 
     /// Shows what the turn changed. When it is to wait, returns what a person said to it, however long
     /// that takes.
-    pub async fn review(&self, patch: TurnPatch, waits: bool) -> Result<Option<Reviewed>, ReportError> {
+    pub async fn request_review(
+        &self,
+        patch: TurnPatch,
+        waits: bool,
+    ) -> Result<Option<Reviewed>, ReportError> {
         match self.report(TurnReport::ReviewRequested { patch, waits }).await? {
             Accepted::Reviewed(reviewed) => Ok(Some(*reviewed)),
             _ => Ok(None),
@@ -194,19 +207,19 @@ impl TurnContext {
     pub async fn put_artifact(&self, name: String, content: Vec<u8>) -> Result<String, ReportError> {
         let (reply, answer) = oneshot::channel();
         self.send(TurnRequest::PutArtifact { name, content, reply }).await?;
-        answer.await.map_err(|_| ReportError::Over)?
+        answer.await.map_err(|_| ReportError::TurnOver)?
     }
 
     /// Reads what lies beside the log, such as an attachment.
-    pub async fn file(&self, reference: String) -> Result<Bytes, ReportError> {
+    pub async fn read_file(&self, reference: String) -> Result<Bytes, ReportError> {
         let (reply, answer) = oneshot::channel();
         self.send(TurnRequest::GetFile { reference, reply }).await?;
-        answer.await.map_err(|_| ReportError::Over)?
+        answer.await.map_err(|_| ReportError::TurnOver)?
     }
 
     /// Where the traffic with providers is kept, if it is.
     pub fn raw(&self) -> Option<RawLogSink> {
-        self.link.raw.clone()
+        self.link.raw_log.clone()
     }
 
     /// A new message's id.
@@ -215,6 +228,6 @@ impl TurnContext {
     }
 
     pub(crate) async fn send(&self, request: TurnRequest) -> Result<(), ReportError> {
-        self.link.requests.send(request).await.map_err(|_| ReportError::Over)
+        self.link.requests.send(request).await.map_err(|_| ReportError::TurnOver)
     }
 }

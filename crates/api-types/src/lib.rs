@@ -8,9 +8,9 @@
 )]
 
 mod approvals;
-mod branch;
-mod choices;
+mod capabilities;
 mod daemon;
+mod derived_sessions;
 mod files;
 mod messages;
 mod policy;
@@ -20,9 +20,11 @@ mod usage;
 mod workspaces;
 
 pub use approvals::{ApprovalAnswerBody, ApprovalAnswered, ApprovalDiff, Approvals};
-pub use branch::{ForkSession, PieceBody, PlanRequest, SubtaskBody};
-pub use choices::{AgentList, AgentSessionList, ContextShare, ContextView, ModelList, OneTool, ToolList};
+pub use capabilities::{
+    AgentList, AgentSessionList, ContextShare, ContextView, ModelList, OneTool, ToolList,
+};
 pub use daemon::{ConfiguredProvider, Health, LoginCode, LoginRequest, SettingsView};
+pub use derived_sessions::{ForkSession, PieceBody, PlanRequest, SubtaskBody};
 pub use files::{FileList, StoredFile};
 pub use messages::{
     AttachmentReference, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue,

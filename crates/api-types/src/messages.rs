@@ -172,7 +172,7 @@ impl InputPart {
     }
 
     /// A part of a message as a client can send it; none where only an agent can say it.
-    pub fn of(part: Part) -> Option<InputPart> {
+    pub fn from_part(part: Part) -> Option<InputPart> {
         let attached = |reference, mime_type| AttachmentReference { reference, mime_type: Some(mime_type) };
         match part {
             Part::Text { text } => Some(InputPart::Text { text }),

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{ioctl_ficlone, syncfs};
 
 use crate::digest::ContentDigest;
-use crate::files::{StoreFiles, remove_if_there, rename_making_room, sync_directory_of};
+use crate::store_files::{StoreFiles, remove_if_there, rename_creating_parent, sync_directory_of};
 
 /// Up to this size a file is held in memory while it is stored.
-const SMALL: u64 = 512 * 1024;
+const MAX_IN_MEMORY_BYTES: u64 = 512 * 1024;
 /// Up to this many blobs are synced one by one; more go with the whole file system, which is faster.
 const MAX_SINGLE_SYNCS: usize = 32;
 
@@ -32,7 +32,7 @@ pub(crate) struct Blobs {
 #[derive(Debug, Default)]
 struct BlobState {
     /// What has been asked for since a sweep began, which it must spare; none while there is no sweep.
-    used: Option<HashSet<ContentDigest>>,
+    used_since_sweep: Option<HashSet<ContentDigest>>,
     /// What is written and not known to be durable. Whoever relies on one of them has to sync it too.
     unsynced: HashSet<ContentDigest>,
 }
@@ -56,11 +56,11 @@ impl Blobs {
 
     /// Stores bytes, without making them durable yet.
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<ContentDigest> {
-        let digest = ContentDigest::of(bytes);
+        let digest = ContentDigest::of_bytes(bytes);
         if self.has(&digest, bytes.len() as u64)? {
             return Ok(digest);
         }
-        let (path, mut file) = self.files.temporary()?;
+        let (path, mut file) = self.files.create_temporary()?;
         self.publish(&path, digest, file.write_all(bytes))
     }
 
@@ -72,7 +72,7 @@ impl Blobs {
         size: u64,
         limit: u64,
     ) -> io::Result<Option<(ContentDigest, u64)>> {
-        if size <= SMALL {
+        if size <= MAX_IN_MEMORY_BYTES {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             file.take(limit + 1).read_to_end(&mut bytes)?;
             let length = bytes.len() as u64;
@@ -83,7 +83,7 @@ impl Blobs {
         if length > limit || self.has(&digest, length)? {
             return Ok((length <= limit).then_some((digest, length)));
         }
-        let (path, mut copy) = self.files.temporary()?;
+        let (path, mut copy) = self.files.create_temporary()?;
         match copy_and_digest(file, &mut copy, limit) {
             Ok((digest, length)) if length <= limit => {
                 if self.has(&digest, length)? {
@@ -108,7 +108,7 @@ impl Blobs {
         written: io::Result<()>,
     ) -> io::Result<ContentDigest> {
         self.state().unsynced.insert(digest);
-        let published = written.and_then(|()| rename_making_room(path, &self.files.blob(&digest)));
+        let published = written.and_then(|()| rename_creating_parent(path, &self.files.blob(&digest)));
         if let Err(error) = published {
             // The first error is the one that counts; what is left is swept when the store is opened.
             let _ = remove_if_there(path);
@@ -132,7 +132,7 @@ impl Blobs {
 
     /// Whether a blob is there in its full length. From here on a sweep spares it.
     fn has(&self, digest: &ContentDigest, size: u64) -> io::Result<bool> {
-        if let Some(used) = &mut self.state().used {
+        if let Some(used) = &mut self.state().used_since_sweep {
             used.insert(*digest);
         }
         self.size(digest).map(|found| found == Some(size))
@@ -150,7 +150,7 @@ impl Blobs {
     /// What a blob holds, which is certainly what it was named for.
     pub(crate) fn read(&self, digest: &ContentDigest) -> Result<Vec<u8>, BlobError> {
         match std::fs::read(self.files.blob(digest)) {
-            Ok(bytes) if ContentDigest::of(&bytes) == *digest => Ok(bytes),
+            Ok(bytes) if ContentDigest::of_bytes(&bytes) == *digest => Ok(bytes),
             Ok(_) => Err(BlobError::Damaged(format!("the blob {digest} does not hold what its name says"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(BlobError::Damaged(format!("the blob {digest} is missing")))
@@ -186,7 +186,7 @@ impl Blobs {
 
     /// From here on all that is asked for is remembered, until the sweep ends.
     pub(crate) fn begin_sweep(&self) -> BlobSweep<'_> {
-        self.state().used = Some(HashSet::new());
+        self.state().used_since_sweep = Some(HashSet::new());
         BlobSweep { blobs: self }
     }
 }
@@ -201,7 +201,7 @@ impl BlobSweep<'_> {
     /// other: who asks later finds that it is gone, and writes it again.
     pub(crate) fn remove(&self, digest: &ContentDigest) -> io::Result<bool> {
         let mut state = self.blobs.state();
-        if state.used.as_ref().is_some_and(|used| used.contains(digest)) {
+        if state.used_since_sweep.as_ref().is_some_and(|used| used.contains(digest)) {
             return Ok(false);
         }
         state.unsynced.remove(digest);
@@ -211,7 +211,7 @@ impl BlobSweep<'_> {
 
 impl Drop for BlobSweep<'_> {
     fn drop(&mut self) {
-        self.blobs.state().used = None;
+        self.blobs.state().used_since_sweep = None;
     }
 }
 

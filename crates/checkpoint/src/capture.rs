@@ -7,11 +7,11 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
-use crate::files::read_if_there;
 use crate::manifest::ManifestHead;
 use crate::scan::{Scan, Scanned};
 use crate::stat_cache::{self, StatCache};
 use crate::store::CheckpointStore;
+use crate::store_files::read_if_there;
 
 /// A workspace as it was at one time. It is small: what it lists is read when it is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Checkpoint {
     pub files: u64,
     /// How many bytes these come to.
     pub bytes: u64,
-    /// How many paths it lists without their content; [`Store::left_out`] says which.
+    /// How many paths it lists without their content; [`CheckpointStore::left_out`] says which.
     pub left_out: u64,
 }
 
@@ -79,12 +79,19 @@ pub(crate) fn capture(
     let covered = options.since.and_then(|id| store.manifest(id).ok());
     let now = store.files.now().map_err(full)?.0;
     let blobs = Some(&store.blobs);
-    let left_alone = store.files.left_alone(tree.path());
-    let scan =
-        Scan { tree: &tree, options, left_alone, cache: &cache, covered: covered.as_ref(), blobs, now };
+    let left_alone = store.files.excluded_directories(tree.path());
+    let scan = Scan {
+        tree: &tree,
+        options,
+        excluded_directories: left_alone,
+        cache: &cache,
+        covered: covered.as_ref(),
+        blobs,
+        now,
+    };
     let scanned = scan.run()?;
     let (id, head) = publish(store, tree.path(), &scanned)?;
-    remember(store, tree.path(), id, &cache, &scanned);
+    write_stat_cache(store, tree.path(), id, &cache, &scanned);
     Ok(Checkpoint::new(id, &head))
 }
 
@@ -102,7 +109,7 @@ fn publish(
     let contents = manifest.entries.iter().filter_map(|(_, node)| node.digest());
     store.blobs.sync(head.pages.iter().copied().chain(contents)).map_err(full)?;
     let bytes = head.write();
-    let id = CheckpointDigest(ContentDigest::of(&bytes));
+    let id = CheckpointDigest(ContentDigest::of_bytes(&bytes));
     let path = store.files.manifest(id);
     if read_if_there(&path).map_err(full)?.is_some_and(|present| present == bytes) {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -115,7 +122,7 @@ fn publish(
 }
 
 /// Writes the stat cache, if it would say anything new.
-fn remember(
+fn write_stat_cache(
     store: &CheckpointStore,
     workspace: &Path,
     id: CheckpointDigest,

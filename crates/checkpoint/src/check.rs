@@ -6,9 +6,9 @@ use std::fs::File;
 
 use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
-use crate::files::remove_if_there;
 use crate::manifest::read_page;
 use crate::store::CheckpointStore;
+use crate::store_files::remove_if_there;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

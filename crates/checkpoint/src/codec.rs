@@ -90,7 +90,7 @@ impl<'a> FieldReader<'a> {
 }
 
 /// The FNV-1a sum, to tell a damaged file from a whole one.
-pub(crate) fn sum(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a_checksum(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

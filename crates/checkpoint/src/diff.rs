@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use ostler_workspace_fs::{DiffNames, LineComparison, is_binary};
 
 use crate::capture::{CaptureOptions, Checkpoint};
-use crate::changes::{IgnoredPaths, ManifestChange, changes};
 use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
 use crate::manifest::{Manifest, ManifestNode};
+use crate::manifest_changes::{IgnoredPaths, ManifestChange, changes};
 use crate::scan::Scan;
 use crate::stat_cache::StatCache;
 use crate::store::CheckpointStore;
@@ -46,7 +46,7 @@ pub struct CheckpointFileChange {
     pub added: usize,
     /// How many lines were removed.
     pub removed: usize,
-    /// How many hunks there are, which [`Store::restore_hunks`] counts from 0.
+    /// How many hunks there are, which [`CheckpointStore::restore_hunks`] counts from 0.
     pub hunks: usize,
     /// The unified diff, where there are lines that differ.
     pub diff: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) fn diff(
         }
         DiffTarget::Workspace(path) => {
             let tree = store.tree(path)?;
-            (workspace_now(store, &tree, &before)?, DiffSide::Workspace(tree))
+            (scan_current_workspace(store, &tree, &before)?, DiffSide::Workspace(tree))
         }
     };
     let tree = match &later {
@@ -104,18 +104,18 @@ pub(crate) fn diff(
 }
 
 /// The workspace as it is now, taken by the rules of `before` and with its paths; nothing is stored.
-pub(crate) fn workspace_now(
+pub(crate) fn scan_current_workspace(
     store: &CheckpointStore,
     tree: &WorkspaceTree,
     before: &Manifest,
 ) -> Result<Manifest, Error> {
     let options = CaptureOptions { max_file_bytes: before.max_file_bytes, ..CaptureOptions::default() };
     let cache = StatCache::read(&store.files, tree.path());
-    let left_alone = store.files.left_alone(tree.path());
+    let left_alone = store.files.excluded_directories(tree.path());
     let scan = Scan {
         tree,
         options: &options,
-        left_alone,
+        excluded_directories: left_alone,
         cache: &cache,
         covered: Some(before),
         blobs: None,
@@ -276,7 +276,7 @@ fn file_change(
     let name = shown.path.to_string_lossy().into_owned();
     let name_of = |node: Option<&ManifestNode>| node.map(|_| name.as_str());
     let names = DiffNames { old: name_of(change.before.as_ref()), new: name_of(change.after.as_ref()) };
-    let (text, truncated) = comparison.text(names, MAX_FILE_TEXT.min(*room));
+    let (text, truncated) = comparison.unified_diff(names, MAX_FILE_TEXT.min(*room));
     *room -= text.len();
     shown.truncated = truncated;
     shown.diff = (!text.is_empty()).then_some(text);

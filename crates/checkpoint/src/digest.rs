@@ -41,7 +41,7 @@ impl FromStr for CheckpointDigest {
 pub(crate) struct ContentDigest(pub(crate) [u8; 32]);
 
 impl ContentDigest {
-    pub(crate) fn of(bytes: &[u8]) -> ContentDigest {
+    pub(crate) fn of_bytes(bytes: &[u8]) -> ContentDigest {
         ContentDigest(Sha256::digest(bytes).into())
     }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_id_survives_its_text_and_nothing_else_is_one() {
-        let id = CheckpointDigest(ContentDigest::of(b"abc"));
+        let id = CheckpointDigest(ContentDigest::of_bytes(b"abc"));
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(id.to_string(), text);
         assert_eq!(text.parse(), Ok(id));

@@ -31,7 +31,7 @@ pub(crate) fn restore_hunks(
         return Ok(RestoreReport { protected, ..RestoreReport::default() });
     }
     let old = store.manifest(to.id)?;
-    let now = tree.look(path, old.max_file_bytes)?;
+    let now = tree.read_node(path, old.max_file_bytes)?;
     if let Some(since) = since
         && store.manifest(since.id)?.get(path) != now.as_ref().map(|(node, _)| node)
     {
@@ -43,12 +43,12 @@ pub(crate) fn restore_hunks(
     let (Some(ManifestNode::File { digest, .. }), Some((ManifestNode::File { mode, .. }, stamp))) =
         (old.get(path), &now)
     else {
-        return whole(store, workspace, path, to, since, &hunks);
+        return restore_whole_file(store, workspace, path, to, since, &hunks);
     };
     let old = store.blob(to.id, digest)?;
     let new = content(&tree, path, stamp.size)?;
     if is_binary(&old) || is_binary(&new) {
-        return whole(store, workspace, path, to, since, &hunks);
+        return restore_whole_file(store, workspace, path, to, since, &hunks);
     }
     let comparison = LineComparison::new(&old, &new);
     let count = comparison.hunks().len();
@@ -61,20 +61,21 @@ pub(crate) fn restore_hunks(
     if hunks.is_empty() {
         return Ok(RestoreReport::default());
     }
-    let bytes = comparison.without(&hunks);
+    let bytes = comparison.with_hunks_undone(&hunks);
     let cannot = |error| Error::io("Nothing was restored: cannot store the new content of", path, error);
     let target = ManifestNode::File {
         mode: *mode,
         size: bytes.len() as u64,
         digest: store.blobs.put(&bytes).map_err(cannot)?,
     };
-    let seen = ManifestNode::File { mode: *mode, size: new.len() as u64, digest: ContentDigest::of(&new) };
+    let seen =
+        ManifestNode::File { mode: *mode, size: new.len() as u64, digest: ContentDigest::of_bytes(&new) };
     let step = RestoreStep { path: path.to_owned(), before: Some((seen, *stamp)), target: Some(target) };
     rewrite(store, &tree, to, since, step)
 }
 
 /// A file that was added, deleted or has no lines is one hunk, and undone whole.
-fn whole(
+fn restore_whole_file(
     store: &CheckpointStore,
     workspace: &Path,
     path: &Path,

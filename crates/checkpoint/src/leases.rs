@@ -24,15 +24,15 @@ pub struct UndoLease {
 pub(crate) struct WorkspaceLeases(Mutex<HashMap<PathBuf, Weak<RwLock<()>>>>);
 
 impl WorkspaceLeases {
-    pub(crate) async fn changing(&self, workspace: &Path) -> ChangeLease {
-        ChangeLease { _lease: self.of(workspace).read_owned().await }
+    pub(crate) async fn lease_for_change(&self, workspace: &Path) -> ChangeLease {
+        ChangeLease { _lease: self.lock_of(workspace).read_owned().await }
     }
 
-    pub(crate) async fn undoing(&self, workspace: &Path) -> UndoLease {
-        UndoLease { _lease: self.of(workspace).write_owned().await }
+    pub(crate) async fn lease_for_undo(&self, workspace: &Path) -> UndoLease {
+        UndoLease { _lease: self.lock_of(workspace).write_owned().await }
     }
 
-    fn of(&self, workspace: &Path) -> Arc<RwLock<()>> {
+    fn lock_of(&self, workspace: &Path) -> Arc<RwLock<()>> {
         let path = std::fs::canonicalize(workspace).unwrap_or_else(|_| workspace.to_owned());
         let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lease) = leases.get(&path).and_then(Weak::upgrade) {

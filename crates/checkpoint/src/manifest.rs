@@ -15,9 +15,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use ostler_workspace_fs::is_git;
+use ostler_workspace_fs::is_git_name;
 
-use crate::codec::{FieldReader, FieldWriter, sum};
+use crate::codec::{FieldReader, FieldWriter, fnv1a_checksum};
 use crate::digest::ContentDigest;
 
 const HEADER: &[u8] = b"ostler checkpoint 1\n";
@@ -101,7 +101,9 @@ impl Manifest {
             page.path(path);
             node.write(&mut page);
             entries += 1;
-            if sum(path.as_os_str().as_bytes()).is_multiple_of(PAGE_ENTRIES) || entries == MAX_PAGE_ENTRIES {
+            if fnv1a_checksum(path.as_os_str().as_bytes()).is_multiple_of(PAGE_ENTRIES)
+                || entries == MAX_PAGE_ENTRIES
+            {
                 pages.push(std::mem::take(&mut page).0);
                 entries = 0;
             }
@@ -268,7 +270,7 @@ impl ManifestNode {
 
 /// Whether a path stays inside the workspace and out of git's own files, whatever wrote it.
 pub(crate) fn is_inside(path: &Path) -> bool {
-    let plain = |part: Component<'_>| matches!(part, Component::Normal(name) if !is_git(name));
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(name) if !is_git_name(name));
     !path.as_os_str().is_empty()
         && path.components().all(plain)
         && path.components().collect::<PathBuf>().as_os_str() == path.as_os_str()
@@ -287,7 +289,7 @@ mod tests {
                 0 => ManifestNode::File {
                     mode: 0o644,
                     size: 5,
-                    digest: ContentDigest::of(&number.to_le_bytes()),
+                    digest: ContentDigest::of_bytes(&number.to_le_bytes()),
                 },
                 1 => ManifestNode::Link { target: b"to".to_vec() },
                 2 => ManifestNode::Directory { mode: 0o755 },
@@ -305,7 +307,8 @@ mod tests {
         let entries: Vec<_> = pages.iter().flat_map(|page| read_page(page).unwrap()).collect();
         assert_eq!(entries, manifest.entries);
         assert_eq!(read_page(&pages[0][..pages[0].len() - 1]), None);
-        let head = manifest.head(Path::new("/w"), pages.iter().map(|page| ContentDigest::of(page)).collect());
+        let head =
+            manifest.head(Path::new("/w"), pages.iter().map(|page| ContentDigest::of_bytes(page)).collect());
         let bytes = head.write();
         assert_eq!((head.files, head.bytes, head.left_out), (500, 1_250, 250));
         assert_eq!(ManifestHead::read(&bytes), Some(head));

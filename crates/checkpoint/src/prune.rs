@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime};
 use crate::blobs::BlobSweep;
 use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
-use crate::files::{remove_if_there, sync_directory_of};
 use crate::manifest::{ManifestHead, read_page};
 use crate::restore::RestoreJournal;
 use crate::store::CheckpointStore;
+use crate::store_files::{remove_if_there, sync_directory_of};
 
 /// What a file takes on disk is a multiple of this.
 const BLOCK: u64 = 4096;
@@ -58,8 +58,8 @@ pub(crate) fn prune(
     let failed = |error| Error::io("Cannot remove old checkpoints from", store.files.root(), error);
     let mut pruned = PruneReport::default();
     let (kept, sweep) = {
-        let _gate = store.taking_away();
-        let (kept, removed) = choose(store, limits, now)?;
+        let _gate = store.lock_for_removal();
+        let (kept, removed) = choose_retained(store, limits, now)?;
         for id in &removed {
             remove_if_there(&store.files.manifest(*id)).map_err(failed)?;
             remove_if_there(&store.files.pin(*id)).map_err(failed)?;
@@ -85,15 +85,15 @@ struct RetainedBlobs {
 }
 
 /// Decides which checkpoints stay, the newest first, and which go.
-fn choose(
+fn choose_retained(
     store: &CheckpointStore,
     limits: &StoreLimits,
     now: SystemTime,
 ) -> Result<(RetainedBlobs, Vec<CheckpointDigest>), Error> {
     let failed = |error| Error::io("Cannot read the checkpoints in", store.files.root(), error);
     let (ids, mut pinned) = store.ids()?;
-    pinned.extend(RestoreJournal::needed(&store.files).map_err(failed)?);
-    pinned.extend(store.upkeep.all_in_use());
+    pinned.extend(RestoreJournal::needed_checkpoints(&store.files).map_err(failed)?);
+    pinned.extend(store.prune_schedule.all_in_use());
     let mut all = Vec::new();
     for id in ids {
         let captured = std::fs::metadata(store.files.manifest(id)).and_then(|file| file.modified());
@@ -104,7 +104,7 @@ fn choose(
     for (is_pinned, captured, id) in all {
         let age = now.duration_since(captured).unwrap_or_default();
         let is_old = limits.max_age.is_some_and(|max_age| age > max_age);
-        let needs = match needs(store, id, &kept.blobs) {
+        let needs = match needed_blobs(store, id, &kept.blobs) {
             Ok(needs) => Some(needs),
             // It says what is wrong with it for as long as it would have been kept.
             Err(Error::Damaged { .. }) => None,
@@ -116,7 +116,7 @@ fn choose(
             }
             continue;
         };
-        let bytes: u64 = BLOCK + blobs.values().map(|size| on_disk(*size)).sum::<u64>();
+        let bytes: u64 = BLOCK + blobs.values().map(|size| disk_size(*size)).sum::<u64>();
         let count = kept.per_workspace.get(&head.workspace).copied().unwrap_or(0);
         is_full |= !is_pinned && kept.bytes + bytes > limits.max_bytes;
         if !is_pinned && (is_old || is_full || count >= limits.max_checkpoints) {
@@ -131,7 +131,7 @@ fn choose(
 }
 
 /// The blobs that a checkpoint needs beyond those in `kept`, with their sizes.
-fn needs(
+fn needed_blobs(
     store: &CheckpointStore,
     id: CheckpointDigest,
     kept: &HashSet<ContentDigest>,
@@ -185,13 +185,13 @@ fn sweep_blobs(
             let size = file.metadata().map_or(0, |metadata| metadata.len());
             if sweep.remove(&digest)? {
                 pruned.blobs += 1;
-                pruned.bytes += on_disk(size);
+                pruned.bytes += disk_size(size);
             }
         }
     }
     Ok(())
 }
 
-fn on_disk(size: u64) -> u64 {
+fn disk_size(size: u64) -> u64 {
     size.next_multiple_of(BLOCK)
 }

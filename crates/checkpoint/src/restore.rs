@@ -111,7 +111,7 @@ pub struct TurnCheckpoints<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestoreOrder {
     /// What is taken back, the newest first. Never empty.
-    passages: Vec<RestoreTransition>,
+    transitions: Vec<RestoreTransition>,
     only: Option<Vec<PathBuf>>,
     force: bool,
 }
@@ -135,19 +135,19 @@ pub(crate) enum StateAfterTurn {
 }
 
 impl RestoreOrder {
-    fn one(
+    fn single(
         to: &Checkpoint,
         since: Option<&Checkpoint>,
         only: Option<Vec<PathBuf>>,
         force: bool,
     ) -> RestoreOrder {
         let since = since.map_or(StateAfterTurn::Now, |since| StateAfterTurn::Checkpoint(since.id));
-        RestoreOrder { passages: vec![RestoreTransition { to: to.id, since }], only, force }
+        RestoreOrder { transitions: vec![RestoreTransition { to: to.id, since }], only, force }
     }
 
     /// The checkpoint that is gone back to first.
     fn first(&self) -> CheckpointDigest {
-        self.passages[0].to
+        self.transitions[0].to
     }
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn restore(
     options: &RestoreOptions,
 ) -> Result<RestoreReport, Error> {
     let tree = open(store, workspace, to)?;
-    let order = RestoreOrder::one(to, since, options.only.clone(), options.force);
+    let order = RestoreOrder::single(to, since, options.only.clone(), options.force);
     run(store, &tree, order, options.preview)
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn undo(
         RestoreTransition { to: span.before.id, since }
     };
     let passages = spans.iter().map(passage).collect();
-    let order = RestoreOrder { passages, only: options.only.clone(), force: options.force };
+    let order = RestoreOrder { transitions: passages, only: options.only.clone(), force: options.force };
     run(store, &tree, order, options.preview)
 }
 
@@ -227,7 +227,7 @@ fn run(
     if preview {
         return Ok(plan.report);
     }
-    carry_out(store, tree, order, plan)
+    execute_plan(store, tree, order, plan)
 }
 
 /// Opens the workspace of a checkpoint.
@@ -256,7 +256,7 @@ pub(crate) fn rewrite(
     let report = RestoreReport { restored: vec![step.path.clone()], ..RestoreReport::default() };
     let opened = plan::closed_directories(tree, std::slice::from_ref(&step));
     let plan = RestorePlan { steps: vec![step], opened, report };
-    carry_out(store, tree, RestoreOrder::one(to, since, only, true), plan)
+    execute_plan(store, tree, RestoreOrder::single(to, since, only, true), plan)
 }
 
 /// The restore that was cut short in a workspace.
@@ -267,7 +267,7 @@ pub(crate) fn interrupted(
     let tree = store.tree(workspace)?;
     let begun = RestoreJournal::read(&store.files, tree.path())?;
     Ok(begun.map(|begun| {
-        let RestoreTransition { to, since } = begun.order.passages[0];
+        let RestoreTransition { to, since } = begun.order.transitions[0];
         InterruptedRestore { to, since: since.checkpoint() }
     }))
 }
@@ -294,7 +294,7 @@ fn clean(tree: &WorkspaceTree, begun: &RestoreJournal) {
     execute::close_directories(tree, begun);
 }
 
-fn carry_out(
+fn execute_plan(
     store: &CheckpointStore,
     tree: &WorkspaceTree,
     order: RestoreOrder,
@@ -311,7 +311,7 @@ fn carry_out(
     if !failed.is_empty() {
         execute::remove_temporaries(tree, &journal);
     }
-    syncfs(tree).map_err(|errno| execute::cut_short(tree.path(), errno))?;
+    syncfs(tree).map_err(|errno| execute::interrupted_error(tree.path(), errno))?;
     RestoreJournal::remove(&store.files, tree.path())?;
     for list in [&mut report.restored, &mut report.deleted, &mut report.recreated] {
         list.retain(|path| !failed.contains_key(path));

@@ -15,8 +15,8 @@ use crate::capture::CaptureOptions;
 use crate::digest::ContentDigest;
 use crate::error::Error;
 use crate::manifest::{LeftOutReason, Manifest, ManifestNode};
+use crate::scan_walk::{ScanEntryKind, ScanListing, walk};
 use crate::stat_cache::{StatCache, is_settled};
-use crate::walk::{ScanEntryKind, ScanListing, walk};
 use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
 /// A workspace as it was read.
@@ -34,7 +34,7 @@ pub(crate) struct Scan<'a> {
     pub(crate) tree: &'a WorkspaceTree,
     pub(crate) options: &'a CaptureOptions,
     /// Directories that are no part of the workspace.
-    pub(crate) left_alone: Vec<PathBuf>,
+    pub(crate) excluded_directories: Vec<PathBuf>,
     pub(crate) cache: &'a StatCache,
     /// A checkpoint whose paths are taken even where they are ignored now.
     pub(crate) covered: Option<&'a Manifest>,
@@ -47,7 +47,7 @@ pub(crate) struct Scan<'a> {
 impl Scan<'_> {
     /// Reads the workspace.
     pub(crate) fn run(&self) -> Result<Scanned, Error> {
-        let found = walk(self.tree, self.options.max_files, self.covered, &self.left_alone)?;
+        let found = walk(self.tree, self.options.max_files, self.covered, &self.excluded_directories)?;
         self.check_bytes(&found)?;
         let mut nodes: Vec<Option<(ManifestNode, Option<FileStamp>)>> =
             Vec::with_capacity(found.entries.len());
@@ -128,11 +128,12 @@ impl Scan<'_> {
             }
             Err(error) => return Err(cannot(error.into())),
         };
-        let before = FileStamp::of(&stat);
+        let before = FileStamp::from_stat(&stat);
         let Some((digest, size)) = self.digest(&mut file, before.size).map_err(cannot)? else {
             return Ok(Some((before.left_out(LeftOutReason::TooLarge), None)));
         };
-        let after = fstat(&file).map(|stat| FileStamp::of(&stat)).map_err(|errno| cannot(errno.into()))?;
+        let after =
+            fstat(&file).map(|stat| FileStamp::from_stat(&stat)).map_err(|errno| cannot(errno.into()))?;
         let settled = before == after && size == after.size && is_settled(&before, self.now);
         Ok(Some((ManifestNode::File { mode: before.mode, size, digest }, settled.then_some(before))))
     }
@@ -164,9 +165,17 @@ mod tests {
     fn scan(tree: &WorkspaceTree, cache: &StatCache) -> Scanned {
         let options = CaptureOptions::default();
         let left_alone = Vec::new();
-        Scan { tree, options: &options, left_alone, cache, covered: None, blobs: None, now: i64::MAX }
-            .run()
-            .unwrap()
+        Scan {
+            tree,
+            options: &options,
+            excluded_directories: left_alone,
+            cache,
+            covered: None,
+            blobs: None,
+            now: i64::MAX,
+        }
+        .run()
+        .unwrap()
     }
 
     #[test]

@@ -10,15 +10,15 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::codec::{FieldReader, FieldWriter, sum};
+use crate::codec::{FieldReader, FieldWriter, fnv1a_checksum};
 use crate::digest::{CheckpointDigest, ContentDigest};
-use crate::files::StoreFiles;
+use crate::store_files::StoreFiles;
 use crate::workspace_tree::FileStamp;
 
 const HEADER: &[u8] = b"ostler stats 1\n";
 const NAME: &str = "stats";
 /// The coarsest clock of a file system in use, in seconds.
-const TICK: i64 = 2;
+const COARSEST_CLOCK_SECONDS: i64 = 2;
 
 /// What is known of a workspace.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl StatCache {
     fn try_read(files: &StoreFiles, workspace: &Path) -> Option<StatCache> {
         let bytes = std::fs::read(files.workspace(workspace).join(NAME)).ok()?;
         let mut reader = FieldReader(bytes.strip_prefix(HEADER)?);
-        if reader.u64()? != sum(reader.0) || reader.path()? != workspace {
+        if reader.u64()? != fnv1a_checksum(reader.0) || reader.path()? != workspace {
             return None;
         }
         let checkpoint = CheckpointDigest(reader.digest()?);
@@ -97,14 +97,14 @@ pub(crate) fn write<'a>(
         body.digest(&digest);
     }
     let mut whole = FieldWriter(HEADER.to_vec());
-    whole.u64(sum(&body.0));
+    whole.u64(fnv1a_checksum(&body.0));
     whole.0.extend_from_slice(&body.0);
     let _ = files.replace(&files.workspace(workspace).join(NAME), &whole.0, false);
 }
 
 /// Whether a file changed long enough before `now` that any later change is bound to show.
 pub(crate) fn is_settled(stamp: &FileStamp, now: i64) -> bool {
-    stamp.modified.0.max(stamp.changed.0) < now - TICK
+    stamp.modified.0.max(stamp.changed.0) < now - COARSEST_CLOCK_SECONDS
 }
 
 #[cfg(test)]

@@ -12,16 +12,16 @@ use crate::check::{StoreCheck, check};
 use crate::diff::{CheckpointFileChange, DiffTarget, diff};
 use crate::digest::{CheckpointDigest, ContentDigest};
 use crate::error::Error;
-use crate::files::{StoreFiles, read_if_there, remove_if_there};
 use crate::hunks::restore_hunks;
 use crate::leases::{ChangeLease, UndoLease, WorkspaceLeases};
 use crate::manifest::{LeftOut, Manifest, ManifestHead, is_sorted, read_page};
 use crate::prune::{PruneReport, StoreLimits, prune};
+use crate::prune_schedule::{CheckpointUse, PruneSchedule};
 use crate::restore::{
     InterruptedRestore, RestoreOptions, RestoreReport, TurnCheckpoints, clean_interrupted, interrupted,
     restore, undo,
 };
-use crate::upkeep::{CheckpointUse, PruneSchedule};
+use crate::store_files::{StoreFiles, read_if_there, remove_if_there};
 use crate::workspace_tree::{PathRules, ProtectedNameFn, WorkspaceTree};
 
 /// The checkpoints of a data directory. One process has it open at a time; its threads may use it at
@@ -32,35 +32,35 @@ pub struct CheckpointStore {
     pub(crate) blobs: Blobs,
     /// Held for reading by whatever relies on checkpoints that exist, for writing while some are
     /// taken away.
-    gate: RwLock<()>,
+    prune_lock: RwLock<()>,
     /// Held while a workspace is being changed.
     restoring: Mutex<()>,
     rules: PathRules,
     leases: WorkspaceLeases,
-    pub(crate) upkeep: PruneSchedule,
+    pub(crate) prune_schedule: PruneSchedule,
 }
 
 impl CheckpointStore {
     /// Opens the store in a directory of its own, which is made where there is none.
     pub fn open(directory: &Path) -> Result<CheckpointStore, Error> {
-        CheckpointStore::open_leaving_alone(directory, &[])
+        CheckpointStore::open_excluding(directory, &[])
     }
 
     /// Opens the store, and takes some directories for no part of any workspace that happens to hold
     /// them: the daemon's own, whose logs no undo may touch. The store's directory always is one.
-    pub fn open_leaving_alone(directory: &Path, left_alone: &[&Path]) -> Result<CheckpointStore, Error> {
+    pub fn open_excluding(directory: &Path, left_alone: &[&Path]) -> Result<CheckpointStore, Error> {
         let mut files = StoreFiles::open(directory)?;
-        left_alone.iter().for_each(|directory| files.leave_alone(directory));
+        left_alone.iter().for_each(|directory| files.exclude(directory));
         let files = Arc::new(files);
         let blobs = Blobs::new(Arc::clone(&files));
         Ok(CheckpointStore {
             files,
             blobs,
-            gate: RwLock::default(),
+            prune_lock: RwLock::default(),
             restoring: Mutex::default(),
             rules: PathRules::default(),
             leases: WorkspaceLeases::default(),
-            upkeep: PruneSchedule::default(),
+            prune_schedule: PruneSchedule::default(),
         })
     }
 
@@ -74,46 +74,46 @@ impl CheckpointStore {
     /// The same with a rule of which paths nobody writes for a model. It is asked with the workspace, absolute and
     /// without links, and a path in it, and returns the protected name that the path has in it. Such paths are
     /// captured and compared like others, but no restore makes, changes or removes one, forced or not: they are
-    /// listed in [`Restored::protected`].
+    /// listed in [`RestoreReport::protected`].
     #[must_use]
     pub fn with_protected_names(self, protected_name: ProtectedNameFn) -> CheckpointStore {
         CheckpointStore { rules: PathRules { protected_name, ..self.rules }, ..self }
     }
 
     /// Takes part in changing a workspace, together with others who do; waits while an undo runs in it.
-    pub async fn changing(&self, workspace: &Path) -> ChangeLease {
-        self.leases.changing(workspace).await
+    pub async fn lease_for_change(&self, workspace: &Path) -> ChangeLease {
+        self.leases.lease_for_change(workspace).await
     }
 
     /// Has a workspace alone, to undo something in it; waits for those who change it.
-    pub async fn undoing(&self, workspace: &Path) -> UndoLease {
-        self.leases.undoing(workspace).await
+    pub async fn lease_for_undo(&self, workspace: &Path) -> UndoLease {
+        self.leases.lease_for_undo(workspace).await
     }
 
     /// Captures a workspace as it is now: all files, directories and links that git does not ignore,
     /// and all of them outside a repository, but nothing of `.git`. A workspace that has not changed
     /// gives the same checkpoint again, and nothing new is stored.
     pub fn capture(&self, workspace: &Path, options: &CaptureOptions) -> Result<Checkpoint, Error> {
-        let _gate = self.reading();
-        capture(self, workspace, options).inspect(|_| self.upkeep.captured())
+        let _gate = self.lock_for_reading();
+        capture(self, workspace, options).inspect(|_| self.prune_schedule.record_capture())
     }
 
     /// The checkpoint of an id.
     pub fn find(&self, id: CheckpointDigest) -> Result<Checkpoint, Error> {
-        let _gate = self.reading();
+        let _gate = self.lock_for_reading();
         self.head(id).map(|head| Checkpoint::new(id, &head))
     }
 
     /// What a checkpoint lists without its content.
     pub fn left_out(&self, checkpoint: &Checkpoint) -> Result<Vec<LeftOut>, Error> {
-        let _gate = self.reading();
+        let _gate = self.lock_for_reading();
         Ok(self.manifest(checkpoint.id)?.left_out().collect())
     }
 
     /// What is different between a checkpoint and a later one, or the workspace as it is now; sorted
     /// by path. What git ignored at the time of `from` is no difference.
     pub fn diff(&self, from: &Checkpoint, to: DiffTarget<'_>) -> Result<Vec<CheckpointFileChange>, Error> {
-        let _gate = self.reading();
+        let _gate = self.lock_for_reading();
         diff(self, from, to)
     }
 
@@ -128,7 +128,7 @@ impl CheckpointStore {
         since: Option<&Checkpoint>,
         options: &RestoreOptions,
     ) -> Result<RestoreReport, Error> {
-        let (_gate, _restoring) = (self.reading(), self.restoring());
+        let (_gate, _restoring) = (self.lock_for_reading(), self.restoring());
         restore(self, workspace, to, since, options)
     }
 
@@ -142,11 +142,11 @@ impl CheckpointStore {
         newest_first: &[TurnCheckpoints<'_>],
         options: &RestoreOptions,
     ) -> Result<RestoreReport, Error> {
-        let (_gate, _restoring) = (self.reading(), self.restoring());
+        let (_gate, _restoring) = (self.lock_for_reading(), self.restoring());
         undo(self, workspace, newest_first, options)
     }
 
-    /// Undoes some hunks of one file's diff, counted from 0 as [`Store::diff`] shows them from `to` to
+    /// Undoes some hunks of one file's diff, counted from 0 as [`CheckpointStore::diff`] shows them from `to` to
     /// `since`, or to the workspace as it is now. A file that was changed after `since` is a conflict,
     /// because its hunks are others by now.
     pub fn restore_hunks(
@@ -157,11 +157,11 @@ impl CheckpointStore {
         since: Option<&Checkpoint>,
         hunks: &[usize],
     ) -> Result<RestoreReport, Error> {
-        let (_gate, _restoring) = (self.reading(), self.restoring());
+        let (_gate, _restoring) = (self.lock_for_reading(), self.restoring());
         restore_hunks(self, workspace, path, to, since, hunks)
     }
 
-    /// The restore of a workspace that was cut short, if there is one: calling [`Store::restore`] with
+    /// The restore of a workspace that was cut short, if there is one: calling [`CheckpointStore::restore`] with
     /// the same checkpoints completes it.
     pub fn interrupted(&self, workspace: &Path) -> Result<Option<InterruptedRestore>, Error> {
         interrupted(self, workspace)
@@ -171,18 +171,18 @@ impl CheckpointStore {
     /// closes the directories that they opened. The same restore, asked for again, still completes them.
     /// Says in how many workspaces there was one.
     pub fn clean_interrupted(&self) -> Result<usize, Error> {
-        let (_gate, _restoring) = (self.reading(), self.restoring());
+        let (_gate, _restoring) = (self.lock_for_reading(), self.restoring());
         clean_interrupted(self)
     }
 
     /// Keeps a checkpoint from being removed for as long as somebody works with it.
     pub fn in_use(&self, id: CheckpointDigest) -> CheckpointUse {
-        self.upkeep.in_use(id)
+        self.prune_schedule.in_use(id)
     }
 
-    /// Keeps a checkpoint from being removed by [`Store::prune`].
+    /// Keeps a checkpoint from being removed by [`CheckpointStore::prune`].
     pub fn pin(&self, id: CheckpointDigest) -> Result<(), Error> {
-        let _gate = self.reading();
+        let _gate = self.lock_for_reading();
         self.head(id)?;
         let pin = self.files.pin(id);
         self.files
@@ -200,14 +200,14 @@ impl CheckpointStore {
     /// Removes the oldest checkpoints until the store is within its limits, and what only they used.
     /// Captures may go on at the same time.
     pub fn prune(&self, limits: &StoreLimits, now: SystemTime) -> Result<PruneReport, Error> {
-        self.upkeep.pruned(now);
+        self.prune_schedule.record_prune(now);
         prune(self, limits, now)
     }
 
     /// Prunes if that is due: something was captured, and the last time is ten minutes ago or a good part
     /// of what a store may hold has been written since.
     pub fn prune_if_due(&self, limits: &StoreLimits, now: SystemTime) -> Result<Option<PruneReport>, Error> {
-        if self.upkeep.is_due(now, self.blobs.written(), limits.max_bytes) {
+        if self.prune_schedule.is_due(now, self.blobs.written(), limits.max_bytes) {
             self.blobs.forget_written();
             self.prune(limits, now).map(Some)
         } else {
@@ -217,7 +217,7 @@ impl CheckpointStore {
 
     /// Reads all that is stored, and says which checkpoints cannot be restored and why.
     pub fn check(&self) -> Result<StoreCheck, Error> {
-        let _gate = self.reading();
+        let _gate = self.lock_for_reading();
         check(self)
     }
 
@@ -226,12 +226,12 @@ impl CheckpointStore {
         WorkspaceTree::open(workspace, self.rules.clone())
     }
 
-    pub(crate) fn reading(&self) -> RwLockReadGuard<'_, ()> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_for_reading(&self) -> RwLockReadGuard<'_, ()> {
+        self.prune_lock.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn taking_away(&self) -> RwLockWriteGuard<'_, ()> {
-        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_for_removal(&self) -> RwLockWriteGuard<'_, ()> {
+        self.prune_lock.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn restoring(&self) -> MutexGuard<'_, ()> {
@@ -244,7 +244,7 @@ impl CheckpointStore {
         let bytes = read_if_there(&path).map_err(|error| Error::io("Cannot read", &path, error))?;
         let bytes = bytes.ok_or(Error::NotFound(id))?;
         let damaged = || Error::Damaged { checkpoint: id, what: "its manifest is torn".to_owned() };
-        if ContentDigest::of(&bytes) != id.0 {
+        if ContentDigest::of_bytes(&bytes) != id.0 {
             return Err(damaged());
         }
         ManifestHead::read(&bytes).ok_or_else(damaged)

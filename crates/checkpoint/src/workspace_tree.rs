@@ -114,7 +114,7 @@ impl WorkspaceTree {
 
     /// What is at a path now, and by what its change would be told. A link on the way means that there
     /// is nothing: what lies behind it is not the workspace's. Nor is a placeholder.
-    pub(crate) fn look(
+    pub(crate) fn read_node(
         &self,
         path: &Path,
         max_file_bytes: u64,
@@ -130,7 +130,7 @@ impl WorkspaceTree {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(errno) => return Err(cannot(errno)),
         };
-        let stamp = FileStamp::of(&stat);
+        let stamp = FileStamp::from_stat(&stat);
         if self.is_placeholder(path) {
             return Ok(None);
         }
@@ -162,7 +162,7 @@ impl AsFd for WorkspaceTree {
 }
 
 impl FileStamp {
-    pub(crate) fn of(stat: &Stat) -> FileStamp {
+    pub(crate) fn from_stat(stat: &Stat) -> FileStamp {
         FileStamp {
             device: stat.st_dev,
             inode: stat.st_ino,

@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
     config.context.bundle = false;
     // The disk is what is tested; looking for a sandbox at each of many starts would take most of the time.
     config.sandbox.mode = SandboxMode::Off;
-    let mut settings = DaemonConfig::new(data_dir, config, Environment::of(&[]));
+    let mut settings = DaemonConfig::new(data_dir, config, Environment::from_pairs(&[]));
     settings.disk = Arc::new(FaultDisk::new(plan));
     settings.idle_after = Duration::from_millis(50);
     let daemon = Daemon::start(settings).await?;

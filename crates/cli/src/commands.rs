@@ -6,27 +6,27 @@ mod approve;
 mod attach;
 mod branch;
 mod doctor;
-mod follow;
-mod known_ends;
+mod event_output;
+mod last_known_records;
 mod logs;
 mod manual;
 mod mcp;
 mod models;
 mod open;
-mod patience;
 mod plan;
 mod projects;
-mod pump;
+mod reconnect;
 mod rpc;
 mod run;
 mod self_check;
 mod serve;
 mod service;
 mod sessions;
+mod stdio_bridge;
 mod transfer;
 mod trust;
 mod tui;
-mod turn;
+mod turn_watcher;
 mod undo;
 mod usage;
 mod watch;
@@ -49,7 +49,7 @@ pub(crate) struct CommandContext {
     pub(crate) data_dir: PathBuf,
     pub(crate) loaded: LoadedConfig,
     pub(crate) environment: Environment,
-    pub(crate) manner: OutputManner,
+    pub(crate) output_manner: OutputManner,
 }
 
 /// Prints a document.
@@ -64,10 +64,10 @@ pub async fn dispatch(cli: Cli) -> CliExit {
     let manner = OutputManner { quiet: cli.global.quiet, plain: cli.global.plain };
     start_logging(&cli, manner, &environment);
     let command = cli.command.unwrap_or_else(|| CliCommand::Tui(TuiArgs::default()));
-    let done = match printed(&command) {
+    let done = match print_static(&command) {
         Some(done) => done,
-        None => match setting(&cli.global, manner, environment, &flags(&command)) {
-            Ok(setting) => carry_out(setting, cli.global, command).await,
+        None => match command_context(&cli.global, manner, environment, &flags(&command)) {
+            Ok(setting) => run_command(setting, cli.global, command).await,
             Err(error) => {
                 aside!("error: {error:#}");
                 return CliExit::Usage;
@@ -77,7 +77,7 @@ pub async fn dispatch(cli: Cli) -> CliExit {
     done.unwrap_or_else(|error| {
         // Whoever read our output has gone, and knows it.
         if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            return CliExit::NobodyReads;
+            return CliExit::BrokenPipe;
         }
         aside!("error: {error:#}");
         match error.downcast_ref::<ClientError>() {
@@ -88,7 +88,7 @@ pub async fn dispatch(cli: Cli) -> CliExit {
 }
 
 /// Prints what follows from the program alone, without a configuration; nothing for the other commands.
-fn printed(command: &CliCommand) -> Option<anyhow::Result<CliExit>> {
+fn print_static(command: &CliCommand) -> Option<anyhow::Result<CliExit>> {
     Some(match command {
         CliCommand::Completions { shell } => manual::completions(*shell),
         CliCommand::Man { out } => manual::pages(out.as_deref()),
@@ -110,7 +110,7 @@ fn flags(command: &CliCommand) -> Vec<ConfigFlag> {
     }
 }
 
-async fn carry_out(
+async fn run_command(
     setting: CommandContext,
     global: GlobalArgs,
     command: CliCommand,
@@ -154,7 +154,7 @@ async fn carry_out(
     }
 }
 
-fn setting(
+fn command_context(
     global: &GlobalArgs,
     manner: OutputManner,
     environment: Environment,
@@ -166,7 +166,7 @@ fn setting(
     for warning in loaded.warnings.iter().filter(|_| !manner.quiet) {
         aside!("warning: {warning}");
     }
-    Ok(CommandContext { data_dir, loaded, environment, manner })
+    Ok(CommandContext { data_dir, loaded, environment, output_manner: manner })
 }
 
 /// The daemon's own log goes to stderr; `OSTLER_LOG` chooses what, `-v` more of it.

@@ -34,15 +34,15 @@ pub enum CliExit {
     /// There is no daemon to talk to.
     Unreachable,
     /// The model's answers did not fit the schema.
-    NoFit,
+    SchemaMismatch,
     /// It cost more than it was allowed to.
-    TooDear,
+    OverBudget,
     /// It took longer than it was allowed to.
-    TooLate,
+    TimedOut,
     /// The person at the terminal stopped it.
     Interrupted,
     /// Whoever read the output has gone.
-    NobodyReads,
+    BrokenPipe,
     /// Another program asked it to end.
     Terminated,
 }
@@ -57,11 +57,11 @@ impl CliExit {
             CliExit::Canceled => 3,
             CliExit::NotApproved => 4,
             CliExit::Unreachable => 5,
-            CliExit::NoFit => 6,
-            CliExit::TooDear => 7,
-            CliExit::TooLate => 8,
+            CliExit::SchemaMismatch => 6,
+            CliExit::OverBudget => 7,
+            CliExit::TimedOut => 8,
             CliExit::Interrupted => 130,
-            CliExit::NobodyReads => 141,
+            CliExit::BrokenPipe => 141,
             CliExit::Terminated => 143,
         }
     }

@@ -10,10 +10,10 @@ mod output;
 pub mod args;
 mod commands;
 pub mod config;
+mod connect;
 pub mod exit;
 pub mod paths;
 mod programs;
-mod reach;
 pub mod render;
 
 pub use commands::dispatch;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::render::wants_color;
 
 /// How often a command that has nothing to say looks whether somebody still listens.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How a person wants to be spoken to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -217,15 +217,15 @@ pub(crate) fn terminal_size() -> Option<(usize, usize)> {
 }
 
 /// Returns when whoever read our output has gone, for commands that may have nothing to say for hours.
-pub(crate) async fn nobody_reads() -> std::io::Error {
-    while !is_broken() {
-        tokio::time::sleep(LOOK_EVERY).await;
+pub(crate) async fn wait_for_closed_stdout() -> std::io::Error {
+    while !is_stdout_closed() {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     ErrorKind::BrokenPipe.into()
 }
 
 /// Whether stdout is a pipe without a reader.
-fn is_broken() -> bool {
+fn is_stdout_closed() -> bool {
     let stdout = std::io::stdout();
     let mut looked_at = [PollFd::new(&stdout, PollFlags::empty())];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -64,7 +64,7 @@ mod tests {
     use super::{ConfigFile, DataDirError, config_file, data_dir};
 
     fn data(flag: Option<&str>, pairs: &[(&str, &str)]) -> Result<PathBuf, DataDirError> {
-        data_dir(flag.map(Path::new), &Environment::of(pairs))
+        data_dir(flag.map(Path::new), &Environment::from_pairs(pairs))
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn only_a_named_configuration_file_has_to_exist() {
         let file = |flag: Option<&str>, pairs: &[(&str, &str)]| {
-            config_file(flag.map(Path::new), &Environment::of(pairs))
+            config_file(flag.map(Path::new), &Environment::from_pairs(pairs))
         };
         let named = |path: &str| Some(ConfigFile { path: path.into(), named: true });
         let usual = |path: &str| Some(ConfigFile { path: path.into(), named: false });

@@ -7,10 +7,10 @@
 
 mod board;
 mod children;
-mod clean;
-mod lines;
+mod formatting;
+mod record_line;
+mod sanitize;
 mod style;
-mod words;
 
 use std::collections::HashMap;
 
@@ -23,13 +23,13 @@ use ostler_types::{
 };
 use serde::Deserialize;
 
+use formatting::{duration, excerpt, with_reason};
 use style::{Paint, Style};
-use words::{duration, excerpt, with_reason};
 
 pub use board::{Board, BoardSize};
-pub use clean::clean;
-pub use lines::{about, record_line};
-pub use words::money;
+pub use formatting::money;
+pub use record_line::{event_summary, record_line};
+pub use sanitize::sanitize;
 
 /// What to draw, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Renderer {
     /// The newest record that was drawn.
     last_seq: u64,
     /// What the cursor stands in.
-    open: CursorState,
+    cursor: CursorState,
     /// The call whose line was drawn last; its result needs no name.
     last_call: Option<ToolCallId>,
     /// What the sessions at work are called that this one has started.
@@ -81,7 +81,7 @@ impl Renderer {
             style: Style::new(options.color),
             live: LiveText::default(),
             last_seq: 0,
-            open: CursorState::Line,
+            cursor: CursorState::Line,
             last_call: None,
             children: HashMap::new(),
         }
@@ -284,7 +284,7 @@ impl Renderer {
     }
 
     fn call(&mut self, call: &ToolCall, out: &mut String) {
-        let what = in_one_line(&lines::subject(call), LINE_WIDTH);
+        let what = in_one_line(&record_line::subject(call), LINE_WIDTH);
         self.line(Paint::Tool, format!("● {}  {what}", in_one_line(&call.name, LINE_WIDTH)).trim_end(), out);
         self.last_call = Some(call.id.clone());
     }
@@ -416,11 +416,11 @@ impl Renderer {
 
     /// Goes on with streamed text of one kind.
     fn stream(&mut self, kind: StreamKind, text: &str, out: &mut String) {
-        let text = clean(text);
+        let text = sanitize(text);
         if text.is_empty() {
             return;
         }
-        if !matches!(self.open, CursorState::Stream { kind: open, .. } if open == kind) {
+        if !matches!(self.cursor, CursorState::Stream { kind: open, .. } if open == kind) {
             self.end_stream(out);
             if kind == StreamKind::Reasoning && !self.options.color {
                 out.push_str("(thinking) ");
@@ -431,27 +431,27 @@ impl Renderer {
             StreamKind::Reasoning => Paint::Dim,
         };
         self.style.push(paint, &text, out);
-        self.open = CursorState::Stream { kind, ended: text.ends_with('\n') };
+        self.cursor = CursorState::Stream { kind, ended: text.ends_with('\n') };
         self.last_call = None;
     }
 
     fn end_stream(&mut self, out: &mut String) {
-        if let CursorState::Stream { ended: false, .. } = self.open {
+        if let CursorState::Stream { ended: false, .. } = self.cursor {
             out.push('\n');
         }
-        self.open = CursorState::Line;
+        self.cursor = CursorState::Line;
     }
 
     /// A line of its own. What is not ours in it has been cleaned, or is cleaned here.
     fn line(&mut self, paint: Paint, text: &str, out: &mut String) {
         self.end_stream(out);
-        self.style.push(paint, &clean(text).replace('\n', " "), out);
+        self.style.push(paint, &sanitize(text).replace('\n', " "), out);
         out.push('\n');
     }
 
     /// Lines with a mark before the first and the others set in below it.
     fn block(&mut self, paint: Paint, mark: &str, text: &str, out: &mut String) {
-        let text = clean(text);
+        let text = sanitize(text);
         for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
             let before = if index == 0 { mark } else { "  " };
             self.line(paint, &format!("{before}{line}"), out);

@@ -61,7 +61,7 @@ pub(crate) struct HttpConnector {
 impl std::fmt::Debug for HttpConnector {
     /// Leaves the token out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("HttpConnector").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -134,7 +134,7 @@ impl HttpConnector {
         let (mut sender, driver) = self.dial().await?;
         let response = match timeout(ANSWER_LIMIT, sender.send_request(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.unreachable(reason(&error))),
+            Ok(Err(error)) => return Err(self.unreachable(innermost_cause(&error))),
             Err(_) => return Err(self.unreachable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))),
         };
         Ok(ClientResponse { response, driver, request: name, endpoint: self.endpoint.to_string() })
@@ -155,7 +155,8 @@ impl HttpConnector {
             return Err(ClientError::Protocol(format!("the daemon does not speak {protocol} at {path}")));
         }
         let ClientResponse { response, driver, .. } = answer;
-        let upgraded = hyper::upgrade::on(response).await.map_err(|error| self.unreachable(reason(&error)));
+        let upgraded =
+            hyper::upgrade::on(response).await.map_err(|error| self.unreachable(innermost_cause(&error)));
         drop(driver);
         upgraded.map(TokioIo::new)
     }
@@ -192,8 +193,8 @@ impl HttpConnector {
     async fn dial(&self) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>), ClientError> {
         let dialed = timeout(DIAL_LIMIT, async {
             match &self.endpoint {
-                DaemonEndpoint::Tcp(address) => speak(TcpStream::connect(address).await?).await,
-                DaemonEndpoint::Unix(path) => speak(UnixStream::connect(path).await?).await,
+                DaemonEndpoint::Tcp(address) => start_http(TcpStream::connect(address).await?).await,
+                DaemonEndpoint::Unix(path) => start_http(UnixStream::connect(path).await?).await,
             }
         });
         match dialed.await {
@@ -208,7 +209,7 @@ impl ClientResponse {
     /// Reads the whole body as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T, ClientError> {
         let request = self.request.clone();
-        let body = self.whole().await?;
+        let body = self.bytes().await?;
         serde_json::from_slice(&body).map_err(|error| {
             ClientError::Protocol(format!("the answer to {request} cannot be read: {error}"))
         })
@@ -216,7 +217,7 @@ impl ClientResponse {
 
     /// Reads the whole body and forgets it, so that the daemon sees its answer taken.
     pub(crate) async fn drain(self) -> Result<(), ClientError> {
-        self.whole().await.map(drop)
+        self.bytes().await.map(drop)
     }
 
     /// The body's next bytes; `None` at its end.
@@ -224,9 +225,9 @@ impl ClientResponse {
         loop {
             let frame = match timeout(limit, self.response.body_mut().frame()).await {
                 Ok(Some(Ok(frame))) => frame,
-                Ok(Some(Err(error))) => return Err(self.broken(reason(&error))),
+                Ok(Some(Err(error))) => return Err(self.interrupted(innermost_cause(&error))),
                 Ok(None) => return Ok(None),
-                Err(_) => return Err(self.broken(format!("nothing came for {} s", limit.as_secs()))),
+                Err(_) => return Err(self.interrupted(format!("nothing came for {} s", limit.as_secs()))),
             };
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
@@ -235,7 +236,7 @@ impl ClientResponse {
     }
 
     /// Whether the daemon answered in the form that was asked for.
-    pub(crate) fn is(&self, content_type: &str) -> bool {
+    pub(crate) fn has_content_type(&self, content_type: &str) -> bool {
         let header = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         header.is_some_and(|value| value.split(';').next().is_some_and(|kind| kind.trim() == content_type))
     }
@@ -245,12 +246,12 @@ impl ClientResponse {
         if status.is_success() {
             return Ok(self);
         }
-        let body = self.whole().await?;
+        let body = self.bytes().await?;
         Err(refused(status, &body))
     }
 
     /// Reads the whole body.
-    pub(crate) async fn whole(self) -> Result<Bytes, ClientError> {
+    pub(crate) async fn bytes(self) -> Result<Bytes, ClientError> {
         let ClientResponse { response, driver, request, endpoint } = self;
         let body = timeout(ANSWER_LIMIT, Limited::new(response.into_body(), BODY_LIMIT).collect()).await;
         drop(driver);
@@ -259,19 +260,19 @@ impl ClientResponse {
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(ClientError::Protocol(
                 format!("the answer to {request} is larger than {} MiB", BODY_LIMIT >> 20),
             )),
-            Ok(Err(error)) => Err(ClientError::Unreachable { endpoint, reason: reason(&*error) }),
+            Ok(Err(error)) => Err(ClientError::Unreachable { endpoint, reason: innermost_cause(&*error) }),
             Err(_) => Err(ClientError::Unreachable { endpoint, reason: "the answer broke off".to_owned() }),
         }
     }
 
     /// The error for a connection that ended too early.
-    pub(crate) fn broken(&self, reason: impl Into<String>) -> ClientError {
+    pub(crate) fn interrupted(&self, reason: impl Into<String>) -> ClientError {
         ClientError::Unreachable { endpoint: self.endpoint.clone(), reason: reason.into() }
     }
 }
 
 /// Starts HTTP on a stream. The set owns the task that moves the bytes, and ends it when dropped.
-async fn speak<T>(stream: T) -> std::io::Result<(SendRequest<Full<Bytes>>, JoinSet<()>)>
+async fn start_http<T>(stream: T) -> std::io::Result<(SendRequest<Full<Bytes>>, JoinSet<()>)>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -292,7 +293,7 @@ fn bearer(token: &str) -> Result<HeaderValue, ClientError> {
 }
 
 /// The innermost cause: hyper's own words say only at which stage it failed.
-fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -33,7 +33,7 @@ pub enum ClientError {
 
 impl ClientError {
     /// Whether the same request may succeed a little later without anybody doing anything.
-    pub(crate) fn passes(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             ClientError::Unreachable { .. } => true,
             ClientError::Refused { status, .. } => matches!(status, 429 | 503),
@@ -51,7 +51,7 @@ pub(crate) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
         let message = printable(&error.message);
         return ClientError::Refused { status: status_code, code: printable(&error.code), message, hint };
     }
-    let quoted: String = printable(&String::from_utf8_lossy(body)).chars().take(QUOTED).collect();
+    let quoted: String = printable(&String::from_utf8_lossy(body)).chars().take(MAX_QUOTED_CHARS).collect();
     let message = match quoted.trim() {
         "" => format!("the daemon answered {status}"),
         text => format!("the daemon answered {status}: {text}"),
@@ -60,7 +60,7 @@ pub(crate) fn refused(status: StatusCode, body: &[u8]) -> ClientError {
 }
 
 /// How much of a foreign body is quoted, in characters.
-const QUOTED: usize = 200;
+const MAX_QUOTED_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 struct ErrorDocument {

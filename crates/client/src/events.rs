@@ -68,7 +68,8 @@ pub(crate) async fn open_resuming(
     after: u64,
 ) -> Result<EventStream, ClientError> {
     let reader = EventReader::open(&door, session_path(id, after, true)).await?;
-    let following = ResumingEvents { door, backoff, id, cursor: after, failures: 0, reader: Some(reader) };
+    let following =
+        ResumingEvents { connector: door, backoff, id, cursor: after, failures: 0, reader: Some(reader) };
     let lines = stream::unfold(Some(following), |following| async move {
         let mut following = following?;
         match following.event().await {
@@ -85,7 +86,7 @@ fn session_path(id: SessionId, after: u64, follow: bool) -> String {
 
 /// A subscription that outlives its connection.
 struct ResumingEvents {
-    door: Arc<HttpConnector>,
+    connector: Arc<HttpConnector>,
     backoff: Backoff,
     id: SessionId,
     /// The newest record that was passed on.
@@ -110,8 +111,10 @@ impl ResumingEvents {
                         return Ok(line);
                     }
                 }
-                Ok(None) => self.lost(self.door.unreachable("the connection was closed")).await?,
-                Err(error) => self.lost(error).await?,
+                Ok(None) => {
+                    self.wait_before_retry(self.connector.unreachable("the connection was closed")).await?
+                }
+                Err(error) => self.wait_before_retry(error).await?,
             }
         }
     }
@@ -133,17 +136,17 @@ impl ResumingEvents {
     }
 
     async fn reopen(&mut self) -> Result<(), ClientError> {
-        match EventReader::open(&self.door, session_path(self.id, self.cursor, true)).await {
+        match EventReader::open(&self.connector, session_path(self.id, self.cursor, true)).await {
             Ok(reader) => self.reader = Some(reader),
-            Err(error) => self.lost(error).await?,
+            Err(error) => self.wait_before_retry(error).await?,
         }
         Ok(())
     }
 
     /// Waits before the next try, or gives up.
-    async fn lost(&mut self, error: ClientError) -> Result<(), ClientError> {
+    async fn wait_before_retry(&mut self, error: ClientError) -> Result<(), ClientError> {
         self.reader = None;
-        if !error.passes() {
+        if !error.is_transient() {
             return Err(error);
         }
         self.failures += 1;
@@ -152,9 +155,9 @@ impl ResumingEvents {
                 tokio::time::sleep(wait).await;
                 Ok(())
             }
-            (None, ClientError::Unreachable { reason, .. }) => {
-                Err(self.door.unreachable(format!("{reason} (gave up after {} tries)", self.backoff.tries)))
-            }
+            (None, ClientError::Unreachable { reason, .. }) => Err(self
+                .connector
+                .unreachable(format!("{reason} (gave up after {} tries)", self.backoff.tries))),
             (None, error) => Err(error),
         }
     }
@@ -171,7 +174,7 @@ struct EventReader {
 impl EventReader {
     async fn open(door: &HttpConnector, path: String) -> Result<EventReader, ClientError> {
         let answer = door.send_accepting(NDJSON, Method::GET, &path, None).await?;
-        if !answer.is(NDJSON) {
+        if !answer.has_content_type(NDJSON) {
             return Err(ClientError::Protocol(format!("the events at {path} did not come as {NDJSON}")));
         }
         Ok(EventReader { answer, lines: LineFramer::new(LINE_LIMIT), ready: VecDeque::new(), ended: false })
@@ -215,7 +218,7 @@ impl EventReader {
     fn last(&mut self) -> Result<Option<EventLine>, ClientError> {
         let Some(line) = self.lines.finish() else { return Ok(None) };
         let line = text(line).ok().and_then(|line| parse(line).ok());
-        line.map(Some).ok_or_else(|| self.answer.broken("the connection broke off within a line"))
+        line.map(Some).ok_or_else(|| self.answer.interrupted("the connection broke off within a line"))
     }
 
     fn keep(&mut self, line: FramedLine) -> Result<(), ClientError> {

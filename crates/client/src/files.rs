@@ -17,7 +17,7 @@ impl Client {
     /// Attaches a file, for messages to refer to. The daemon says what it is and how it is called there.
     pub async fn attach(&self, id: SessionId, name: &str, content: &[u8]) -> Result<StoredFile, ClientError> {
         let body = NewAttachment { name, data: Base64Bytes(content) };
-        self.ask(Method::POST, &format!("/v1/sessions/{id}/attachments"), &body).await
+        self.request(Method::POST, &format!("/v1/sessions/{id}/attachments"), &body).await
     }
 
     /// Lists the attachments of a session.
@@ -42,7 +42,7 @@ impl Client {
 
     async fn bytes(&self, mut path: String, name: &str) -> Result<Bytes, ClientError> {
         escape(name, &mut path);
-        self.door.send_accepting("*/*", Method::GET, &path, None).await?.whole().await
+        self.connector.send_accepting("*/*", Method::GET, &path, None).await?.bytes().await
     }
 }
 

@@ -9,17 +9,17 @@
 
 mod agents;
 mod backoff;
-mod branch;
 mod connection;
+mod derived_sessions;
 mod error;
 mod events;
 mod files;
 mod login;
 mod projects;
 mod requests;
-mod tools;
+mod session_screen;
+mod tool_servers;
 mod usage;
-mod watch;
 
 use std::sync::Arc;
 
@@ -37,19 +37,19 @@ use connection::HttpConnector;
 use requests::EmptyBody;
 
 pub use backoff::Backoff;
-pub use branch::{Download, ExportFormat, ImportFormat};
 pub use connection::{DaemonEndpoint, UpgradedStream};
+pub use derived_sessions::{Download, ExportFormat, ImportFormat};
 pub use error::ClientError;
 pub use events::{EventLine, EventStream};
 pub use requests::SessionFilter;
-pub use tools::ToolServer;
+pub use tool_servers::ToolServer;
 pub use usage::UsageFilter;
 
 /// A daemon that can be asked for things. Cloning it is cheap, and every method may be called from
 /// any task.
 #[derive(Debug, Clone)]
 pub struct Client {
-    door: Arc<HttpConnector>,
+    connector: Arc<HttpConnector>,
     backoff: Backoff,
 }
 
@@ -58,7 +58,7 @@ impl Client {
     pub async fn connect(endpoint: DaemonEndpoint, token: Option<String>) -> Result<Client, ClientError> {
         let door = HttpConnector::new(endpoint, token.as_deref())?;
         door.probe().await?;
-        Ok(Client { door: Arc::new(door), backoff: Backoff::default() })
+        Ok(Client { connector: Arc::new(door), backoff: Backoff::default() })
     }
 
     /// Replaces how [`Client::events_resuming`] waits between tries.
@@ -75,12 +75,12 @@ impl Client {
 
     /// Asks to speak another protocol at a path, and returns the connection once the daemon agrees.
     pub async fn upgrade(&self, path: &str, protocol: &'static str) -> Result<UpgradedStream, ClientError> {
-        self.door.upgrade(path, protocol).await
+        self.connector.upgrade(path, protocol).await
     }
 
     /// Makes a session.
     pub async fn create_session(&self, session: &CreateSession) -> Result<SessionId, ClientError> {
-        let created: Created = self.ask(Method::POST, "/v1/sessions", session).await?;
+        let created: Created = self.request(Method::POST, "/v1/sessions", session).await?;
         Ok(created.session_id)
     }
 
@@ -108,40 +108,41 @@ impl Client {
 
     /// Adds a message and, unless told otherwise, has it answered.
     pub async fn send_message(&self, id: SessionId, message: &SendMessage) -> Result<Sent, ClientError> {
-        self.ask(Method::POST, &format!("/v1/sessions/{id}/messages"), message).await
+        self.request(Method::POST, &format!("/v1/sessions/{id}/messages"), message).await
     }
 
     /// Starts a turn on the messages that no turn has answered.
     pub async fn run(&self, id: SessionId) -> Result<TurnId, ClientError> {
         let started: Started =
-            self.ask(Method::POST, &format!("/v1/sessions/{id}/run"), &EmptyBody {}).await?;
+            self.request(Method::POST, &format!("/v1/sessions/{id}/run"), &EmptyBody {}).await?;
         Ok(started.turn_id)
     }
 
     /// Stops the running turn, and says whether there was one.
     pub async fn cancel(&self, id: SessionId) -> Result<bool, ClientError> {
         let canceled: Canceled =
-            self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &EmptyBody {}).await?;
+            self.request(Method::POST, &format!("/v1/sessions/{id}/cancel"), &EmptyBody {}).await?;
         Ok(canceled.canceled)
     }
 
     /// Stops this turn if it runs, and no other; says whether it did.
     pub async fn cancel_turn(&self, id: SessionId, turn_id: TurnId) -> Result<bool, ClientError> {
         let body = CancelRequest { turn_id: Some(turn_id), reason: None };
-        let canceled: Canceled = self.ask(Method::POST, &format!("/v1/sessions/{id}/cancel"), &body).await?;
+        let canceled: Canceled =
+            self.request(Method::POST, &format!("/v1/sessions/{id}/cancel"), &body).await?;
         Ok(canceled.canceled)
     }
 
     /// Repeats a turn that failed or was canceled.
     pub async fn retry(&self, id: SessionId, turn: TurnId) -> Result<TurnId, ClientError> {
         let path = format!("/v1/sessions/{id}/turns/{turn}/retry");
-        let started: Started = self.ask(Method::POST, &path, &EmptyBody {}).await?;
+        let started: Started = self.request(Method::POST, &path, &EmptyBody {}).await?;
         Ok(started.turn_id)
     }
 
     /// Answers an approval. The first answer wins; a later one is refused with 409.
     pub async fn approve(&self, id: SessionId, answer: &ApprovalAnswerBody) -> Result<(), ClientError> {
-        self.tell(Method::POST, &format!("/v1/sessions/{id}/approve"), answer).await
+        self.send(Method::POST, &format!("/v1/sessions/{id}/approve"), answer).await
     }
 
     /// Lists what waits for an answer, over all sessions.
@@ -174,7 +175,7 @@ impl Client {
 
     /// Brings a session's workspace back to how it was before a turn, or says what that would do.
     pub async fn undo(&self, id: SessionId, undo: &UndoTurn) -> Result<Undone, ClientError> {
-        self.ask(Method::POST, &format!("/v1/sessions/{id}/undo"), undo).await
+        self.request(Method::POST, &format!("/v1/sessions/{id}/undo"), undo).await
     }
 
     /// Whether a workspace is trusted.
@@ -191,7 +192,7 @@ impl Client {
     /// Trusts a workspace, or no longer, and returns how it stands then.
     pub async fn trust(&self, workspace: &str, trusted: bool) -> Result<WorkspaceTrust, ClientError> {
         let body = TrustWorkspace { workspace_path: workspace.to_owned(), trusted };
-        self.ask(Method::PUT, "/v1/trust", &body).await
+        self.request(Method::PUT, "/v1/trust", &body).await
     }
 
     /// Takes back a message that still waits for its turn.
@@ -201,7 +202,7 @@ impl Client {
 
     /// Changes a session's title, model, policy or archive flag; what is absent stays.
     pub async fn update(&self, id: SessionId, change: &UpdateSession) -> Result<SessionView, ClientError> {
-        self.ask(Method::PATCH, &format!("/v1/sessions/{id}"), change).await
+        self.request(Method::PATCH, &format!("/v1/sessions/{id}"), change).await
     }
 
     /// Closes a session, and with `purge` removes its files as well.
@@ -218,34 +219,34 @@ impl Client {
     /// Reads the events after a cursor and, with `follow`, those to come. The stream ends with the
     /// connection; [`Client::events_resuming`] outlives it.
     pub async fn events(&self, id: SessionId, after: u64, follow: bool) -> Result<EventStream, ClientError> {
-        events::open(&self.door, id, after, follow).await
+        events::open(&self.connector, id, after, follow).await
     }
 
     /// Follows a session across broken connections: it comes back with its cursor, so that no record
     /// is missed and none is seen twice. Deltas may repeat; their offsets say where they belong. It
     /// fails at once when the first connection does, and gives up when the daemon stays away.
     pub async fn events_resuming(&self, id: SessionId, after: u64) -> Result<EventStream, ClientError> {
-        events::open_resuming(self.door.clone(), self.backoff, id, after).await
+        events::open_resuming(self.connector.clone(), self.backoff, id, after).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        self.door.send(Method::GET, path, None).await?.json().await
+        self.connector.send(Method::GET, path, None).await?.json().await
     }
 
-    async fn ask<T: DeserializeOwned>(
+    async fn request<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        self.door.send(method, path, Some(requests::encode(body)?)).await?.json().await
+        self.connector.send(method, path, Some(requests::encode(body)?)).await?.json().await
     }
 
-    async fn tell(&self, method: Method, path: &str, body: &impl Serialize) -> Result<(), ClientError> {
-        self.door.send(method, path, Some(requests::encode(body)?)).await?.drain().await
+    async fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<(), ClientError> {
+        self.connector.send(method, path, Some(requests::encode(body)?)).await?.drain().await
     }
 
     async fn remove(&self, path: &str) -> Result<(), ClientError> {
-        self.door.send(Method::DELETE, path, None).await?.drain().await
+        self.connector.send(Method::DELETE, path, None).await?.drain().await
     }
 }

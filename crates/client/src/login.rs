@@ -9,6 +9,6 @@ use crate::{Client, ClientError};
 impl Client {
     /// Makes a code that lets one browser in.
     pub async fn login_code(&self) -> Result<LoginCode, ClientError> {
-        self.ask(Method::POST, "/v1/login/code", &EmptyBody {}).await
+        self.request(Method::POST, "/v1/login/code", &EmptyBody {}).await
     }
 }

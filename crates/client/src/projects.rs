@@ -14,7 +14,7 @@ impl Client {
 
     /// Registers an existing directory, named by an absolute path.
     pub async fn add_project(&self, path: &str) -> Result<ProjectView, ClientError> {
-        self.ask(Method::POST, "/v1/projects", &AddProject { path: path.to_owned() }).await
+        self.request(Method::POST, "/v1/projects", &AddProject { path: path.to_owned() }).await
     }
 
     /// Takes a project off the list. Its sessions stay as they are.

@@ -1,10 +1,10 @@
 //! Programs after which, or in which, the rest of a line no longer means what it says. Programs that merely
 //! start another one are left to `wrapper`.
 
-use crate::{SimpleCommand, list};
+use crate::{SimpleCommand, word_list};
 
 /// Why nothing certain can be said about a line with this command, if so.
-pub(crate) fn doubt(command: &SimpleCommand) -> Option<String> {
+pub(crate) fn unclear_reason(command: &SimpleCommand) -> Option<String> {
     let first = command.argv.first()?;
     let Some(path) = first.literal() else {
         return Some("the name of a program is only known when it runs".to_owned());
@@ -14,7 +14,9 @@ pub(crate) fn doubt(command: &SimpleCommand) -> Option<String> {
     if path.is_empty() {
         return Some("the name of a program is empty".to_owned());
     }
-    if let Some((_, why)) = CHANGING.iter().find(|(names, _)| list::has(names, name)) {
+    if let Some((_, why)) =
+        CHANGES_LATER_COMMANDS.iter().find(|(names, _)| word_list::contains_word(names, name))
+    {
         return Some(format!("`{name}` {why}"));
     }
     let literal = || arguments.iter().flatten().copied();
@@ -35,7 +37,7 @@ pub(crate) fn doubt(command: &SimpleCommand) -> Option<String> {
     }
 }
 
-const CHANGING: &[(&str, &str)] = &[
+const CHANGES_LATER_COMMANDS: &[(&str, &str)] = &[
     ("alias unalias", "gives other meanings to names"),
     ("eval source .", "runs text that is not part of the line"),
     ("trap bind complete compgen compopt", "runs commands at a later time"),
@@ -55,7 +57,7 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
         sh bash rbash dash ash zsh ksh mksh fish csh tcsh python pypy node nodejs deno bun perl ruby irb \
         php lua luajit Rscript R tclsh wish expect osascript pwsh guile julia ghci scala groovy ed ex \
         psql mysql sqlite gdb lldb";
-    list::has(interpreters, name)
+    word_list::contains_word(interpreters, name)
 }
 
 /// An interpreter without an operand, or with one that is its input, runs whatever comes through the pipe.

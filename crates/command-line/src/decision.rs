@@ -21,7 +21,7 @@ pub struct DecisionContext<'a> {
 /// understood.
 pub fn reads(reading: &ParsedLine) -> Vec<Option<CommandReads>> {
     let of_command = |command: &SimpleCommand| {
-        safe::reads(command).or_else(|| adds_nothing(command).then(|| safe::own_reads(command)))
+        safe::reads(command).or_else(|| is_transparent_wrapper(command).then(|| safe::own_reads(command)))
     };
     reading.commands.iter().map(of_command).collect()
 }
@@ -37,12 +37,12 @@ pub fn allowed(reading: &ParsedLine, patterns: &[Pattern]) -> bool {
 /// The same where the circumstances are known. A remembered command is allowed whatever it reads.
 pub fn allowed_with(reading: &ParsedLine, patterns: &[Pattern], circumstances: DecisionContext<'_>) -> bool {
     let harmless_anywhere = are_harmless_anywhere(reading);
-    let moves = reading.commands.iter().any(goes_elsewhere);
+    let moves = reading.commands.iter().any(runs_in_other_directory);
     reading.unclear.is_none()
         && !reading.commands.is_empty()
         && (!moves || harmless_anywhere)
         && reading.commands.iter().enumerate().all(|(position, command)| {
-            circumstances.passes_by_itself(position, command, harmless_anywhere)
+            circumstances.is_allowed_without_rule(position, command, harmless_anywhere)
                 || patterns.iter().any(|pattern| pattern.matches(command))
         })
 }
@@ -61,7 +61,7 @@ pub fn suggest_with(reading: &ParsedLine, circumstances: DecisionContext<'_>) ->
     let harmless_anywhere = are_harmless_anywhere(reading);
     let mut patterns = Vec::new();
     for (position, command) in reading.commands.iter().enumerate() {
-        if circumstances.passes_by_itself(position, command, harmless_anywhere) {
+        if circumstances.is_allowed_without_rule(position, command, harmless_anywhere) {
             continue;
         }
         let words = command.argv.iter().map(|word| word.literal().map(str::to_owned));
@@ -75,28 +75,33 @@ pub fn suggest_with(reading: &ParsedLine, circumstances: DecisionContext<'_>) ->
 
 impl DecisionContext<'_> {
     /// `cd` is harmless among commands that only read. Before any other command it decides what that one does.
-    fn passes_by_itself(&self, position: usize, command: &SimpleCommand, harmless_anywhere: bool) -> bool {
+    fn is_allowed_without_rule(
+        &self,
+        position: usize,
+        command: &SimpleCommand,
+        harmless_anywhere: bool,
+    ) -> bool {
         if !self.proven.get(position).is_some_and(|is_proven| *is_proven) {
             return false;
         }
-        if is_move(command) {
+        if changes_directory(command) {
             return harmless_anywhere && is_safe(command);
         }
         let counts = self.git_is_safe || !safe::reads_configuration(command);
-        is_safe(command) && counts || adds_nothing(command)
+        is_safe(command) && counts || is_transparent_wrapper(command)
     }
 }
 
 fn are_harmless_anywhere(reading: &ParsedLine) -> bool {
-    reading.commands.iter().all(|command| is_move(command) || is_safe_anywhere(command))
+    reading.commands.iter().all(|command| changes_directory(command) || is_safe_anywhere(command))
 }
 
 /// Returns true where a command, or a command that it starts, runs in another directory.
-pub(crate) fn goes_elsewhere(command: &SimpleCommand) -> bool {
-    is_move(command) || wrapper::inside(command).moves
+pub(crate) fn runs_in_other_directory(command: &SimpleCommand) -> bool {
+    changes_directory(command) || wrapper::wrapped_commands(command).changes_directory
 }
 
-fn is_move(command: &SimpleCommand) -> bool {
+fn changes_directory(command: &SimpleCommand) -> bool {
     command
         .argv
         .first()
@@ -106,10 +111,12 @@ fn is_move(command: &SimpleCommand) -> bool {
 
 /// Git runs what the configuration of the directory says, so where it runs is part of the question.
 fn is_safe_anywhere(command: &SimpleCommand) -> bool {
-    (is_safe(command) || adds_nothing(command)) && command.program() != Some("git")
+    (is_safe(command) || is_transparent_wrapper(command)) && command.program() != Some("git")
 }
 
 /// Whether the command is a wrapper that may run whenever what it starts may. That is in the same reading.
-fn adds_nothing(command: &SimpleCommand) -> bool {
-    wrapper::inside(command).plain && assignments_are_harmless(command) && redirects_only_read(command)
+fn is_transparent_wrapper(command: &SimpleCommand) -> bool {
+    wrapper::wrapped_commands(command).adds_nothing
+        && assignments_are_harmless(command)
+        && redirects_only_read(command)
 }

@@ -10,7 +10,8 @@ pub fn describe(reading: &ParsedLine) -> Vec<String> {
 }
 
 fn line(command: &SimpleCommand) -> String {
-    let assignments = command.env.iter().map(|(name, value)| format!("{}={}", shown(name), word(value)));
+    let assignments =
+        command.env.iter().map(|(name, value)| format!("{}={}", escape_invisible(name), word(value)));
     let words = command.argv.iter().map(word);
     let redirects = command.redirects.iter().map(|redirect| {
         let operator = match redirect.kind {
@@ -31,7 +32,7 @@ fn line(command: &SimpleCommand) -> String {
 fn word(word: &ShellWord) -> String {
     match word {
         ShellWord::Literal(text) => quoted(text),
-        ShellWord::Unknown { source, .. } => shown(source),
+        ShellWord::Unknown { source, .. } => escape_invisible(source),
     }
 }
 
@@ -42,13 +43,13 @@ fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     if text.chars().any(|character| is_hidden(character) || character == '\n' || character == '\t') {
-        return format!("$'{}'", shown(&text.replace('\\', "\\\\").replace('\'', "\\'")));
+        return format!("$'{}'", escape_invisible(&text.replace('\\', "\\\\").replace('\'', "\\'")));
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The text with all that does not show written out.
-fn shown(text: &str) -> String {
+fn escape_invisible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -34,7 +34,7 @@ fn is_plain_locale(value: &str) -> bool {
 pub(crate) fn redirects_only_read(command: &SimpleCommand) -> bool {
     command.redirects.iter().all(|redirect| match redirect.kind {
         RedirectKind::Read => reads_a_file(redirect),
-        RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => is_null(redirect),
+        RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => is_null_device(redirect),
         RedirectKind::Dup | RedirectKind::Heredoc | RedirectKind::HereString => true,
     })
 }
@@ -44,14 +44,14 @@ pub(crate) fn redirects_only_read(command: &SimpleCommand) -> bool {
 pub(crate) fn redirects_do_nothing(command: &SimpleCommand) -> bool {
     command.redirects.iter().all(|redirect| match redirect.kind {
         RedirectKind::Read | RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
-            is_null(redirect)
+            is_null_device(redirect)
         }
         RedirectKind::Dup => true,
         RedirectKind::Heredoc | RedirectKind::HereString => false,
     })
 }
 
-fn is_null(redirect: &Redirect) -> bool {
+fn is_null_device(redirect: &Redirect) -> bool {
     redirect.target.literal() == Some("/dev/null")
 }
 

@@ -119,15 +119,15 @@ impl Parser<'_, '_> {
                 ')' if open > 0 => open -= 1,
                 ')' if self.take(')') => break,
                 '$' => {
-                    self.note(UNKNOWN_CALCULATION);
+                    self.note_doubt(UNKNOWN_CALCULATION);
                     self.dollar(&mut WordBuilder::default(), true)?;
                 }
                 '=' if matches!(before, '=' | '!' | '<' | '>') => {}
                 '=' if self.peek() == Some('=') => {}
                 '=' | '[' | ']' => {
-                    self.note("it calculates with an array or sets a variable, which can run commands")
+                    self.note_doubt("it calculates with an array or sets a variable, which can run commands")
                 }
-                '+' | '-' if before == character => self.note("it sets a variable while it calculates"),
+                '+' | '-' if before == character => self.note_doubt("it sets a variable while it calculates"),
                 ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '!' | '&' | '|' | '^' | '~' | '?'
                 | ':' | ',' => {}
                 digit if digit.is_ascii_digit() => {}
@@ -151,7 +151,7 @@ impl Parser<'_, '_> {
             return self.stop("a calculation cannot be read");
         }
         if !matches!(name.as_str(), "RANDOM" | "SECONDS" | "LINENO") {
-            self.note(UNKNOWN_CALCULATION);
+            self.note_doubt(UNKNOWN_CALCULATION);
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Parser<'_, '_> {
             Some(_) if length => return self.stop("a `${` cannot be read"),
             Some(':') => self.after_colon(quoted)?,
             Some('=') => {
-                self.note("it sets a variable inside `${`");
+                self.note_doubt("it sets a variable inside `${`");
                 self.parameter_text(quoted)?
             }
             Some('-' | '+' | '?' | '#' | '%' | '/' | '^' | ',') => self.parameter_text(quoted)?,
@@ -190,7 +190,7 @@ impl Parser<'_, '_> {
     fn after_colon(&mut self, quoted: bool) -> ParseResult<bool> {
         match self.peek() {
             Some('=') => {
-                self.note("it sets a variable inside `${`");
+                self.note_doubt("it sets a variable inside `${`");
                 self.parameter_text(quoted)
             }
             Some('-' | '+' | '?') => {

@@ -21,16 +21,16 @@ enum ListEnd {
 }
 
 /// Words that end a list when they stand where a command would begin.
-const CLOSING: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+const CLOSING_WORDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 /// All words that bash keeps for itself.
-const RESERVED: &[&str] = &[
+const RESERVED_WORDS: &[&str] = &[
     "then", "elif", "else", "fi", "do", "done", "esac", "}", "{", "if", "while", "until", "for", "select",
     "case", "function", "coproc", "time", "!", "[[", "]]",
 ];
 const LONGEST_RESERVED: usize = 8;
 
 pub(crate) fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
+    RESERVED_WORDS.contains(&word)
 }
 
 /// Characters that end a word.
@@ -40,12 +40,12 @@ pub(crate) fn is_meta(character: char) -> bool {
 
 impl<'text> Parser<'text, '_> {
     /// Reads the text to its end.
-    pub(crate) fn whole(&mut self) {
+    pub(crate) fn read_all(&mut self) {
         match self.list().map(|list| list.stop) {
             Ok(ListEnd::End) if self.pending.is_empty() => {}
-            Ok(ListEnd::End) => self.note("a heredoc has no body"),
+            Ok(ListEnd::End) => self.note_doubt("a heredoc has no body"),
             Ok(ListEnd::Closed | ListEnd::CaseBreak | ListEnd::Keyword(_)) => {
-                self.note("something is closed that was never opened")
+                self.note_doubt("something is closed that was never opened")
             }
             Err(_) => {}
         }
@@ -337,7 +337,7 @@ impl<'text> Parser<'text, '_> {
     /// Functions are read, so that people see what they do, but never certain: they can take the place of
     /// any program and call themselves.
     pub(crate) fn function_body(&mut self) -> ParseResult<()> {
-        self.note("it defines a function, which can take the place of any program");
+        self.note_doubt("it defines a function, which can take the place of any program");
         self.skip_lines()?;
         let compound = self.peek() == Some('(')
             || matches!(self.plain_word(), "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[");
@@ -396,7 +396,7 @@ impl<'text> Parser<'text, '_> {
 
     fn closing_keyword(&mut self) -> Option<&'static str> {
         let word = self.plain_word();
-        CLOSING.iter().find(|keyword| **keyword == word).copied()
+        CLOSING_WORDS.iter().find(|keyword| **keyword == word).copied()
     }
 
     fn case_break(&mut self) -> bool {

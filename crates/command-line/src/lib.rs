@@ -3,7 +3,7 @@
 //!
 //! [`parse`] finds every simple command that bash could run for a line, [`is_safe`] knows the ones that only
 //! read, [`Pattern`] is a remembered rule for one command, and [`allowed`] puts them together. Where bash
-//! could do something that is not seen here, [`Reading::unclear`] says so and a person is asked: a doubt is
+//! could do something that is not seen here, [`ParsedLine::unclear`] says so and a person is asked: a doubt is
 //! never resolved in favour of the line.
 //!
 //! The reading holds for bash without aliases, started with `-c` in an environment that the daemon has
@@ -24,21 +24,21 @@ mod environment;
 mod expansion;
 mod grammar;
 mod heredoc;
-mod list;
+mod parsed_line;
 mod parser;
 mod pattern;
-mod place;
-mod reading;
+mod read_target;
 mod safe;
 mod simple;
 mod test_expression;
 mod word;
+mod word_list;
 mod wrapper;
 
 pub use decision::{DecisionContext, allowed, allowed_with, reads, suggest, suggest_with};
 pub use describe::describe;
-pub use parser::{LONGEST_LINE, parse};
+pub use parsed_line::{ParsedLine, Redirect, RedirectKind, ShellWord, SimpleCommand, WordExpansion};
+pub use parser::{MAX_LINE_BYTES, parse};
 pub use pattern::Pattern;
-pub use place::{CommandReads, ReadExtent, ReadTarget, TargetSpelling};
-pub use reading::{ParsedLine, Redirect, RedirectKind, ShellWord, SimpleCommand, WordExpansion};
+pub use read_target::{CommandReads, ReadExtent, ReadTarget, TargetSpelling};
 pub use safe::is_safe;

@@ -6,30 +6,30 @@ use crate::heredoc::Heredoc;
 use crate::{ParsedLine, SimpleCommand};
 
 /// The longest command line that is read.
-pub const LONGEST_LINE: usize = 64 * 1024;
+pub const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How deep substitutions, bodies and wrapper programs may be nested. People cannot read that deep either.
-const DEEPEST: usize = 24;
+const MAX_NESTING: usize = 24;
 /// Each level of text within a text is gone over once more, so this is met only by lines made to be slow.
-const STEPS_PER_BYTE: usize = 2 * DEEPEST;
+const STEPS_PER_BYTE: usize = 2 * MAX_NESTING;
 
 /// Reads a command line the way that bash does when it is given one by `-c`.
 pub fn parse(line: &str) -> ParsedLine {
-    read(line).into_reading()
+    parse_to_output(line).into_reading()
 }
 
-fn read(line: &str) -> ParserOutput {
+fn parse_to_output(line: &str) -> ParserOutput {
     let mut output = ParserOutput { limit: STEPS_PER_BYTE * (line.len() + 64), ..ParserOutput::default() };
-    if line.len() > LONGEST_LINE {
-        output.note("the command line is longer than 64 KiB; split it, or put it into a file");
+    if line.len() > MAX_LINE_BYTES {
+        output.note_doubt("the command line is longer than 64 KiB; split it, or put it into a file");
         return output;
     }
     if let Some(hidden) = line.chars().find(|character| is_hidden(*character)) {
-        output.note(&format!(
+        output.note_doubt(&format!(
             "it contains the character U+{:04X}, which does not show for what it is",
             u32::from(hidden)
         ));
     }
-    Parser::new(line, &mut output).whole();
+    Parser::new(line, &mut output).read_all();
     output
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct ParserOutput {
 
 impl ParserOutput {
     /// The first doubt is kept: later ones often follow from it.
-    pub(crate) fn note(&mut self, why: &str) {
+    pub(crate) fn note_doubt(&mut self, why: &str) {
         self.unclear.get_or_insert_with(|| why.to_owned());
     }
 
@@ -91,20 +91,20 @@ impl<'text, 'output> Parser<'text, 'output> {
     }
 
     /// Notes a doubt and goes on.
-    pub(crate) fn note(&mut self, why: &str) {
-        self.output.note(why);
+    pub(crate) fn note_doubt(&mut self, why: &str) {
+        self.output.note_doubt(why);
     }
 
     /// Notes a doubt after which nothing more can be said about the text.
     pub(crate) fn stop<T>(&mut self, why: &str) -> ParseResult<T> {
-        self.note(why);
+        self.note_doubt(why);
         Err(ParseStopped)
     }
 
     /// Goes one level deeper. `leave` comes back; after `Stopped` the level no longer matters.
     pub(crate) fn enter(&mut self) -> ParseResult<()> {
         self.output.depth += 1;
-        if self.output.depth > DEEPEST {
+        if self.output.depth > MAX_NESTING {
             return self.stop("commands are nested too deep to be read");
         }
         if self.output.steps > self.output.limit {
@@ -121,7 +121,7 @@ impl<'text, 'output> Parser<'text, 'output> {
     pub(crate) fn inner_text(&mut self, text: &str) -> ParseResult<()> {
         self.enter()?;
         let depth = self.output.depth;
-        Parser::new(text, self.output).whole();
+        Parser::new(text, self.output).read_all();
         self.output.depth = depth;
         self.leave();
         Ok(())
@@ -197,7 +197,7 @@ mod tests {
 
     /// How many steps a line takes for each of its bytes.
     fn effort(line: &str) -> usize {
-        read(line).steps / line.len()
+        parse_to_output(line).steps / line.len()
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
             "\t",
         ];
         for piece in pieces {
-            let line = piece.repeat(LONGEST_LINE / piece.len());
+            let line = piece.repeat(MAX_LINE_BYTES / piece.len());
             let steps = effort(&line);
             assert!(steps <= 4, "{piece:?} takes {steps} steps for each byte");
         }

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::is_interpreter;
-use crate::decision::goes_elsewhere;
+use crate::decision::runs_in_other_directory;
 use crate::environment::{assignments_are_harmless, redirects_do_nothing};
-use crate::{ShellWord, SimpleCommand, is_safe, list};
+use crate::{ShellWord, SimpleCommand, is_safe, word_list};
 
 /// The words that a command must have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,14 +30,14 @@ impl Pattern {
             return Ok(());
         }
         let name = first.rsplit('/').next().unwrap_or(first);
-        if is_interpreter(name) || list::has(STARTS_OTHERS, name) {
+        if is_interpreter(name) || word_list::contains_word(STARTS_OTHERS, name) {
             return Err(format!(
                 "`{name}` can run any program that its words name, so it cannot be allowed with all of \
                  them; allow the exact command instead."
             ));
         }
         let second = self.argv.get(1).map(String::as_str);
-        if !list::has(HAS_SUBCOMMANDS, name) {
+        if !word_list::contains_word(HAS_SUBCOMMANDS, name) {
             return Ok(());
         }
         match second {
@@ -56,9 +56,9 @@ impl Pattern {
     }
 
     /// Returns true where the command, or a command that it starts, runs in another directory.
-    pub fn goes_elsewhere(&self) -> bool {
+    pub fn runs_in_other_directory(&self) -> bool {
         let argv = self.argv.iter().map(|word| ShellWord::Literal(word.clone())).collect();
-        goes_elsewhere(&SimpleCommand { argv, ..SimpleCommand::default() })
+        runs_in_other_directory(&SimpleCommand { argv, ..SimpleCommand::default() })
     }
 
     /// Whether this pattern lets the command through. What comes in by a pipe or a redirect or is set in the
@@ -99,7 +99,7 @@ const HAS_SUBCOMMANDS: &str = "\
     jj svn nix brew apt apt-get helm terraform mvn gradle mix composer conda";
 
 /// Subcommands that start what their words name.
-const OPEN_ENDED: &[(&str, &str)] = &[
+const OPEN_ENDED_SUBCOMMANDS: &[(&str, &str)] = &[
     (
         "git",
         "config bisect rebase submodule filter-branch difftool mergetool grep fetch pull push clone \
@@ -136,10 +136,12 @@ const TAKES_PROGRAM: &str = "\
     use-compress-program rsh pre shell script-shell editor node-options require";
 
 fn is_open_ended(program: &str, subcommand: &str) -> bool {
-    OPEN_ENDED.iter().any(|(name, subcommands)| *name == program && list::has(subcommands, subcommand))
+    OPEN_ENDED_SUBCOMMANDS
+        .iter()
+        .any(|(name, subcommands)| *name == program && word_list::contains_word(subcommands, subcommand))
 }
 
 fn takes_program(word: &str) -> bool {
     let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
-    word.starts_with('-') && list::has(TAKES_PROGRAM, name)
+    word.starts_with('-') && word_list::contains_word(TAKES_PROGRAM, name)
 }

@@ -11,7 +11,7 @@ use crate::builtin::only_strictness;
 use crate::environment::{assignments_are_harmless, redirects_only_read};
 use crate::{
     CommandReads, ReadExtent, ReadTarget, RedirectKind, ShellWord, SimpleCommand, TargetSpelling,
-    WordExpansion, list,
+    WordExpansion, word_list,
 };
 
 /// Whether this command changes nothing, starts no program and reaches no network, whatever the files it
@@ -30,10 +30,10 @@ pub(crate) fn reads(command: &SimpleCommand) -> Option<CommandReads> {
         return None;
     }
     let mut reads = own_reads(command);
-    reads.places.extend(word_places(command)?);
+    reads.targets.extend(word_places(command)?);
     reads.reads_repository = reads_configuration(command);
     if command.argv.first().and_then(ShellWord::literal) == Some("cd") {
-        reads.goes_to = reads.places.first().map(|place| place.spelling.clone());
+        reads.changes_directory_to = reads.targets.first().map(|place| place.spelling.clone());
     }
     Some(reads)
 }
@@ -56,10 +56,12 @@ pub(crate) fn own_reads(command: &SimpleCommand) -> CommandReads {
         }
     }
     let inputs = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
-    reads.places.extend(inputs.filter_map(|redirect| ReadTarget::of(&redirect.target, ReadExtent::Itself)));
+    reads
+        .targets
+        .extend(inputs.filter_map(|redirect| ReadTarget::from_word(&redirect.target, ReadExtent::Itself)));
     // In `[[` a glob is compared with text.
     let words = if command.program() == Some("[[") { &[] } else { command.argv.as_slice() };
-    reads.places.extend(words.iter().filter_map(|word| match word {
+    reads.targets.extend(words.iter().filter_map(|word| match word {
         ShellWord::Unknown { becomes: WordExpansion::Files(glob), .. } => {
             Some(ReadTarget { spelling: TargetSpelling::Glob(glob.clone()), extent: ReadExtent::Names })
         }
@@ -100,17 +102,17 @@ fn word_places(command: &SimpleCommand) -> Option<Vec<ReadTarget>> {
         }
         "date" => date_places(words),
         "uniq" => {
-            let parsed = options::read(words, &programs::UNIQ)?;
+            let parsed = options::parse_options(words, &programs::UNIQ)?;
             // A second operand is written to, so one that may become two is too many.
             let is_one = parsed.operands.len() <= 1 && parsed.operands.iter().all(|w| w.literal().is_some());
             is_one.then(|| parsed.files(ReadExtent::Itself))
         }
         "cd" => match words {
-            [place] => goes_to(place),
-            [end, place] if end.literal() == Some("--") => goes_to(place),
+            [place] => changed_directory(place),
+            [end, place] if end.literal() == Some("--") => changed_directory(place),
             _ => None,
         },
-        _ if list::has(programs::TELL_VERSION, name)
+        _ if word_list::contains_word(programs::TELL_VERSION, name)
             && matches!(words, [word] if word.literal() == Some("--version")) =>
         {
             Some(Vec::new())
@@ -119,15 +121,15 @@ fn word_places(command: &SimpleCommand) -> Option<Vec<ReadTarget>> {
     }
 }
 
-fn goes_to(place: &ShellWord) -> Option<Vec<ReadTarget>> {
+fn changed_directory(place: &ShellWord) -> Option<Vec<ReadTarget>> {
     let path = place.literal().filter(|path| !path.is_empty() && !path.starts_with(['-', '+']))?;
-    Some(vec![ReadTarget::path(path, ReadExtent::Itself)])
+    Some(vec![ReadTarget::from_path(path, ReadExtent::Itself)])
 }
 
 /// Programs that are looked up by name are no places, those by path are.
 fn named_programs<'names>(names: impl IntoIterator<Item = &'names str>) -> Vec<ReadTarget> {
     let paths = names.into_iter().filter(|name| name.contains('/'));
-    paths.map(|path| ReadTarget::path(path, ReadExtent::Itself)).collect()
+    paths.map(|path| ReadTarget::from_path(path, ReadExtent::Itself)).collect()
 }
 
 /// `echo` and `printf` print what they do not understand.
@@ -153,7 +155,7 @@ fn date_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
     if words.iter().any(names_zone) {
         return None;
     }
-    let parsed = options::read(words, &programs::DATE)?;
+    let parsed = options::parse_options(words, &programs::DATE)?;
     let formats = parsed.operands.iter().all(|word| word.literal().is_some_and(|text| text.starts_with('+')));
     formats.then(|| parsed.option_files())
 }

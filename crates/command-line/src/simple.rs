@@ -83,13 +83,13 @@ impl Parser<'_, '_> {
     /// Keeps a command, and what it runs in turn.
     fn add(&mut self, place: usize, mut command: SimpleCommand) -> ParseResult<()> {
         command.repeated = self.output.loops > 0;
-        if let Some(why) = builtin::doubt(&command) {
-            self.note(&why);
+        if let Some(why) = builtin::unclear_reason(&command) {
+            self.note_doubt(&why);
         }
-        let inside = wrapper::inside(&command);
+        let inside = wrapper::wrapped_commands(&command);
         self.output.commands.insert(place, command);
         if let Some(why) = inside.unclear {
-            self.note(&why);
+            self.note_doubt(&why);
         }
         self.enter()?;
         for inner in inside.commands {

@@ -5,7 +5,7 @@ use crate::parser::{ParseResult, Parser};
 use crate::{ShellWord, SimpleCommand};
 
 /// How deep parentheses and negations may be nested.
-const DEEPEST: usize = 24;
+const MAX_NESTING: usize = 24;
 
 /// One part of an expression.
 enum TestPart {
@@ -37,7 +37,7 @@ impl Parser<'_, '_> {
                 (Some(_), _) => {
                     let token = self.word()?;
                     if token.word.literal().is_some_and(|text| EVALUATING.contains(&text)) {
-                        self.note("a `[[` calculates with its words, which can run commands");
+                        self.note_doubt("a `[[` calculates with its words, which can run commands");
                     }
                     parts.push(TestPart::Word(
                         token.word.literal().filter(|_| token.plain).map(str::to_owned),
@@ -79,7 +79,7 @@ fn alternatives(parts: &[TestPart], depth: usize) -> Option<&[TestPart]> {
 }
 
 fn term(parts: &[TestPart], depth: usize) -> Option<&[TestPart]> {
-    if depth > DEEPEST {
+    if depth > MAX_NESTING {
         return None;
     }
     match parts {

@@ -251,7 +251,7 @@ impl Parser<'_, '_> {
             Some(character) => is_meta(character),
         };
         if !means_nothing && before != Some('[') {
-            self.note("it may take a command from the shell's history by `!`");
+            self.note_doubt("it may take a command from the shell's history by `!`");
         }
     }
 }

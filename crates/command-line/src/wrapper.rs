@@ -14,13 +14,13 @@ pub(crate) struct WrappedCommands {
     /// Why it could not be found out.
     pub(crate) unclear: Option<String>,
     /// Whether the wrapper adds nothing of its own, so that it may run whenever what it starts may.
-    pub(crate) plain: bool,
+    pub(crate) adds_nothing: bool,
     /// Whether what it starts runs in another directory.
-    pub(crate) moves: bool,
+    pub(crate) changes_directory: bool,
 }
 
 /// Looks one level into a command; nothing for programs that start no other.
-pub(crate) fn inside(command: &SimpleCommand) -> WrappedCommands {
+pub(crate) fn wrapped_commands(command: &SimpleCommand) -> WrappedCommands {
     let Some(name) = command.program() else { return WrappedCommands::default() };
     let words = &command.argv[1..];
     let found = match name {
@@ -33,7 +33,7 @@ pub(crate) fn inside(command: &SimpleCommand) -> WrappedCommands {
         "zsh" | "ksh" | "fish" | "csh" | "tcsh" | "su" => other_shell(words),
         "command" if first_is(words, &["-v", "-V"]) => Some(WrappedCommands::default()),
         "exec" if words.is_empty() => Some(WrappedCommands::default()),
-        _ => match options::of(name) {
+        _ => match options::wrapper_options(name) {
             Some(options) => plain_wrapper(name, words, &options),
             None => return WrappedCommands::default(),
         },
@@ -56,13 +56,13 @@ fn plain_wrapper(name: &str, words: &[ShellWord], options: &WrapperOptions) -> O
         "sudo" | "doas" => split_assignments(rest)?,
         _ => (Vec::new(), rest),
     };
-    let moves = name == "sudo" && goes_to(words, rest, 'D');
-    let commands = vec![inner(env, rest.to_vec())?];
-    Some(WrappedCommands { commands, plain: adds_nothing, moves, ..WrappedCommands::default() })
+    let moves = name == "sudo" && changes_directory(words, rest, 'D');
+    let commands = vec![inner_command(env, rest.to_vec())?];
+    Some(WrappedCommands { commands, adds_nothing, changes_directory: moves, ..WrappedCommands::default() })
 }
 
 /// Whether the options before the command choose the directory that it runs in: `--chdir`, or this letter.
-fn goes_to(words: &[ShellWord], command: &[ShellWord], letter: char) -> bool {
+fn changes_directory(words: &[ShellWord], command: &[ShellWord], letter: char) -> bool {
     let options = &words[..words.len() - command.len()];
     options.iter().filter_map(ShellWord::literal).any(|option| match option.strip_prefix("--") {
         Some(long) => long.starts_with("chdir"),
@@ -71,20 +71,25 @@ fn goes_to(words: &[ShellWord], command: &[ShellWord], letter: char) -> bool {
 }
 
 fn env(words: &[ShellWord]) -> Option<WrappedCommands> {
-    let options = options::of("env")?;
+    let options = options::wrapper_options("env")?;
     let rest = after_options(words, &options)?;
     let untouched = rest.len() == words.len();
     let (env, rest) = split_assignments(rest)?;
     if rest.is_empty() {
         return Some(WrappedCommands::default());
     }
-    let (commands, moves) = (vec![inner(env, rest.to_vec())?], goes_to(words, rest, 'C'));
-    Some(WrappedCommands { commands, plain: untouched, moves, ..WrappedCommands::default() })
+    let (commands, moves) = (vec![inner_command(env, rest.to_vec())?], changes_directory(words, rest, 'C'));
+    Some(WrappedCommands {
+        commands,
+        adds_nothing: untouched,
+        changes_directory: moves,
+        ..WrappedCommands::default()
+    })
 }
 
 /// What comes in is added to the command, so its last words are never known.
 fn xargs(words: &[ShellWord]) -> Option<WrappedCommands> {
-    let rest = after_options(words, &options::of("xargs")?)?;
+    let rest = after_options(words, &options::wrapper_options("xargs")?)?;
     let own = &words[..words.len() - rest.len()];
     let replaced = options::replacement(own)?;
     let mut argv: Vec<ShellWord> = match rest {
@@ -92,7 +97,7 @@ fn xargs(words: &[ShellWord]) -> Option<WrappedCommands> {
         rest => rest.iter().map(|word| with_replaced(word, replaced)).collect(),
     };
     argv.push(ShellWord::anything("…"));
-    Some(WrappedCommands { commands: vec![inner(Vec::new(), argv)?], ..WrappedCommands::default() })
+    Some(WrappedCommands { commands: vec![inner_command(Vec::new(), argv)?], ..WrappedCommands::default() })
 }
 
 fn find(words: &[ShellWord]) -> Option<WrappedCommands> {
@@ -102,7 +107,7 @@ fn find(words: &[ShellWord]) -> Option<WrappedCommands> {
         if !matches!(word.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) {
             continue;
         }
-        inside.moves |= matches!(word.literal(), Some("-execdir" | "-okdir"));
+        inside.changes_directory |= matches!(word.literal(), Some("-execdir" | "-okdir"));
         let mut argv = Vec::new();
         loop {
             let word = words.next()?;
@@ -117,7 +122,7 @@ fn find(words: &[ShellWord]) -> Option<WrappedCommands> {
                 _ => argv.push(with_replaced(word, Some("{}"))),
             }
         }
-        inside.commands.push(inner(Vec::new(), argv)?);
+        inside.commands.push(inner_command(Vec::new(), argv)?);
     }
     Some(inside)
 }
@@ -136,7 +141,7 @@ fn git(words: &[ShellWord]) -> Option<WrappedCommands> {
                 .scripts
                 .push(value.strip_prefix('!').map_or_else(|| format!("git {value}"), str::to_owned));
             // Git runs it at the top of the work tree, wherever that is, or where `-C` says.
-            inside.moves = true;
+            inside.changes_directory = true;
         }
     }
     Some(inside)
@@ -172,7 +177,7 @@ fn shell(words: &[ShellWord], is_read_like_bash: fn(&str) -> bool) -> Option<Wra
                 let plain = !is_login && words.next().is_none() && is_read_like_bash(text);
                 return Some(WrappedCommands {
                     scripts: vec![text.to_owned()],
-                    plain,
+                    adds_nothing: plain,
                     ..WrappedCommands::default()
                 });
             }
@@ -222,7 +227,7 @@ fn split_assignments(words: &[ShellWord]) -> Option<(Assignments, &[ShellWord])>
     Some((env, rest))
 }
 
-fn inner(env: Assignments, argv: Vec<ShellWord>) -> Option<SimpleCommand> {
+fn inner_command(env: Assignments, argv: Vec<ShellWord>) -> Option<SimpleCommand> {
     argv.first()?.literal()?;
     Some(SimpleCommand { argv, env, ..SimpleCommand::default() })
 }

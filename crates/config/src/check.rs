@@ -9,19 +9,25 @@ use crate::tool_server::server_config;
 pub(super) use agents::presets as agent_presets;
 
 /// The most steps that a turn may be given.
-const MOST_STEPS: u32 = 1000;
+const MAX_STEPS: u32 = 1000;
 /// The most tokens that a workspace may take of a conversation.
-const MOST_BUNDLE_TOKENS: u32 = 200_000;
+const MAX_WORKSPACE_TOKENS: u32 = 200_000;
 /// The most rounds of verification that a turn may be given.
-const MOST_ROUNDS: u32 = 100;
+const MAX_ROUNDS: u32 = 100;
 
 /// Passes a configuration on if it holds together.
 pub(crate) fn check(mut loaded: LoadedConfig) -> Result<LoadedConfig, ConfigError> {
     server(&mut loaded)?;
-    within(&loaded, "loop.max_steps", loaded.config.turn_loop.max_steps, 1, MOST_STEPS)?;
-    within(&loaded, "context.bundle_tokens", loaded.config.context.bundle_tokens, 0, MOST_BUNDLE_TOKENS)?;
-    within(&loaded, "context.compact_at_percent", loaded.config.context.compact_at_percent, 20, 95)?;
-    within(&loaded, "verify.max_rounds", loaded.config.verify.max_rounds, 0, MOST_ROUNDS)?;
+    check_range(&loaded, "loop.max_steps", loaded.config.turn_loop.max_steps, 1, MAX_STEPS)?;
+    check_range(
+        &loaded,
+        "context.bundle_tokens",
+        loaded.config.context.bundle_tokens,
+        0,
+        MAX_WORKSPACE_TOKENS,
+    )?;
+    check_range(&loaded, "context.compact_at_percent", loaded.config.context.compact_at_percent, 20, 95)?;
+    check_range(&loaded, "verify.max_rounds", loaded.config.verify.max_rounds, 0, MAX_ROUNDS)?;
     gateway(&mut loaded)?;
     models(&loaded)?;
     for (name, each) in &loaded.config.providers {
@@ -45,7 +51,7 @@ pub(crate) fn check(mut loaded: LoadedConfig) -> Result<LoadedConfig, ConfigErro
 /// Says what is wrong with a server, and with which of its keys.
 pub fn check_server(name: &str, server: &McpSection) -> Result<(), (&'static str, String)> {
     if !is_name(name) {
-        return Err(("command", NAME.to_owned()));
+        return Err(("command", NAME_RULE.to_owned()));
     }
     let member = if server.url.is_some() { "url" } else { "command" };
     if server.url.is_some() && !server.command.is_empty() {
@@ -106,7 +112,7 @@ fn server(loaded: &mut LoadedConfig) -> Result<(), ConfigError> {
 
 fn gateway(loaded: &mut LoadedConfig) -> Result<(), ConfigError> {
     for (key, value, least, most) in loaded.config.gateway.ranges() {
-        within(loaded, key, value, least, most)?;
+        check_range(loaded, key, value, least, most)?;
     }
     let gateway = &loaded.config.gateway;
     if gateway.workspace.as_ref().is_some_and(|workspace| !workspace.starts_with('/')) {
@@ -130,7 +136,13 @@ fn gateway(loaded: &mut LoadedConfig) -> Result<(), ConfigError> {
     }
 }
 
-fn within(loaded: &LoadedConfig, key: &str, value: u32, least: u32, most: u32) -> Result<(), ConfigError> {
+fn check_range(
+    loaded: &LoadedConfig,
+    key: &str,
+    value: u32,
+    least: u32,
+    most: u32,
+) -> Result<(), ConfigError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
@@ -169,7 +181,7 @@ fn models(loaded: &LoadedConfig) -> Result<(), ConfigError> {
 
 fn provider(loaded: &LoadedConfig, name: &str, provider: &ProviderSection) -> Result<(), ConfigError> {
     let key = |member: &str| format!("providers.{name}.{member}");
-    named(loaded, &key("kind"), name)?;
+    check_name(loaded, &key("kind"), name)?;
     let kind = provider.kind(name);
     // `replay` is the word for what answers from recordings, and may be its name.
     if name == "demo" || (name == "replay" && kind != Some(ProviderProtocol::Replay)) {
@@ -235,12 +247,12 @@ pub(super) fn presets() -> String {
 }
 
 /// A name stands before the colon of a model's name, and in messages.
-fn named(loaded: &LoadedConfig, key: &str, name: &str) -> Result<(), ConfigError> {
-    if is_name(name) { Ok(()) } else { Err(loaded.error(key, NAME)) }
+fn check_name(loaded: &LoadedConfig, key: &str, name: &str) -> Result<(), ConfigError> {
+    if is_name(name) { Ok(()) } else { Err(loaded.error(key, NAME_RULE)) }
 }
 
 /// What is told of a name that cannot be one.
-const NAME: &str = "a name has letters, digits, `-` and `_` only";
+const NAME_RULE: &str = "a name has letters, digits, `-` and `_` only";
 
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')

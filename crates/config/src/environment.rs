@@ -13,7 +13,7 @@ pub struct Environment {
 
 impl Environment {
     /// These variables and no others.
-    pub fn of(pairs: &[(&str, &str)]) -> Environment {
+    pub fn from_pairs(pairs: &[(&str, &str)]) -> Environment {
         let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
         Environment { variables: variables.collect() }
     }

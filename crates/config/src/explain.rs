@@ -52,12 +52,12 @@ pub(crate) fn closest<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>
     candidates
         .map(|candidate| (distance(&wrong.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= allowed || extends(wrong, candidate))
-        .min_by_key(|(distance, candidate)| (*distance, Reverse(common(wrong, candidate))))
+        .min_by_key(|(distance, candidate)| (*distance, Reverse(common_prefix_length(wrong, candidate))))
         .map(|(_, candidate)| candidate)
 }
 
 /// How many letters two words begin with together: people rarely mistype the first ones.
-fn common(left: &str, right: &str) -> usize {
+fn common_prefix_length(left: &str, right: &str) -> usize {
     left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count()
 }
 

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::explain::{ConfigError, explain};
 use super::settings::Config;
-use super::{check, tree};
+use super::{check, key_paths};
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<FileLayer, ConfigError> {
             return Err(ConfigError::new(origin, Some(key), message));
         }
     }
-    Ok(FileLayer { values: tree::leaves(&table), lines })
+    Ok(FileLayer { values: key_paths::leaves(&table), lines })
 }
 
 /// Every key that a text names, those of tables included, each with its line.
@@ -62,7 +62,7 @@ pub fn keys_of(path: &Path, text: &str) -> Result<Vec<(String, usize)>, ConfigEr
 }
 
 /// The values of a text, alone and unchecked.
-pub fn parse_alone(path: &Path, text: &str) -> Result<Config, ConfigError> {
+pub fn parse_unchecked(path: &Path, text: &str) -> Result<Config, ConfigError> {
     let spans = DeTable::parse(text).map_err(|error| explained(path, text, None, &error))?;
     toml::from_str(text).map_err(|error| explained(path, text, Some(spans.get_ref()), &error))
 }

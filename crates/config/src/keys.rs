@@ -9,7 +9,7 @@ pub struct ConfigKey {
     pub path: &'static str,
     pub(crate) form: ConfigValueForm,
     /// Whether this build acts on it.
-    pub works: bool,
+    pub is_supported: bool,
 }
 
 /// How a value is written where everything is text.
@@ -53,7 +53,7 @@ pub(crate) const OTHER_VARIABLES: [&str; 5] =
     ["OSTLER_DATA_DIR", "OSTLER_CONFIG", "OSTLER_LOG", "OSTLER_THEME", "OSTLER_IMAGES"];
 
 /// Every key with a fixed name, in the order in which they are shown.
-pub const KEYS: [ConfigKey; 39] = [
+pub const CONFIG_KEYS: [ConfigKey; 39] = [
     key("server.listen", ConfigValueForm::Text),
     key("server.auth", ConfigValueForm::Text),
     key("models.default", ConfigValueForm::Text),
@@ -96,5 +96,5 @@ pub const KEYS: [ConfigKey; 39] = [
 ];
 
 const fn key(path: &'static str, form: ConfigValueForm) -> ConfigKey {
-    ConfigKey { path, form, works: true }
+    ConfigKey { path, form, is_supported: true }
 }

@@ -3,17 +3,17 @@
 //!
 //! This crate opens no file and reads no environment: `cli` passes both in, and so does an embedder. Nothing of a
 //! workspace is merged in: whoever can write to a repository must not choose where keys are sent or which programs
-//! run. The few keys that a trusted workspace may set are read elsewhere, with [`parse_alone`].
+//! run. The few keys that a trusted workspace may set are read elsewhere, with [`parse_unchecked`].
 
 mod check;
 mod environment;
 mod explain;
 mod file;
+mod key_paths;
 mod keys;
 mod settings;
 mod show;
 mod tool_server;
-mod tree;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,8 +23,8 @@ use keys::ConfigValueForm;
 pub use check::{check_server, is_base_url};
 pub use environment::Environment;
 pub use explain::ConfigError;
-pub use file::{keys_of, parse_alone};
-pub use keys::{ConfigKey, KEYS};
+pub use file::{keys_of, parse_unchecked};
+pub use keys::{CONFIG_KEYS, ConfigKey};
 pub use settings::{
     AgentConfinement, AgentKind, AgentSection, Auth, Config, Context, GatewaySection, HomeAccess, LogStream,
     LoggingSection, LoopSection, McpSection, ModelFacts, ModelsSection, ProviderProtocol, ProviderSection,
@@ -117,14 +117,15 @@ pub fn load(inputs: ConfigInputs<'_>) -> Result<LoadedConfig, ConfigError> {
         }
     }
     let path = inputs.file.map(|file| file.path.clone());
-    for key in &KEYS {
+    for key in &CONFIG_KEYS {
         let Some(name) = key.variable() else { continue };
         let Some(value) = inputs.environment.get(&name) else { continue };
         let text = value.to_str().ok_or_else(|| ConfigError::new(&name, None, "the value is not UTF-8"))?;
         layers.put(key.path, from_text(key, text, &name)?, ConfigSource::Variable(name));
     }
     for flag in inputs.flags {
-        let key = KEYS.iter().find(|key| key.path == flag.key).expect("a flag names a key of the table");
+        let key =
+            CONFIG_KEYS.iter().find(|key| key.path == flag.key).expect("a flag names a key of the table");
         layers.put(key.path, from_text(key, &flag.value, flag.name)?, ConfigSource::Flag(flag.name));
     }
     let loaded = layers.finish(path, warnings(inputs.environment))?;
@@ -140,7 +141,7 @@ struct ConfigLayers {
 
 impl ConfigLayers {
     fn put(&mut self, key: &str, value: toml::Value, source: ConfigSource) {
-        tree::set(&mut self.table, key, value);
+        key_paths::set(&mut self.table, key, value);
         self.sources.insert(key.to_owned(), source);
     }
 
@@ -176,7 +177,7 @@ fn from_text(key: &ConfigKey, text: &str, origin: &str) -> Result<toml::Value, C
         }
     };
     let mut alone = toml::Table::new();
-    tree::set(&mut alone, key.path, value.clone());
+    key_paths::set(&mut alone, key.path, value.clone());
     match alone.try_into::<Config>() {
         Ok(_) => Ok(value),
         Err(error) => Err(fail(explain::explain(error.message()))),
@@ -185,8 +186,11 @@ fn from_text(key: &ConfigKey, text: &str, origin: &str) -> Result<toml::Value, C
 
 /// Variables that look like ours and mean nothing.
 fn warnings(environment: &Environment) -> Vec<String> {
-    let known: Vec<String> =
-        KEYS.iter().filter_map(ConfigKey::variable).chain(keys::OTHER_VARIABLES.map(str::to_owned)).collect();
+    let known: Vec<String> = CONFIG_KEYS
+        .iter()
+        .filter_map(ConfigKey::variable)
+        .chain(keys::OTHER_VARIABLES.map(str::to_owned))
+        .collect();
     let unknown =
         environment.names_with(keys::PREFIX).filter(|name| !known.iter().any(|known| known == name));
     unknown

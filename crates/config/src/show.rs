@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Environment, KEYS, LoadedConfig, tree};
+use super::{CONFIG_KEYS, Environment, LoadedConfig, key_paths};
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,14 +28,14 @@ impl LoadedConfig {
     pub fn entries(&self, environment: &Environment) -> Vec<ConfigEntry> {
         let table =
             toml::Table::try_from(&self.config).expect("a configuration that was read can be written");
-        let fixed = KEYS.iter().map(|key| ConfigEntry {
+        let fixed = CONFIG_KEYS.iter().map(|key| ConfigEntry {
             key: key.path.to_owned(),
-            value: tree::get(&table, key.path).cloned(),
+            value: key_paths::get(&table, key.path).cloned(),
             source: self.source(key.path).to_string(),
-            works: key.works,
+            works: key.is_supported,
             variable_set: None,
         });
-        let named = tree::leaves(&table).into_iter().filter(|(key, _)| key.matches('.').count() == 2);
+        let named = key_paths::leaves(&table).into_iter().filter(|(key, _)| key.matches('.').count() == 2);
         fixed.chain(named.map(|(key, value)| self.named_entry(key, value, environment))).collect()
     }
 

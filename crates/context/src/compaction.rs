@@ -5,10 +5,10 @@
 //! messages are summarised, and then never a call without its results, and never what a user said without a
 //! trace.
 
-mod compose;
+mod summary;
 mod transcript;
 
-pub use compose::{ComposedSummary, compose, is_summary, summary_of, user_messages};
+pub use summary::{ComposedSummary, compose_summary, is_summary, summary_of, user_messages};
 pub use transcript::prompt_for_summary;
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::tokens::{PER_PICTURE, TokenEstimate, text_tokens};
 /// The share of the window that a compaction aims at.
 const TARGET_PERCENT: u64 = 40;
 /// The share of the target in which output is left as it is, counted from the newest message.
-const FRESH_PERCENT: u64 = 50;
+const UNPRUNED_PERCENT: u64 = 50;
 /// The share of the target that the summary may take, and its bounds.
 const SUMMARY_PERCENT: u64 = 25;
 const MIN_SUMMARY: u64 = 400;
@@ -35,7 +35,7 @@ pub struct CompactionLimits {
     /// The tokens that the messages may have afterwards.
     pub target: u64,
     /// The newest tokens in which no output is left out.
-    pub fresh: u64,
+    pub unpruned: u64,
     /// The tokens that the summary may have.
     pub summary: u64,
 }
@@ -49,13 +49,18 @@ impl CompactionLimits {
     /// The limits for messages of so many tokens.
     pub fn for_target(target: u64) -> CompactionLimits {
         let summary = (target * SUMMARY_PERCENT / 100).clamp(MIN_SUMMARY.min(target / 2), MAX_SUMMARY);
-        CompactionLimits { target, fresh: target * FRESH_PERCENT / 100, summary }
+        CompactionLimits { target, unpruned: target * UNPRUNED_PERCENT / 100, summary }
     }
 }
 
 /// Whether a request of so many tokens is due to be made shorter: it takes `percent` of the window or more, or
 /// leaves no room for an answer. A quarter of the window is room enough for any.
-pub fn is_due(request: TokenEstimate, window: u64, max_output_tokens: Option<u64>, percent: u64) -> bool {
+pub fn is_compaction_due(
+    request: TokenEstimate,
+    window: u64,
+    max_output_tokens: Option<u64>,
+    percent: u64,
+) -> bool {
     let answer = max_output_tokens.unwrap_or(0).min(window / 4);
     request.tokens() >= (window.saturating_mul(percent) / 100).min(window - answer)
 }
@@ -88,12 +93,12 @@ impl CompactionPlan {
         let before: u64 = tokens.iter().sum();
         let groups = groups(messages);
         let mut output = PrunableOutput::find(messages, &tokens, &groups);
-        output.prune_older_than(limits.fresh);
+        output.prune_older_than(limits.unpruned);
         if before - output.saved(0) <= limits.target {
             return output.plan(messages, before);
         }
         let keep = limits.target.saturating_sub(limits.summary);
-        let start = kept_from(&groups, &tokens, &output, keep);
+        let start = first_kept_message(&groups, &tokens, &output, keep);
         if start == 0 || messages[..start].iter().all(|message| is_summary(message)) {
             output.prune_until(before.saturating_sub(limits.target));
             return output.plan(messages, before);
@@ -126,7 +131,7 @@ fn groups(messages: &[Arc<Message>]) -> Vec<Range<usize>> {
 }
 
 /// The first message that is kept: the newest pieces that fit, and at least the newest of all.
-fn kept_from(groups: &[Range<usize>], tokens: &[u64], output: &PrunableOutput, keep: u64) -> usize {
+fn first_kept_message(groups: &[Range<usize>], tokens: &[u64], output: &PrunableOutput, keep: u64) -> usize {
     let mut start = groups.last().map_or(0, |last| last.start);
     let mut kept = 0;
     for group in groups.iter().rev() {
@@ -186,21 +191,21 @@ impl PrunableOutput {
     }
 
     fn prune_older_than(&mut self, fresh: u64) {
-        self.choose(|result| result.newer >= fresh);
+        self.prune_where(|result| result.newer >= fresh);
     }
 
     /// Leaves out more, the oldest first, until so many tokens are saved.
     fn prune_until(&mut self, wanted: u64) {
         let mut saved: u64 =
             self.results.iter().filter(|result| result.is_chosen).map(|result| result.gain).sum();
-        self.choose(|result| {
+        self.prune_where(|result| {
             let is_needed = saved < wanted;
             saved += if is_needed { result.gain } else { 0 };
             is_needed
         });
     }
 
-    fn choose(&mut self, mut is_meant: impl FnMut(&OldResult) -> bool) {
+    fn prune_where(&mut self, mut is_meant: impl FnMut(&OldResult) -> bool) {
         for result in self.results.iter_mut().filter(|result| !result.is_chosen) {
             if is_meant(result) {
                 result.is_chosen = true;

@@ -26,7 +26,7 @@ pub struct TokenEstimate(u64);
 
 impl TokenEstimate {
     /// So many.
-    pub fn of_tokens(tokens: u64) -> TokenEstimate {
+    pub fn from_tokens(tokens: u64) -> TokenEstimate {
         TokenEstimate(tokens)
     }
 
@@ -75,7 +75,7 @@ pub fn text_tokens(text: &str) -> u64 {
 }
 
 /// How many bytes of text so many tokens are, about.
-pub fn bytes_of(tokens: u64) -> usize {
+pub fn tokens_to_bytes(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(TOKENS_PER_BYTES.1) / TOKENS_PER_BYTES.0).unwrap_or(usize::MAX)
 }
 
@@ -122,12 +122,12 @@ impl Write for ByteCounter {
 
 #[cfg(test)]
 mod tests {
-    use super::{TokenEstimate, bytes_of, text_tokens};
+    use super::{TokenEstimate, text_tokens, tokens_to_bytes};
 
     #[test]
     fn bytes_and_tokens_agree() {
         for tokens in [0, 1, 7, 100, 12_345] {
-            let text = "x".repeat(bytes_of(tokens));
+            let text = "x".repeat(tokens_to_bytes(tokens));
             assert!(text_tokens(&text) <= tokens, "{tokens}");
             assert!(text_tokens(&format!("{text}xxxx")) > tokens, "{tokens}");
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_the_provider_counted_corrects_the_estimate() {
-        let of = TokenEstimate::of_tokens;
+        let of = TokenEstimate::from_tokens;
         for (last, then, now, expected) in [
             // Nothing is known yet.
             (0, of(100), of(150), 150),

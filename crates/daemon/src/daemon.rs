@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ostler_acceptance::Baselines;
 use ostler_agent::Agent;
 use ostler_agent_native::{NativeAgent, TurnContextSettings, loop_tools};
 use ostler_config::{Auth, Config, Environment, LogStream};
@@ -23,17 +24,16 @@ use ostler_index::{IndexError, SqliteIndex};
 use ostler_models::ModelRegistry;
 use ostler_process::{Program, ProgramFinder};
 use ostler_runner::Runner;
-use ostler_turn_care::Baselines;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::context_size::NativeContextMeter;
 use crate::editors::EditorBridge;
 use crate::gateway::{self, GatewayPort, RunningGateway};
-use crate::gauge::NativeContextMeter;
-use crate::local::LocalMachine;
-use crate::models::{ConfiguredModels, described, models, providers};
-use crate::previews::ToolPreviews;
+use crate::local_machine::LocalMachine;
+use crate::models::{ConfiguredModels, models, provider_description, providers};
 use crate::secrets;
+use crate::tool_previews::ToolPreviews;
 use crate::workspace_trust::WorkspaceTrustService;
 
 /// How long an actor without turn and subscriber stays in memory.
@@ -65,7 +65,7 @@ pub struct DaemonConfig {
     /// How long an idle session stays in memory.
     pub idle_after: Duration,
     /// Whether sessions are only looked at and answered, and no turn is run.
-    pub at_rest: bool,
+    pub turns_disabled: bool,
 }
 
 /// A daemon at work. Stop it with [`Daemon::stop`]; dropping it is like killing it.
@@ -115,7 +115,7 @@ impl DaemonConfig {
             agents: BTreeMap::new(),
             disk: Arc::new(RealDisk),
             idle_after: IDLE_AFTER,
-            at_rest: false,
+            turns_disabled: false,
         }
     }
 }
@@ -135,7 +135,7 @@ impl Daemon {
         let token = Arc::new(DaemonToken::open(&token_path(data_dir))?);
         let machine = machine.await;
         let runner: Arc<dyn Runner> = Arc::new(machine.runner.clone());
-        let secrets = secrets::known(config, environment);
+        let secrets = secrets::initial_secrets(config, environment);
         if let Ok(token) = std::fs::read_to_string(token_path(data_dir)) {
             secrets.add(&token);
         }
@@ -152,13 +152,18 @@ impl Daemon {
             index_opened,
             documents: documents.clone(),
             data_dir: data_dir.clone(),
-            agents: runner.agents().all().into_iter().chain([("native".to_owned(), native)]).collect(),
+            agents: runner
+                .agents()
+                .named_agents()
+                .into_iter()
+                .chain([("native".to_owned(), native)])
+                .collect(),
             clock: Arc::new(SystemClock),
             runner: Arc::clone(&runner),
             rules: settings.config.approval.rules.clone(),
             secrets: secrets.clone(),
             idle_after: settings.idle_after,
-            at_rest: settings.at_rest,
+            turns_disabled: settings.turns_disabled,
         })
         .await;
         let workspace = gateway::workspace(&settings, &*runner).await;
@@ -171,7 +176,7 @@ impl Daemon {
         let context = DoorContext::new(engine.clone(), shared);
         let http = HttpDoor::new(context.clone())
             .with_page(built_page, logins.clone())
-            .with_configured(configured(&settings, &machine.programs));
+            .with_configuration(configured(&settings, &machine.programs));
         let editors = EditorBridge::new(Arc::clone(&machine.editors), Arc::clone(&machine.servers));
         let acp = AcpDoor::new(context.clone()).with_editors(Arc::new(editors));
         let router = |access: ListenerAccess| {
@@ -190,7 +195,7 @@ impl Daemon {
     /// Where the page is, with a one-time code where one is needed.
     pub fn page_address(&self, auth: Auth) -> std::io::Result<String> {
         let invitation = match auth {
-            Auth::On => self.logins.invite()?,
+            Auth::On => self.logins.create_login_link()?,
             Auth::Off => None,
         };
         let plain = || self.address.map(|address| format!("http://{address}/")).unwrap_or_default();
@@ -208,14 +213,14 @@ impl Daemon {
     }
 
     /// Returns when no turn runs that could go on by itself.
-    pub async fn until_quiet(&self) {
-        self.engine.until_quiet().await;
+    pub async fn wait_until_idle(&self) {
+        self.engine.wait_until_idle().await;
     }
 
     /// Returns when nobody speaks lines to it any more, and no turn runs either.
-    pub async fn until_left(&self) {
-        self.context.upgraded_left().await;
-        self.engine.until_quiet().await;
+    pub async fn wait_until_unused(&self) {
+        self.context.wait_upgraded_closed().await;
+        self.engine.wait_until_idle().await;
     }
 
     /// Makes the readable files of every session anew from the logs.
@@ -229,7 +234,7 @@ impl Daemon {
         if let Some(gateway) = self.gateway {
             gateway.close().await;
         }
-        self.context.upgraded_ended().await;
+        self.context.close_upgraded().await;
         self.stop.cancel();
         _ = self.served.await;
         self.machine.stop().await;
@@ -257,11 +262,11 @@ pub fn token_path(data_dir: &Path) -> PathBuf {
 
 /// Where the git worktrees of a data directory's sessions lie: beside it, because tools see nothing in it.
 pub fn worktrees_path(data_dir: &Path) -> PathBuf {
-    beside(data_dir, "-worktrees")
+    sibling_directory(data_dir, "-worktrees")
 }
 
 /// A directory beside that of the data, called like it.
-pub(crate) fn beside(data_dir: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn sibling_directory(data_dir: &Path, suffix: &str) -> PathBuf {
     let mut name = data_dir.file_name().unwrap_or_else(|| "ostler".as_ref()).to_owned();
     name.push(suffix);
     data_dir.with_file_name(name)
@@ -284,7 +289,7 @@ fn context_settings(config: &Config) -> TurnContextSettings {
 /// What people are shown of the configuration.
 fn configured(settings: &DaemonConfig, programs: &ProgramFinder) -> ConfigurationInfo {
     let providers = providers(&settings.config, &settings.environment, programs);
-    let providers = move || providers.iter().map(described).collect();
+    let providers = move || providers.iter().map(provider_description).collect();
     ConfigurationInfo { providers: Box::new(providers), config_path: settings.config_path.clone() }
 }
 
@@ -294,7 +299,7 @@ fn door_settings(
     models: Arc<ModelRegistry>,
     (runner, trust): (&Arc<dyn Runner>, WorkspaceTrustService),
 ) -> DoorSettings {
-    let built_in = runner.toolbox().built_in();
+    let built_in = runner.toolbox().built_in_tools();
     let described =
         built_in.specs().iter().cloned().zip(built_in.kinds().map(|(_, kind)| kind)).collect::<Vec<_>>();
     let tools: Vec<_> = loop_tools().into_iter().chain(described).collect();
@@ -304,7 +309,7 @@ fn door_settings(
         raw_log: config.logging.streams.contains(&LogStream::Raw),
         verbose_log: config.logging.streams.contains(&LogStream::Verbose),
         workspace,
-        gauge: Arc::new(NativeContextMeter::new(
+        context_meter: Arc::new(NativeContextMeter::new(
             tools.iter().map(|(spec, _)| spec.clone()).collect(),
             Arc::clone(runner),
         )),

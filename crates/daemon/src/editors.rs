@@ -26,8 +26,8 @@ impl EditorBridge {
 }
 
 impl EditorLinks for EditorBridge {
-    fn show(&self, session: SessionId, files: EditorFiles) {
-        let editor = files.editor();
+    fn share_files(&self, session: SessionId, files: EditorFiles) {
+        let editor = files.editor_id();
         let writing = files.clone();
         let write: WriteBuffer = Arc::new(move |path, content| {
             let files = writing.clone();
@@ -41,7 +41,7 @@ impl EditorLinks for EditorBridge {
         self.files.attach(session, editor, EditorBuffers { read, write });
     }
 
-    fn bring(
+    fn set_servers(
         &self,
         session: SessionId,
         editor: u64,
@@ -49,15 +49,18 @@ impl EditorLinks for EditorBridge {
     ) -> BoxFuture<'_, Vec<UnusedEditorServer>> {
         let servers = servers.into_iter().map(config).collect();
         async move {
-            let unused = self.servers.of_editors().take(session, editor, servers).await;
-            unused.into_iter().map(|UnusedServer { name, why }| UnusedEditorServer { name, why }).collect()
+            let unused = self.servers.of_editors().attach(session, editor, servers).await;
+            unused
+                .into_iter()
+                .map(|UnusedServer { name, why }| UnusedEditorServer { name, reason: why })
+                .collect()
         }
         .boxed()
     }
 
-    fn leave(&self, session: SessionId, editor: u64) -> BoxFuture<'_, ()> {
+    fn end_sharing(&self, session: SessionId, editor: u64) -> BoxFuture<'_, ()> {
         self.files.detach(session, editor);
-        self.servers.of_editors().leave(session, editor).boxed()
+        self.servers.of_editors().detach(session, editor).boxed()
     }
 }
 

@@ -13,7 +13,7 @@ use ostler_runner::Runner;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::{DaemonConfig, beside};
+use crate::daemon::{DaemonConfig, sibling_directory};
 
 /// Where the gateway can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,13 +82,13 @@ pub(crate) async fn workspace(settings: &DaemonConfig, runner: &dyn Runner) -> P
     let configured = config.gateway.workspace.as_ref().map(PathBuf::from);
     let here = match &settings.working_directory {
         Some(here) if configured.is_none() => {
-            let unfit = runner.workspaces().unfit(here.display().to_string()).await;
+            let unfit = runner.workspaces().unsuitable_reason(here.display().to_string()).await;
             Some(here.clone()).filter(|_| unfit.is_none())
         }
         Some(_) | None => None,
     };
     configured.or(here).unwrap_or_else(|| {
-        let beside = beside(data_dir, "-workspace");
+        let beside = sibling_directory(data_dir, "-workspace");
         if settings.listen.is_some()
             && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(&beside)
         {

@@ -3,15 +3,15 @@
 //! The command line, tests and programs that embed a daemon start it alike. Arguments, environment, home and the
 //! configuration file are read by them and passed in as a [`DaemonConfig`].
 
+mod context_size;
 mod daemon;
 mod editors;
 mod gateway;
-mod gauge;
-mod local;
+mod local_machine;
 pub mod models;
-mod previews;
 pub mod programs;
 mod secrets;
+mod tool_previews;
 mod workspace_trust;
 
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 pub use daemon::{Daemon, DaemonConfig, StartError, socket_path, token_path, worktrees_path};
 pub use gateway::GatewayPort;
-pub use local::sandbox;
+pub use local_machine::sandbox;
 
 /// The word by which a program is started as the sandbox's helper.
 pub const SANDBOX_HELPER: &str = "sandbox-helper";

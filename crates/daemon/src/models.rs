@@ -36,7 +36,7 @@ pub fn models(
         ..ModelSettings::default()
     };
     let hidden = |provider: ProviderConfig| {
-        let api_key = hidden_by(secrets, provider.api_key);
+        let api_key = masked_key(secrets, provider.api_key);
         ProviderConfig { api_key, ..provider }
     };
     let providers = providers(config, environment, programs).into_iter().map(hidden).collect();
@@ -44,7 +44,7 @@ pub fn models(
 }
 
 /// A key that is masked wherever it turns up, from the moment that it is known.
-fn hidden_by(secrets: &Secrets, key: ProviderKey) -> ProviderKey {
+fn masked_key(secrets: &Secrets, key: ProviderKey) -> ProviderKey {
     match key {
         ProviderKey::None => ProviderKey::None,
         ProviderKey::Fixed(secret) => {
@@ -84,7 +84,7 @@ impl ModelChoices for ConfiguredModels {
     }
 
     fn check(&self, name: &str) -> Result<(), Refusal> {
-        self.models.check(name).map_err(refusal)
+        self.models.check_name(name).map_err(refusal)
     }
 
     fn info(&self, name: &str) -> ModelInfo {
@@ -118,7 +118,7 @@ pub fn providers(
 }
 
 /// What people are shown of a provider: of its key, only whether there is one.
-pub(crate) fn described(provider: &ProviderConfig) -> ConfiguredProvider {
+pub(crate) fn provider_description(provider: &ProviderConfig) -> ConfiguredProvider {
     let problem = provider.readiness.missing();
     ConfiguredProvider {
         name: provider.name.clone(),
@@ -137,7 +137,7 @@ fn provider(
 ) -> ProviderConfig {
     let preset = provider.preset(name);
     let kind = provider.kind(name).expect("a configuration that was checked says what a provider speaks");
-    let (base_url, misplaced) = match moved(provider, preset, environment) {
+    let (base_url, misplaced) = match preset_address_override(provider, preset, environment) {
         Some(Ok(base_url)) => (base_url, None),
         Some(Err(why)) => (String::new(), Some(why)),
         None => (provider.base_url(name), None),
@@ -145,11 +145,13 @@ fn provider(
     let host = |url: &str| url.split('/').nth(2).map(str::to_owned);
     let is_moved = preset.is_some_and(|preset| host(preset.base_url) != host(&base_url));
     let KeyLocation { key, readiness, from } = match &provider.api_key_command {
-        Some(command) => keys::printed(name, command, programs),
-        None => keys::find(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment),
+        Some(command) => keys::key_from_command(name, command, programs),
+        None => {
+            keys::locate_key(name, provider, preset.filter(|_| kind_has_key(kind)), is_moved, environment)
+        }
     };
     let readiness = match misplaced {
-        Some(why) => ProviderReadiness::checked(move || Some(why.clone())),
+        Some(why) => ProviderReadiness::from_check(move || Some(why.clone())),
         None => readiness,
     };
     ProviderConfig {
@@ -158,7 +160,7 @@ fn provider(
         models: provider.models.clone(),
         preset: preset.map(|preset| preset.name),
         readiness,
-        recording: provider.file.as_deref().map(|file| keys::expanded(file, environment)),
+        recording: provider.file.as_deref().map(|file| keys::expand_home(file, environment)),
         ..ProviderConfig::new(name, kind.into(), base_url)
     }
 }
@@ -173,7 +175,7 @@ fn kind_has_key(kind: config::ProviderProtocol) -> bool {
 }
 
 /// Where the customary variable of a preset moves it, unless the configuration says where it is.
-fn moved(
+fn preset_address_override(
     provider: &ProviderSection,
     preset: Option<&ProviderPreset>,
     environment: &Environment,

@@ -6,7 +6,7 @@ use ostler_types::Secrets;
 
 /// What the environment and the configuration hold: variables that are named like secrets, and what tool servers and
 /// agents are given.
-pub(crate) fn known(config: &Config, environment: &Environment) -> Secrets {
+pub(crate) fn initial_secrets(config: &Config, environment: &Environment) -> Secrets {
     let secrets = Secrets::default();
     let named = |name: &str| {
         let name = name.to_uppercase();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ostler_acceptance::{Baselines, changed_servers};
 use ostler_door_kit::ToolServers;
 use ostler_engine::Engine;
 use ostler_runner::{AdditionalApprovals, OfferTools, WorkspaceSettings};
-use ostler_turn_care::{Baselines, changed_servers};
 use ostler_types::{Brought, BroughtRule, Refusal, Rule, ToolKind, ToolSpec};
 
 /// The file with the settings of a workspace.
@@ -74,7 +74,7 @@ impl WorkspaceTrustService {
             }
             commands => commands,
         };
-        Brought { verify_commands, servers, rules, asks: words(&asks), problems }
+        Brought { verify_commands, servers, rules, asks: asks_in_words(&asks), problems }
     }
 }
 
@@ -86,7 +86,7 @@ impl ToolServers for WorkspaceTrustService {
             let held_back = changed_servers(self.engine.runner(), &self.baselines, &workspace).await;
             let held_back = held_back.into_iter().map(|(name, _)| name).collect();
             let asked = OfferTools { session: None, workspace, trusted, held_back, tells: false };
-            let (built_in, offered) = (toolbox.built_in(), toolbox.offer(asked).await.tools);
+            let (built_in, offered) = (toolbox.built_in_tools(), toolbox.offer_tools(asked).await.tools);
             let kinds = offered.kinds().map(|(_, kind)| kind);
             let is_of_server = |(spec, _): &(ToolSpec, ToolKind)| built_in.get(&spec.name).is_none();
             offered.specs().iter().cloned().zip(kinds).filter(is_of_server).collect()
@@ -98,11 +98,11 @@ impl ToolServers for WorkspaceTrustService {
         self.engine.runner().toolbox().server_statuses()
     }
 
-    fn brought(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Brought> {
+    fn workspace_config(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Brought> {
         async move { self.describe(&workspace, trusted).await }.boxed()
     }
 
-    fn trust(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Result<(), Refusal>> {
+    fn trust_changed(&self, workspace: PathBuf, trusted: bool) -> BoxFuture<'_, Result<(), Refusal>> {
         async move {
             self.set(workspace, trusted).await.map_err(|error| {
                 let message = format!("what the workspace brings cannot be remembered: {error}");
@@ -114,14 +114,14 @@ impl ToolServers for WorkspaceTrustService {
 }
 
 /// What a workspace wants to be asked about, for people.
-fn words(asks: &AdditionalApprovals) -> Vec<String> {
-    let kinds = asks.kinds.iter().map(|kind| format!("every call that can {}", touches(*kind)));
+fn asks_in_words(asks: &AdditionalApprovals) -> Vec<String> {
+    let kinds = asks.kinds.iter().map(|kind| format!("every call that can {}", kind_in_words(*kind)));
     let tools = asks.tools.iter().map(|tool| format!("every call of {tool}"));
     let commands = (!asks.safe_commands).then(|| "commands that only read, too".to_owned());
     kinds.chain(tools).chain(commands).collect()
 }
 
-fn touches(kind: ToolKind) -> &'static str {
+fn kind_in_words(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",
         ToolKind::Write => "write",

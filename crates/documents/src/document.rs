@@ -8,14 +8,14 @@ use serde::de::DeserializeOwned;
 use crate::documents::{DocumentError, DocumentVersion, Documents, StoredDocument};
 
 /// Attempts at one change, of which each but the first follows a conflict with another writer.
-const TRIES: usize = 16;
+const MAX_ATTEMPTS: usize = 16;
 
 /// A document that holds a `T`. One that was never written holds the default.
 pub struct Document<T> {
     documents: Arc<dyn Documents>,
     name: &'static str,
     /// None while it is there and cannot be read: it is not written over then.
-    known: Mutex<Option<CachedValue<T>>>,
+    cached: Mutex<Option<CachedValue<T>>>,
     /// Held by whoever changes it, so that changes of this process do not make each other try again.
     changing: tokio::sync::Mutex<()>,
 }
@@ -39,7 +39,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
         consequence: &'static str,
     ) -> Document<T> {
         let document =
-            Document { documents, name, known: Mutex::new(None), changing: tokio::sync::Mutex::default() };
+            Document { documents, name, cached: Mutex::new(None), changing: tokio::sync::Mutex::default() };
         if let Err(error) = document.reload().await {
             tracing::warn!(%error, consequence, "{name} cannot be read, and is left as it is");
         }
@@ -58,7 +58,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
         change: impl Fn(&mut T) -> Result<R, E>,
     ) -> Result<R, E> {
         let _changing = self.changing.lock().await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let known = self.known().clone();
             let CachedValue { value, version } =
                 known.ok_or(DocumentError::Unreadable { name: self.name })?;
@@ -95,7 +95,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + PartialEq + Send + Sync
     }
 
     fn known(&self) -> MutexGuard<'_, Option<CachedValue<T>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -34,10 +34,8 @@ async fn send_back(upgrading: OnUpgrade) {
     let Ok(upgraded) = upgrading.await else { return };
     let mut connection = WebSocketConnection::new(upgraded, LIMIT);
     loop {
-        let frame = match connection.happens(true).await {
-            WebSocketEvent::Received(WebSocketIncoming::WebSocketMessage(message)) => {
-                framing::message(&message)
-            }
+        let frame = match connection.next_event(true).await {
+            WebSocketEvent::Received(WebSocketIncoming::Complete(message)) => framing::message(&message),
             WebSocketEvent::Received(WebSocketIncoming::Ping(content)) => framing::pong(&content),
             WebSocketEvent::Received(WebSocketIncoming::Close) => {
                 connection.send(framing::close(1000, "")).await;
@@ -45,7 +43,7 @@ async fn send_back(upgrading: OnUpgrade) {
             }
             WebSocketEvent::Received(WebSocketIncoming::Pong | WebSocketIncoming::TooLarge)
             | WebSocketEvent::Flushed => continue,
-            WebSocketEvent::Broken(violation) => return connection.fail(violation).await,
+            WebSocketEvent::ProtocolViolated(violation) => return connection.fail(violation).await,
             WebSocketEvent::Gone => return,
         };
         connection.outgoing.push(frame);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, Method, header};
 
+use crate::auth_throttle::TooManyAuthFailures;
 use crate::login::Logins;
-use crate::refusals::TooManyAuthFailures;
 use crate::token::{DaemonToken, SecretDigest, digest};
 use crate::websocket::handshake::offered_protocols;
 
@@ -30,7 +30,7 @@ pub struct ListenerAccess {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedPages {
     /// The page of this listener only.
-    Own,
+    OwnPage,
     /// Any page of this machine, because the door asks for the token before anything else. The same as `Own` where
     /// there is no token to ask for.
     AnyLocal,
@@ -44,9 +44,9 @@ pub enum AccessDenied {
     /// A page of another origin sent it, or one that does not say of which it is.
     Origin,
     /// It shows neither a token nor a cookie.
-    Token,
+    NoCredential,
     /// It shows a token or a cookie that does not let in.
-    Wrong,
+    WrongCredential,
 }
 
 impl ListenerAccess {
@@ -82,9 +82,9 @@ impl ListenerAccess {
         pages: AllowedPages,
     ) -> Result<(), AccessDenied> {
         let mut hosts = headers.get_all(header::HOST).iter();
-        let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|host| self.knows(host));
+        let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|host| self.accepts_host(host));
         let Some(host) = host.filter(|_| hosts.next().is_none()) else { return Err(AccessDenied::Host) };
-        if !authority.is_none_or(|authority| self.knows(authority)) {
+        if !authority.is_none_or(|authority| self.accepts_host(authority)) {
             return Err(AccessDenied::Host);
         }
         let any_local = matches!(pages, AllowedPages::AnyLocal) && self.token.is_some();
@@ -102,7 +102,7 @@ impl ListenerAccess {
     pub fn check_page(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), AccessDenied> {
         let is = |name: &str, value: &str| headers.get(name).is_some_and(|it| it == value);
         let followed = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
-        match self.check_source(headers, authority, AllowedPages::Own) {
+        match self.check_source(headers, authority, AllowedPages::OwnPage) {
             Err(AccessDenied::Origin) if followed && !headers.contains_key(header::ORIGIN) => Ok(()),
             checked => checked,
         }
@@ -120,16 +120,16 @@ impl ListenerAccess {
         match shown.next().filter(|_| self.token.is_some()) {
             Some(token) => {
                 self.check_source(headers, authority, AllowedPages::AnyLocal)?;
-                self.pass_for(token).ok_or(AccessDenied::Wrong)
+                self.grant_for_token(token).ok_or(AccessDenied::WrongCredential)
             }
             None => {
-                self.check_source(headers, authority, AllowedPages::Own)?;
-                self.check_pass(&Method::GET, headers)
+                self.check_source(headers, authority, AllowedPages::OwnPage)?;
+                self.check_credential(&Method::GET, headers)
             }
         }
     }
 
-    fn knows(&self, host: &str) -> bool {
+    fn accepts_host(&self, host: &str) -> bool {
         let named = self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
         let address = || host.parse::<SocketAddr>().ok().map(|address| address.port());
         named || self.any_address.is_some_and(|port| address() == Some(port))
@@ -144,25 +144,31 @@ impl ListenerAccess {
     }
 
     /// What a client is let in with that shows this token.
-    pub fn pass_for(&self, shown: &str) -> Option<AccessGrant> {
+    pub fn grant_for_token(&self, shown: &str) -> Option<AccessGrant> {
         let pass = match &self.token {
             Some(token) => AccessGrant::Token(Arc::clone(token), digest(shown)),
-            None => AccessGrant::Free,
+            None => AccessGrant::Unrestricted,
         };
-        pass.holds().then_some(pass)
+        pass.is_valid().then_some(pass)
     }
 
     /// Checks the token or, where none is shown, the cookie. A browser adds the cookie to whatever any page of this
     /// host sends, so with it a request that could change something must say that it comes from our own page.
-    pub fn check_pass(&self, method: &Method, headers: &HeaderMap) -> Result<AccessGrant, AccessDenied> {
+    pub fn check_credential(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<AccessGrant, AccessDenied> {
         if self.token.is_none() || headers.contains_key(header::AUTHORIZATION) {
             let mut shown = headers.get_all(header::AUTHORIZATION).iter();
             let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(bearer);
             let token = bearer.filter(|_| shown.next().is_none()).unwrap_or_default();
-            return self.pass_for(token).ok_or(AccessDenied::Wrong);
+            return self.grant_for_token(token).ok_or(AccessDenied::WrongCredential);
         }
-        let pass =
-            self.logins.as_ref().map_or(Err(AccessDenied::Token), |logins| by_cookie(logins, headers))?;
+        let pass = self
+            .logins
+            .as_ref()
+            .map_or(Err(AccessDenied::NoCredential), |logins| grant_for_cookie(logins, headers))?;
         let reads = matches!(*method, Method::GET | Method::HEAD) && !headers.contains_key(header::UPGRADE);
         if reads || is_own_page(headers) { Ok(pass) } else { Err(AccessDenied::Origin) }
     }
@@ -177,14 +183,15 @@ impl ListenerAccess {
 }
 
 /// What a client is let in with by its cookie.
-fn by_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Result<AccessGrant, AccessDenied> {
+fn grant_for_cookie(logins: &Arc<Logins>, headers: &HeaderMap) -> Result<AccessGrant, AccessDenied> {
     let name = logins.cookie_name();
     let lists = headers.get_all(header::COOKIE).iter().filter_map(|list| list.to_str().ok());
     let cookies = lists.flat_map(|list| list.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
     let mut shown = cookies.filter(|(shown, _)| *shown == name).take(COOKIES).peekable();
-    let denied = if shown.peek().is_none() { AccessDenied::Token } else { AccessDenied::Wrong };
+    let denied =
+        if shown.peek().is_none() { AccessDenied::NoCredential } else { AccessDenied::WrongCredential };
     let mut passes = shown.map(|(_, cookie)| AccessGrant::Login(Arc::clone(logins), digest(cookie)));
-    passes.find(AccessGrant::holds).ok_or(denied)
+    passes.find(AccessGrant::is_valid).ok_or(denied)
 }
 
 /// Whether a request says that it comes from the very origin that it goes to.
@@ -215,7 +222,7 @@ fn is_local(origin: &str) -> bool {
 #[derive(Clone)]
 pub enum AccessGrant {
     /// Nothing is asked for.
-    Free,
+    Unrestricted,
     /// The token.
     Token(Arc<DaemonToken>, SecretDigest),
     /// A cookie.
@@ -224,11 +231,11 @@ pub enum AccessGrant {
 
 impl AccessGrant {
     /// Whether it still lets in.
-    pub fn holds(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         match self {
-            AccessGrant::Free => true,
+            AccessGrant::Unrestricted => true,
             AccessGrant::Token(token, digest) => token.has_digest(digest),
-            AccessGrant::Login(logins, digest) => logins.knows(digest),
+            AccessGrant::Login(logins, digest) => logins.is_logged_in(digest),
         }
     }
 }
@@ -274,7 +281,7 @@ mod tests {
             headers
         };
         let access = ListenerAccess::tcp("0.0.0.0:8787".parse().unwrap(), None);
-        let check = |origin| access.check_source(&headers(origin), None, AllowedPages::Own);
+        let check = |origin| access.check_source(&headers(origin), None, AllowedPages::OwnPage);
         assert_eq!(check("http://192.0.2.7:8787"), Ok(()));
         assert_eq!(check("http://198.51.100.1:8787"), Err(AccessDenied::Origin));
     }
@@ -283,12 +290,12 @@ mod tests {
     fn a_listener_on_every_address_knows_addresses_and_no_names() {
         let access = ListenerAccess::tcp("0.0.0.0:8787".parse().unwrap(), None);
         for host in ["127.0.0.1:8787", "192.0.2.7:8787", "[::1]:8787", "localhost:8787"] {
-            assert!(access.knows(host), "{host}");
+            assert!(access.accepts_host(host), "{host}");
         }
         for host in ["evil.example:8787", "192.0.2.7:80", "192.0.2.7", "127.0.0.1.evil.example:8787", ""] {
-            assert!(!access.knows(host), "{host}");
+            assert!(!access.accepts_host(host), "{host}");
         }
         let local = ListenerAccess::tcp("127.0.0.1:8787".parse().unwrap(), None);
-        assert!(!local.knows("192.0.2.7:8787"));
+        assert!(!local.accepts_host("192.0.2.7:8787"));
     }
 }

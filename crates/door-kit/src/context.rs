@@ -9,8 +9,8 @@ use ostler_runner::ThirdPartyAgents;
 use ostler_types::{Policy, ToolKind, ToolSpec};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::choices::{ChangePreview, ContextMeter, ModelChoices, ToolServers};
-use crate::upgraded::UpgradedConnections;
+use crate::ports::{ChangePreview, ContextMeter, ModelChoices, ToolServers};
+use crate::upgraded_connections::UpgradedConnections;
 
 /// What every door works with. Cheap to clone; clones share the room for upgraded connections.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub struct DoorSettings {
     /// The directory of sessions that are made at a door where none has to be named.
     pub workspace: PathBuf,
     /// Measures what models are shown.
-    pub gauge: Arc<dyn ContextMeter>,
+    pub context_meter: Arc<dyn ContextMeter>,
     /// Tells what calls would change.
     pub previews: Arc<dyn ChangePreview>,
     /// The models that can be chosen.
@@ -59,27 +59,27 @@ impl DoorContext {
 
     /// The third-party agents, if this is one of them.
     pub fn third_party(&self, agent: &str) -> Option<&dyn ThirdPartyAgents> {
-        self.agents().all().iter().any(|(known, _)| known == agent).then(|| self.agents())
+        self.agents().named_agents().iter().any(|(known, _)| known == agent).then(|| self.agents())
     }
 
     /// Room for a connection that leaves HTTP, if there is some.
-    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+    pub fn reserve_connection(&self) -> Option<OwnedSemaphorePermit> {
         self.upgraded.places().try_acquire_owned().ok()
     }
 
     /// Runs such a connection until its end.
-    pub fn attend(&self, connection: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn_connection(&self, connection: impl Future<Output = ()> + Send + 'static) {
         self.upgraded.spawn(connection);
     }
 
     /// Waits until all upgraded connections have closed.
-    pub async fn upgraded_left(&self) {
-        self.upgraded.left().await;
+    pub async fn wait_upgraded_closed(&self) {
+        self.upgraded.wait_closed().await;
     }
 
     /// Waits until all upgraded connections have closed, for a limited time. To be called once the engine has
     /// stopped, which ends them.
-    pub async fn upgraded_ended(&self) {
-        self.upgraded.ended().await;
+    pub async fn close_upgraded(&self) {
+        self.upgraded.close().await;
     }
 }

@@ -11,7 +11,7 @@ use crate::context::DoorContext;
 /// can be moved.
 pub async fn existing_directory(context: &DoorContext, field: &str, path: &str) -> Result<String, Refusal> {
     let given = plain_path(field, "bad_workspace", path)?;
-    let resolved = context.engine.runner().workspaces().resolve(given.display().to_string()).await;
+    let resolved = context.engine.runner().workspaces().resolve_directory(given.display().to_string()).await;
     let message = match resolved {
         Ok(resolved) => return Ok(resolved.path),
         Err(WorkspacePathError::Missing(_)) => format!("`{path}` cannot be used: there is no such directory"),

@@ -15,7 +15,7 @@ pub enum Framing {
 
 impl Framing {
     /// What the client asks for.
-    pub fn wanted(headers: &HeaderMap) -> Framing {
+    pub fn from_accept_header(headers: &HeaderMap) -> Framing {
         let accept = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
         let lines = accept.flat_map(|accept| accept.split(',')).any(|kind| {
             kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/x-ndjson")
@@ -32,7 +32,7 @@ impl Framing {
     }
 
     /// Adds one event to a chunk.
-    pub fn put(self, chunk: &mut BytesMut, id: Option<u64>, name: &str, data: &Bytes) {
+    pub fn append_event(self, chunk: &mut BytesMut, id: Option<u64>, name: &str, data: &Bytes) {
         match self {
             Framing::Sse => {
                 chunk.reserve(data.len() + name.len() + 64);

@@ -10,9 +10,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
 use crate::access::{AccessDenied, AllowedPages, ListenerAccess};
+use crate::auth_throttle::TooManyAuthFailures;
+use crate::connection_slots::ConnectionSlot;
 use crate::error::{DoorError, no_such_path};
-use crate::places::ConnectionSlot;
-use crate::refusals::TooManyAuthFailures;
 
 /// Answers requests for files that are no secret; none where a request asks for something else. Called before the
 /// source of a request is checked, so it may only read.
@@ -23,7 +23,7 @@ pub type PublicFiles = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
 pub struct Routes {
     router: Router,
     exceptions: Vec<(&'static str, Admission)>,
-    open_files: Option<PublicFiles>,
+    public_files: Option<PublicFiles>,
 }
 
 /// How requests to a path are let in that need not show a token or a cookie in a header. Host and Origin are checked
@@ -58,8 +58,8 @@ impl Routes {
 
     /// The same, and files that everybody may have.
     #[must_use]
-    pub fn with_open_files(self, files: PublicFiles) -> Routes {
-        Routes { open_files: Some(files), ..self }
+    pub fn with_public_files(self, files: PublicFiles) -> Routes {
+        Routes { public_files: Some(files), ..self }
     }
 
     /// These routes and those of another door. Only one of the two may have open files.
@@ -67,13 +67,13 @@ impl Routes {
     pub fn merge(mut self, other: Routes) -> Routes {
         self.router = self.router.merge(other.router);
         self.exceptions.extend(other.exceptions);
-        self.open_files = self.open_files.or(other.open_files);
+        self.public_files = self.public_files.or(other.public_files);
         self
     }
 
     /// Puts the guard of one listener around all of them, and around paths that there are not.
     pub fn guarded(self, access: ListenerAccess) -> GuardedRouter {
-        let guard = Arc::new(Guard { access, exceptions: self.exceptions, open_files: self.open_files });
+        let guard = Arc::new(Guard { access, exceptions: self.exceptions, public_files: self.public_files });
         let layer = middleware::from_fn(move |request: Request, next: Next| {
             let guard = Arc::clone(&guard);
             async move { guard.answer(request, next).await }
@@ -85,19 +85,19 @@ impl Routes {
 struct Guard {
     access: ListenerAccess,
     exceptions: Vec<(&'static str, Admission)>,
-    open_files: Option<PublicFiles>,
+    public_files: Option<PublicFiles>,
 }
 
 impl Guard {
     async fn answer(&self, mut request: Request, next: Next) -> Response {
         let access = &self.access;
         let authority = request.uri().authority().map(|authority| authority.as_str());
-        if let Some(file) = self.open_files.as_ref().and_then(|files| files(&request)) {
+        if let Some(file) = self.public_files.as_ref().and_then(|files| files(&request)) {
             let mut response = match access.check_page(request.headers(), authority) {
                 Ok(()) => file,
-                Err(denied) => refusal(denied).into_response(),
+                Err(denied) => denied_error(denied).into_response(),
             };
-            protect(&mut response);
+            add_security_headers(&mut response);
             return response;
         }
         let checked = match self.admission(request.uri().path()) {
@@ -106,26 +106,26 @@ impl Guard {
             }
             Some(Admission::Subprotocol) => access.check_socket(request.headers(), authority).map(Some),
             Some(Admission::Public) => {
-                access.check_source(request.headers(), authority, AllowedPages::Own).map(|()| None)
+                access.check_source(request.headers(), authority, AllowedPages::OwnPage).map(|()| None)
             }
             None => {
-                let source = access.check_source(request.headers(), authority, AllowedPages::Own);
-                source.and_then(|()| access.check_pass(request.method(), request.headers()).map(Some))
+                let source = access.check_source(request.headers(), authority, AllowedPages::OwnPage);
+                source.and_then(|()| access.check_credential(request.method(), request.headers()).map(Some))
             }
         };
         let mut response = match checked {
             Ok(pass) => {
                 if let Some(pass) = pass {
                     if let Some(occupied) = request.extensions().get::<Arc<ConnectionSlot>>() {
-                        occupied.keep();
+                        occupied.mark_authenticated();
                     }
                     request.extensions_mut().insert(pass);
                 }
                 next.run(request).await
             }
-            Err(denied) => refuse(access, denied).await,
+            Err(denied) => refuse_request(access, denied).await,
         };
-        protect(&mut response);
+        add_security_headers(&mut response);
         response
     }
 
@@ -135,7 +135,7 @@ impl Guard {
 }
 
 /// The headers that every answer carries.
-fn protect(response: &mut Response) {
+fn add_security_headers(response: &mut Response) {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -153,19 +153,21 @@ fn protect(response: &mut Response) {
 }
 
 /// Turns a request away. One that guesses has to wait for its answer.
-async fn refuse(access: &ListenerAccess, denied: AccessDenied) -> Response {
+async fn refuse_request(access: &ListenerAccess, denied: AccessDenied) -> Response {
     match denied {
-        AccessDenied::Host | AccessDenied::Origin | AccessDenied::Token => refusal(denied).into_response(),
-        AccessDenied::Wrong => match access.wait_to_refuse().await {
-            Ok(()) => refusal(denied).into_response(),
-            Err(many) => too_many_refusals(&many),
+        AccessDenied::Host | AccessDenied::Origin | AccessDenied::NoCredential => {
+            denied_error(denied).into_response()
+        }
+        AccessDenied::WrongCredential => match access.wait_to_refuse().await {
+            Ok(()) => denied_error(denied).into_response(),
+            Err(many) => too_many_failures_response(&many),
         },
     }
 }
 
 /// What is told when too many wait to hear that what they showed is wrong. The connection is closed, so that the next
 /// guess costs another one.
-pub fn too_many_refusals(many: &TooManyAuthFailures) -> Response {
+pub fn too_many_failures_response(many: &TooManyAuthFailures) -> Response {
     let message = "too many wrong tokens, cookies or codes were shown";
     let seconds = many.retry_after.as_secs() + 1;
     let mut response = DoorError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_refusals", message)
@@ -179,7 +181,7 @@ pub fn too_many_refusals(many: &TooManyAuthFailures) -> Response {
     response
 }
 
-fn refusal(denied: AccessDenied) -> DoorError {
+fn denied_error(denied: AccessDenied) -> DoorError {
     match denied {
         AccessDenied::Host => DoorError::new(
             StatusCode::FORBIDDEN,
@@ -193,7 +195,7 @@ fn refusal(denied: AccessDenied) -> DoorError {
             "pages of other origins may not talk to this daemon",
         )
         .hint("a program that is no page shows the token, and sends neither Origin nor a cookie"),
-        AccessDenied::Token | AccessDenied::Wrong => DoorError::new(
+        AccessDenied::NoCredential | AccessDenied::WrongCredential => DoorError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "the token is missing or wrong",

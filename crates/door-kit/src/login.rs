@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::refusals::TooManyAuthFailures;
-use crate::token::{DaemonToken, SecretDigest, digest, hex, random};
+use crate::auth_throttle::TooManyAuthFailures;
+use crate::token::{DaemonToken, SecretDigest, digest, hex, random_bytes};
 
 /// How long a code can be used.
 const CODE_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
@@ -32,8 +32,8 @@ pub struct Logins {
     clock: Arc<dyn Clock>,
     /// Where the page is, for those who come by TCP.
     address: Option<SocketAddr>,
-    kept: Document<Vec<Login>>,
-    in_memory: Mutex<UnsavedLogins>,
+    stored: Document<Vec<Login>>,
+    unsaved: Mutex<UnsavedLogins>,
 }
 
 /// What ends with the daemon.
@@ -77,13 +77,13 @@ impl Logins {
     ) -> Logins {
         let consequence = "everybody has to log in again, and logins end with the daemon until it is removed";
         let kept = Document::load(documents, "logins.json", consequence).await;
-        Logins { token, clock, address, kept, in_memory: Mutex::default() }
+        Logins { token, clock, address, stored: kept, unsaved: Mutex::default() }
     }
 
     /// A new code, as the address that uses it; none where the page has no address.
-    pub fn invite(&self) -> std::io::Result<Option<LoginLink>> {
-        let Some(address) = self.page() else { return Ok(None) };
-        let code = hex(&random::<16>()?);
+    pub fn create_login_link(&self) -> std::io::Result<Option<LoginLink>> {
+        let Some(address) = self.page_address() else { return Ok(None) };
+        let code = hex(&random_bytes::<16>()?);
         let (now, digest) = (self.clock.now(), digest(&code));
         let until = now.saturating_add(CODE_LIFETIME).unwrap_or(now);
         let mut in_memory = self.lock();
@@ -101,16 +101,16 @@ impl Logins {
         if !self.take_code(code, now) {
             return Ok(None);
         }
-        let cookie = hex(&random::<32>()?);
-        let Some(digest) = self.digest_kept(&digest(&cookie)) else { return Ok(None) };
+        let cookie = hex(&random_bytes::<32>()?);
+        let Some(digest) = self.stored_digest(&digest(&cookie)) else { return Ok(None) };
         let expires_at = now.saturating_add(LOGIN_LIFETIME).unwrap_or(now);
         let login = Login { digest: hex(&digest), expires_at };
-        let add = |logins: &mut Vec<Login>| add(logins, login.clone(), now);
+        let add = |logins: &mut Vec<Login>| add_login(logins, login.clone(), now);
         let change = |logins: &mut Vec<Login>| {
             add(logins);
             Ok::<(), DocumentError>(())
         };
-        if let Err(error) = self.kept.change(change).await {
+        if let Err(error) = self.stored.change(change).await {
             tracing::warn!(%error, "a login was not kept; it ends with the daemon");
             add(&mut self.lock().logins);
         }
@@ -134,10 +134,10 @@ impl Logins {
     }
 
     /// Whether the cookie with this digest lets in.
-    pub fn knows(&self, cookie: &SecretDigest) -> bool {
-        let Some(digest) = self.digest_kept(cookie) else { return false };
+    pub fn is_logged_in(&self, cookie: &SecretDigest) -> bool {
+        let Some(digest) = self.stored_digest(cookie) else { return false };
         let (now, digest) = (self.clock.now(), hex(&digest));
-        let (kept, in_memory) = (self.kept.get().unwrap_or_default(), self.lock());
+        let (kept, in_memory) = (self.stored.get().unwrap_or_default(), self.lock());
         let known = kept.iter().take(LOGINS).chain(&in_memory.logins);
         let live = known.filter(|login| login.expires_at > now && !in_memory.ended.contains(&login.digest));
         let found = live
@@ -147,14 +147,14 @@ impl Logins {
 
     /// Forgets the cookie with this digest.
     pub async fn log_out(&self, cookie: &SecretDigest) {
-        let Some(digest) = self.digest_kept(cookie) else { return };
+        let Some(digest) = self.stored_digest(cookie) else { return };
         let digest = hex(&digest);
         self.lock().logins.retain(|login| login.digest != digest);
         let change = |logins: &mut Vec<Login>| {
             logins.retain(|login| login.digest != digest);
             Ok::<(), DocumentError>(())
         };
-        if let Err(error) = self.kept.change(change).await {
+        if let Err(error) = self.stored.change(change).await {
             tracing::warn!(%error, "a login that was ended is still kept; it counts again when the daemon is restarted");
             self.lock().ended.push(digest);
         }
@@ -175,7 +175,7 @@ impl Logins {
     }
 
     /// Where the page is. A listener on every address is found on this machine's own.
-    fn page(&self) -> Option<String> {
+    fn page_address(&self) -> Option<String> {
         let mut address = self.address?;
         if address.ip().is_unspecified() {
             address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -184,18 +184,18 @@ impl Logins {
     }
 
     /// What is kept of a cookie; none while there is no token.
-    fn digest_kept(&self, cookie: &SecretDigest) -> Option<SecretDigest> {
+    fn stored_digest(&self, cookie: &SecretDigest) -> Option<SecretDigest> {
         let token = self.token.digest()?;
         Some(Sha256::new().chain_update(cookie).chain_update(token).finalize().into())
     }
 
     fn lock(&self) -> MutexGuard<'_, UnsavedLogins> {
-        self.in_memory.lock().expect("no code panics while it holds the logins")
+        self.unsaved.lock().expect("no code panics while it holds the logins")
     }
 }
 
 /// Adds a login in place of those that have expired, or of the oldest.
-fn add(logins: &mut Vec<Login>, login: Login, now: Timestamp) {
+fn add_login(logins: &mut Vec<Login>, login: Login, now: Timestamp) {
     logins.retain(|login| login.expires_at > now);
     if logins.len() >= LOGINS {
         logins.remove(0);

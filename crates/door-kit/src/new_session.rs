@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use ostler_engine::EngineError;
 use ostler_types::{
-    Budget, Effort, MAX_DEPTH, NewSession, Policy, Refusal, Resolution, Session, SessionId, SessionView,
+    Budget, Effort, MAX_SESSION_DEPTH, NewSession, Policy, Refusal, Resolution, Session, SessionId,
+    SessionView,
 };
 
 use crate::context::DoorContext;
@@ -77,7 +78,7 @@ impl SessionMode {
 }
 
 /// Makes a session under a policy.
-pub async fn make_session(
+pub async fn create_session(
     context: &DoorContext,
     request: SessionRequest,
     policy: Policy,
@@ -88,7 +89,7 @@ pub async fn make_session(
     let settings = &context.settings;
     let agent = request.agent.unwrap_or_else(|| NATIVE.to_owned());
     let third_party =
-        ThirdPartySession::of(context, &agent, request.model.as_deref(), request.agent_settings)?;
+        ThirdPartySession::for_agent(context, &agent, request.model.as_deref(), request.agent_settings)?;
     if third_party.is_none() && request.adopt.is_some() {
         let message = match agent.as_str() {
             NATIVE => {
@@ -104,7 +105,7 @@ pub async fn make_session(
         Some(third_party) => (third_party.model(&agent), None, Vec::new()),
         None => {
             let fallbacks = request.fallback_models.unwrap_or_else(|| settings.fallback_models.clone());
-            choose(context, request.model, &policy, fallbacks).await?
+            choose_model(context, request.model, &policy, fallbacks).await?
         }
     };
     let depth = match request.parent_session_id {
@@ -137,13 +138,13 @@ pub async fn make_session(
         ..NewSession::new(SessionId::new(clock.uuid()), clock.now(), workspace_path, model)
     };
     match third_party {
-        Some(third_party) => third_party.make(&context.engine, new, request.adopt).await,
+        Some(third_party) => third_party.create(&context.engine, new, request.adopt).await,
         None => Ok(context.engine.create(new).await?),
     }
 }
 
 /// The model that was named, or the one that the policy leads to, with those that take its place.
-async fn choose(
+async fn choose_model(
     context: &DoorContext,
     named: Option<String>,
     policy: &Policy,
@@ -180,8 +181,8 @@ async fn parent_view(context: &DoorContext, parent: SessionId) -> Result<Session
 
 fn depth_below(parent: &SessionView) -> Result<u32, Refusal> {
     let depth = parent.session.depth.saturating_add(1);
-    if depth > MAX_DEPTH {
-        let message = format!("there are already {MAX_DEPTH} sessions above the one that starts it");
+    if depth > MAX_SESSION_DEPTH {
+        let message = format!("there are already {MAX_SESSION_DEPTH} sessions above the one that starts it");
         return Err(Refusal::conflict("too_deep", message).hint("make it without a parent"));
     }
     Ok(depth)

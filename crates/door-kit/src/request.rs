@@ -18,11 +18,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 pub async fn read_body(request: Request) -> Result<bytes::Bytes, DoorError> {
     // A length that is told beforehand is refused before the first byte is waited for.
     if request.body().size_hint().lower() > MAX_BODY as u64 {
-        return Err(too_large(MAX_BODY));
+        return Err(body_too_large(MAX_BODY));
     }
     let body = Limited::new(request.into_body(), MAX_BODY).collect();
-    let collected = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| late())?;
-    collected.map(|body| body.to_bytes()).map_err(|error| unreadable(&*error, MAX_BODY))
+    let collected = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| body_timed_out())?;
+    collected.map(|body| body.to_bytes()).map_err(|error| unreadable_body(&*error, MAX_BODY))
 }
 
 /// Whether a body says that it is JSON.
@@ -32,28 +32,28 @@ pub fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The answer to a body that took too long.
-pub fn late() -> DoorError {
+pub fn body_timed_out() -> DoorError {
     DoorError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
 }
 
 /// The answer to a body that could not be read.
-pub fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> DoorError {
+pub fn unreadable_body(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> DoorError {
     if error.is::<LengthLimitError>() {
-        too_large(limit)
+        body_too_large(limit)
     } else {
         DoorError::bad_request("bad_body", "the body could not be read to its end")
     }
 }
 
 /// The answer to a body beyond its limit.
-pub fn too_large(limit: usize) -> DoorError {
+pub fn body_too_large(limit: usize) -> DoorError {
     let message = format!("the body is larger than {limit} bytes");
     DoorError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
 /// Who a request says it comes from, for the log: the page, or `http` and the program. A browser says
 /// of which origin a page is, and those of others are turned away before.
-pub fn requester(headers: &HeaderMap) -> String {
+pub fn caller(headers: &HeaderMap) -> String {
     if headers.contains_key("origin")
         || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
     {

@@ -20,9 +20,9 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::guard::GuardedRouter;
 use crate::listen::{listen_tcp, listen_unix};
-use crate::places::{ConnectionSlot, ConnectionSlots};
 
 /// Connections at the same time, on one listener. At the limit the oldest one that has shown no token gives way.
 const CONNECTIONS: usize = 8192;
@@ -30,7 +30,7 @@ const CONNECTIONS: usize = 8192;
 const LEAST_CONNECTIONS: usize = 16;
 /// The part of the process's file descriptors that the connections of one listener may take: there are two listeners,
 /// and sessions need files of their own.
-const SHARE_OF_DESCRIPTORS: u64 = 4;
+const DESCRIPTOR_DIVISOR: u64 = 4;
 /// How long a client may take to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of headers, and of what is read ahead. The last read may go beyond it, at most by as much again.
@@ -100,7 +100,7 @@ impl Listeners {
 /// The maximum number of connections of one listener.
 fn max_connections() -> usize {
     let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let share = descriptors.map_or(u64::MAX, |all| all / SHARE_OF_DESCRIPTORS);
+    let share = descriptors.map_or(u64::MAX, |all| all / DESCRIPTOR_DIVISOR);
     usize::try_from(share).unwrap_or(usize::MAX).clamp(LEAST_CONNECTIONS, CONNECTIONS)
 }
 
@@ -116,36 +116,36 @@ pub async fn serve(
     loop {
         let place = tokio::select! {
             () = stop.cancelled() => break,
-            place = places.wait() => place,
+            place = places.acquire() => place,
         };
         tokio::select! {
             () = stop.cancelled() => break,
             accepted = listeners.accept_tcp() => match accepted {
                 Ok(stream) => {
                     _ = stream.set_nodelay(true);
-                    connections.spawn(connection(stream, tcp.clone(), ending.clone(), place));
+                    connections.spawn(serve_connection(stream, tcp.clone(), ending.clone(), place));
                 }
-                Err(error) => pause_after(&error, &places).await,
+                Err(error) => pause_after_accept_error(&error, &places).await,
             },
             accepted = listeners.unix.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection(stream, unix.clone(), ending.clone(), place));
+                    connections.spawn(serve_connection(stream, unix.clone(), ending.clone(), place));
                 }
-                Err(error) => pause_after(&error, &places).await,
+                Err(error) => pause_after_accept_error(&error, &places).await,
             },
         }
     }
     drop(listeners.tcp);
     _ = std::fs::remove_file(&listeners.unix_path);
-    end(&ending, &connections).await;
+    drain_connections(&ending, &connections).await;
 }
 
 /// Serves a door on a TCP listener of its own, where it checks by itself who may come in, until `stop` fires.
 pub async fn serve_tcp(listener: TcpListener, router: Router, stop: CancellationToken) {
-    serve_tcp_in(ConnectionSlots::new(max_connections()), listener, router, stop).await;
+    accept_tcp_loop(ConnectionSlots::new(max_connections()), listener, router, stop).await;
 }
 
-async fn serve_tcp_in(
+async fn accept_tcp_loop(
     places: ConnectionSlots,
     listener: TcpListener,
     router: Router,
@@ -154,7 +154,7 @@ async fn serve_tcp_in(
     let (ending, connections) = (CancellationToken::new(), TaskTracker::new());
     loop {
         let accepted = async {
-            let place = places.wait().await;
+            let place = places.acquire().await;
             (listener.accept().await, place)
         };
         let (accepted, place) = tokio::select! {
@@ -164,17 +164,17 @@ async fn serve_tcp_in(
         match accepted {
             Ok((stream, _)) => {
                 _ = stream.set_nodelay(true);
-                connections.spawn(connection(stream, router.clone(), ending.clone(), place));
+                connections.spawn(serve_connection(stream, router.clone(), ending.clone(), place));
             }
-            Err(error) => pause_after(&error, &places).await,
+            Err(error) => pause_after_accept_error(&error, &places).await,
         }
     }
     drop(listener);
-    end(&ending, &connections).await;
+    drain_connections(&ending, &connections).await;
 }
 
 /// Lets open requests finish.
-async fn end(ending: &CancellationToken, connections: &TaskTracker) {
+async fn drain_connections(ending: &CancellationToken, connections: &TaskTracker) {
     connections.close();
     ending.cancel();
     if tokio::time::timeout(GRACE, connections.wait()).await.is_err() {
@@ -183,7 +183,7 @@ async fn end(ending: &CancellationToken, connections: &TaskTracker) {
 }
 
 /// One connection, from its first byte to its last, or until it is no HTTP any more.
-async fn connection<S>(stream: S, router: Router, ending: CancellationToken, place: ConnectionSlot)
+async fn serve_connection<S>(stream: S, router: Router, ending: CancellationToken, place: ConnectionSlot)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -202,7 +202,7 @@ where
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = place.given_away() => return,
+        () = place.evicted() => return,
         () = ending.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -215,8 +215,8 @@ where
 
 /// Out of file descriptors, most likely: wait for some to come back instead of spinning. A connection that has shown
 /// no token gives its descriptor up.
-async fn pause_after(error: &std::io::Error, places: &ConnectionSlots) {
-    places.give_one_away();
+async fn pause_after_accept_error(error: &std::io::Error, places: &ConnectionSlots) {
+    places.evict_oldest();
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
@@ -235,9 +235,10 @@ mod tests {
     async fn half_open_requests_give_way_to_newer_connections() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let answer = |Extension(place): Extension<Arc<ConnectionSlot>>| async move { place.keep() };
+        let answer =
+            |Extension(place): Extension<Arc<ConnectionSlot>>| async move { place.mark_authenticated() };
         let router = Router::new().route("/", get(answer));
-        let served = tokio::spawn(serve_tcp_in(ConnectionSlots::new(4), listener, router, stop.clone()));
+        let served = tokio::spawn(accept_tcp_loop(ConnectionSlots::new(4), listener, router, stop.clone()));
         let ask = async |stream: &mut TcpStream| {
             stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
             let mut bytes = Vec::new();

@@ -19,13 +19,15 @@ pub const NATIVE: &str = "native";
 const MODEL: &str = "model";
 
 /// The sessions of a workspace that an agent keeps itself.
-pub async fn kept_sessions(
+pub async fn agent_sessions(
     context: &DoorContext,
     agent: &str,
     workspace: String,
 ) -> Result<Vec<AgentSession>, DoorError> {
-    let mut sessions =
-        known(context, agent)?.sessions(agent, PathBuf::from(workspace)).await.map_err(not_there)?;
+    let mut sessions = third_party_agents(context, agent)?
+        .list_sessions(agent, PathBuf::from(workspace))
+        .await
+        .map_err(agent_error)?;
     for session in &mut sessions {
         session.session_id = context.engine.by_agent_session(agent, &session.agent_session_id).await?;
     }
@@ -39,7 +41,7 @@ pub(crate) struct ThirdPartySession {
 
 impl ThirdPartySession {
     /// That of a new session; none for the daemon's own agent. A model that is named is one of the agent's.
-    pub(crate) fn of(
+    pub(crate) fn for_agent(
         context: &DoorContext,
         agent: &str,
         model: Option<&str>,
@@ -52,10 +54,10 @@ impl ThirdPartySession {
             return Ok(None);
         }
         // Whoever makes the session says that there is no such agent.
-        let Ok(agents) = known(context, agent) else { return Ok(None) };
-        let mut settings = agents.settings(agent);
+        let Ok(agents) = third_party_agents(context, agent) else { return Ok(None) };
+        let mut settings = agents.default_settings(agent);
         settings.extend(chosen);
-        settings.extend(model.map(|model| (MODEL.to_owned(), own_model(agent, model).to_owned())));
+        settings.extend(model.map(|model| (MODEL.to_owned(), agent_model_id(agent, model).to_owned())));
         Ok(Some(ThirdPartySession { settings }))
     }
 
@@ -65,7 +67,7 @@ impl ThirdPartySession {
     }
 
     /// Makes the session: taken over from the agent, or begun in it.
-    pub(crate) async fn make(
+    pub(crate) async fn create(
         self,
         engine: &Engine,
         mut new: NewSession,
@@ -73,7 +75,7 @@ impl ThirdPartySession {
     ) -> Result<Session, DoorError> {
         new.agent_settings = self.settings;
         if let Some(agent_session_id) = adopt {
-            return take_over(engine, new, agent_session_id).await;
+            return adopt_session(engine, new, agent_session_id).await;
         }
         // Asked for twice under one key it must be begun once, so that its first turn does.
         if new.idempotency_key.is_none() {
@@ -82,9 +84,10 @@ impl ThirdPartySession {
                 workspace: PathBuf::from(&new.workspace_path),
                 settings: new.agent_settings.clone(),
             };
-            let state = engine.runner().agents().begin(&new.agent, begin).await.map_err(not_there)?;
+            let state =
+                engine.runner().agents().begin_session(&new.agent, begin).await.map_err(agent_error)?;
             refuse_unknown(&new.agent, &state, &new.agent_settings)?;
-            new.model = model_in(&new.agent, &state).unwrap_or(new.model);
+            new.model = current_model(&new.agent, &state).unwrap_or(new.model);
             new.agent_session_id.clone_from(&state.agent_session_id);
             new.agent_state = Some(Box::new(state));
         }
@@ -93,7 +96,7 @@ impl ThirdPartySession {
 }
 
 /// Takes over a session that was begun elsewhere. One that was taken over before is that one.
-async fn take_over(
+async fn adopt_session(
     engine: &Engine,
     mut new: NewSession,
     agent_session_id: String,
@@ -103,9 +106,9 @@ async fn take_over(
     }
     let (session_id, workspace) = (new.id, PathBuf::from(&new.workspace_path));
     let adopt = AdoptSession { session_id, workspace, agent_session_id: agent_session_id.clone() };
-    let adopted = engine.runner().agents().adopt(&new.agent, adopt).await;
-    let AdoptedAgentSession { state, mut records, files } = adopted.map_err(not_there)?;
-    new.model = model_in(&new.agent, &state).unwrap_or(new.model);
+    let adopted = engine.runner().agents().adopt_session(&new.agent, adopt).await;
+    let AdoptedAgentSession { state, mut records, files } = adopted.map_err(agent_error)?;
+    new.model = current_model(&new.agent, &state).unwrap_or(new.model);
     new.agent_session_id = Some(agent_session_id);
     let ts = new.at;
     let first = create(new)?.into_iter().map(|event| NewRecord { ts, turn_id: None, event });
@@ -121,7 +124,10 @@ async fn take_over(
 }
 
 /// The third-party agents, if this is one of them.
-fn known<'a>(context: &'a DoorContext, agent: &str) -> Result<&'a dyn ThirdPartyAgents, DoorError> {
+fn third_party_agents<'a>(
+    context: &'a DoorContext,
+    agent: &str,
+) -> Result<&'a dyn ThirdPartyAgents, DoorError> {
     context.third_party(agent).ok_or_else(|| {
         let agent: String = agent.chars().take(128).collect();
         let message = format!("`{agent}` is no agent of others that this daemon has");
@@ -130,7 +136,7 @@ fn known<'a>(context: &'a DoorContext, agent: &str) -> Result<&'a dyn ThirdParty
 }
 
 /// A model of an agent, in the agent's own words.
-fn own_model<'a>(agent: &str, model: &'a str) -> &'a str {
+fn agent_model_id<'a>(agent: &str, model: &'a str) -> &'a str {
     model.strip_prefix(agent).and_then(|rest| rest.strip_prefix(':')).unwrap_or(model)
 }
 
@@ -139,7 +145,7 @@ fn model_name(agent: &str, own: Option<&str>) -> String {
     format!("{agent}:{}", own.filter(|own| !own.is_empty()).unwrap_or("default"))
 }
 
-fn model_in(agent: &str, state: &AgentState) -> Option<String> {
+fn current_model(agent: &str, state: &AgentState) -> Option<String> {
     let setting = state.settings.iter().find(|setting| setting.id == MODEL)?;
     Some(model_name(agent, Some(setting.current.as_deref()?)))
 }
@@ -154,7 +160,7 @@ pub fn changed_settings(
     if agent == NATIVE {
         return if settings.is_empty() { Ok((model, settings)) } else { Err(no_settings()) };
     }
-    settings.extend(model.map(|model| (MODEL.to_owned(), own_model(agent, &model).to_owned())));
+    settings.extend(model.map(|model| (MODEL.to_owned(), agent_model_id(agent, &model).to_owned())));
     if let Some(state) = &view.agent_state {
         refuse_unknown(agent, state, &settings)?;
     }
@@ -175,19 +181,20 @@ fn refuse_unknown(
     for (name, choice) in settings {
         let Some(setting) = state.settings.iter().find(|setting| setting.id == *name) else {
             let offered: Vec<&str> = state.settings.iter().map(|setting| setting.id.as_str()).collect();
-            let message = format!("the agent {agent} has no setting `{name}`; it has {}", list_of(&offered));
+            let message =
+                format!("the agent {agent} has no setting `{name}`; it has {}", quoted_list(&offered));
             return Err(Refusal::invalid("unknown_setting", message));
         };
         let offered: Vec<&str> = setting.choices.iter().map(|choice| choice.id.as_str()).collect();
         if !offered.is_empty() && !offered.contains(&choice.as_str()) {
-            let message = format!("`{choice}` is no choice of `{name}`; there are {}", list_of(&offered));
+            let message = format!("`{choice}` is no choice of `{name}`; there are {}", quoted_list(&offered));
             return Err(Refusal::invalid("unknown_choice", message));
         }
     }
     Ok(())
 }
 
-fn list_of(names: &[&str]) -> String {
+fn quoted_list(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
@@ -197,7 +204,7 @@ fn no_settings() -> Refusal {
 }
 
 /// What is said of an agent that could not do what it was asked.
-fn not_there(Failure { code, message, hint }: Failure) -> DoorError {
+fn agent_error(Failure { code, message, hint }: Failure) -> DoorError {
     let refusal = Refusal::conflict(code, message);
     match hint {
         Some(hint) => refusal.hint(hint).into(),

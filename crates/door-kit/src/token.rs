@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::refusals::{AuthThrottle, AuthThrottleLimits, TooManyAuthFailures};
+use crate::auth_throttle::{AuthThrottle, AuthThrottleLimits, TooManyAuthFailures};
 
 /// A token is 64 hex digits; a file with much more is not one.
 const MAX_BYTES: u64 = 4096;
@@ -21,9 +21,9 @@ pub type SecretDigest = [u8; 32];
 /// Knows whether a token is the right one.
 pub struct DaemonToken {
     path: PathBuf,
-    known: Mutex<LoadedToken>,
+    loaded: Mutex<LoadedToken>,
     /// How fast those are answered who guess at it, or at what was given for it.
-    refusals: AuthThrottle,
+    throttle: AuthThrottle,
 }
 
 /// The digest of the file's content, and which version of the file it was.
@@ -59,7 +59,7 @@ impl DaemonToken {
         let io = |source| TokenError::Io { path: path.to_owned(), source };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
-                let random = random::<32>().map_err(io)?;
+                let random = random_bytes::<32>().map_err(io)?;
                 file.write_all(format!("{}\n", hex(&random)).as_bytes()).map_err(io)?;
                 file.sync_all().map_err(io)?;
             }
@@ -67,18 +67,18 @@ impl DaemonToken {
             Err(error) => return Err(io(error)),
         }
         let known = Mutex::new(read(path)?);
-        Ok(DaemonToken { path: path.to_owned(), known, refusals: AuthThrottle::default() })
+        Ok(DaemonToken { path: path.to_owned(), loaded: known, throttle: AuthThrottle::default() })
     }
 
     /// The same token, at which one can guess at another pace.
     #[must_use]
-    pub fn with_pace(self, pace: AuthThrottleLimits) -> DaemonToken {
-        DaemonToken { refusals: AuthThrottle::new(pace), ..self }
+    pub fn with_throttle(self, pace: AuthThrottleLimits) -> DaemonToken {
+        DaemonToken { throttle: AuthThrottle::new(pace), ..self }
     }
 
     /// Waits until somebody may be told that what it showed is wrong.
     pub async fn wait_to_refuse(&self) -> Result<(), TooManyAuthFailures> {
-        self.refusals.wait().await
+        self.throttle.wait().await
     }
 
     /// Whether this is the token. Takes the same time however much of it is right.
@@ -93,7 +93,7 @@ impl DaemonToken {
 
     /// The token's digest as it is now; none while the file cannot be used.
     pub fn digest(&self) -> Option<SecretDigest> {
-        let mut known = self.known.lock().expect("no code panics while it holds the token");
+        let mut known = self.loaded.lock().expect("no code panics while it holds the token");
         match std::fs::metadata(&self.path).map(|metadata| version(&metadata)) {
             Ok(version) if version == known.version => {}
             // Replaced or gone: the old one is void from now on.
@@ -136,7 +136,7 @@ fn version(metadata: &std::fs::Metadata) -> (u64, i64, i64) {
 }
 
 /// Bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+pub(crate) fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes)

@@ -15,7 +15,7 @@ use crate::error::DoorError;
 pub type SwitchedConnection = TokioIo<hyper::upgrade::Upgraded>;
 
 /// Switches a connection to lines of this protocol, if that is what the request asks for.
-pub fn switch<Served: Future<Output = ()> + Send>(
+pub fn switch_protocol<Served: Future<Output = ()> + Send>(
     context: &DoorContext,
     mut request: Request,
     protocol: &'static str,
@@ -36,14 +36,14 @@ pub fn switch<Served: Future<Output = ()> + Send>(
     if *context.engine.stopping().borrow() {
         return DoorError::from(EngineError::ShuttingDown).into_response();
     }
-    let Some(place) = context.place() else {
+    let Some(place) = context.reserve_connection() else {
         let message = "too many connections speak lines of JSON";
         return DoorError::new(StatusCode::TOO_MANY_REQUESTS, "too_many", message)
             .hint("end one of them")
             .into_response();
     };
     let upgraded = hyper::upgrade::on(&mut request);
-    context.attend(async move {
+    context.spawn_connection(async move {
         let _place = place;
         match upgraded.await {
             Ok(upgraded) => serve(TokioIo::new(upgraded)).await,

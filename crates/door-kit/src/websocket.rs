@@ -4,8 +4,8 @@
 pub mod connection;
 pub mod framing;
 pub mod handshake;
-mod outgoing;
+mod outgoing_frames;
 
 pub use connection::{WebSocketConnection, WebSocketEvent};
-pub use framing::{Message, WebSocketIncoming, WebSocketViolation};
-pub use outgoing::OutgoingFrames;
+pub use framing::{WebSocketIncoming, WebSocketMessage, WebSocketViolation};
+pub use outgoing_frames::OutgoingFrames;

@@ -7,18 +7,18 @@
 //! questions it has put. How the protocol's words map to ours is the `acp` crate's.
 
 mod calls;
-mod desk;
-mod editor;
+mod editor_connection;
+mod editor_links;
 mod errors;
-mod files;
-mod follow;
-mod introduction;
-mod notes;
-mod output;
-mod parts;
+mod file_requests;
+mod follower;
+mod initialize;
+mod notices;
+mod prompt_parts;
 mod questions;
 mod requests;
 mod settings;
+mod streaming_output;
 mod translate;
 mod upgrade;
 mod wire;
@@ -27,22 +27,22 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use ostler_door_kit::lines::{ConnectionEnd, first_line, line_limit, listen, write_out};
+use ostler_door_kit::line_connection::{ConnectionEnd, first_line, line_limit, serve_lines, spawn_writer};
 use ostler_door_kit::{AccessGrant, DoorContext, Routes};
 use ostler_line_framing::LineReader;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use desk::EditorConnection;
+use editor_connection::EditorConnection;
 
-pub use editor::{EditorFiles, EditorLinks, UnusedEditorServer};
+pub use editor_links::{EditorFiles, EditorLinks, UnusedEditorServer};
 
 /// What a connection asks for in order to become lines of this protocol.
 pub const UPGRADE: &str = "ostler-acp";
 
 /// Who acts, for the log.
-const BY: &str = "acp";
+const CALLER: &str = "acp";
 
 /// How an editor wants to be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ impl AcpDoor {
         stop: CancellationToken,
     ) -> ConnectionEnd {
         let lines = LineReader::new(reader, line_limit(options.max_line_bytes));
-        self.attend(options, lines, writer, stop, None).await
+        self.run_connection(options, lines, writer, stop, None).await
     }
 
     /// Serves an editor whose first line holds the options, over a connection that it was let in to.
@@ -114,7 +114,7 @@ impl AcpDoor {
         match line.and_then(|line| serde_json::from_slice::<AcpOptions>(&line).ok()) {
             Some(options) => {
                 lines.set_limit(line_limit(options.max_line_bytes));
-                self.attend(options, lines, writer, CancellationToken::new(), Some(pass)).await;
+                self.run_connection(options, lines, writer, CancellationToken::new(), Some(pass)).await;
             }
             None => {
                 tracing::debug!("an upgraded connection did not begin with its options");
@@ -123,7 +123,7 @@ impl AcpDoor {
         }
     }
 
-    async fn attend(
+    async fn run_connection(
         &self,
         options: AcpOptions,
         mut lines: LineReader<impl AsyncRead + Unpin + Send>,
@@ -131,11 +131,11 @@ impl AcpDoor {
         stop: CancellationToken,
         pass: Option<AccessGrant>,
     ) -> ConnectionEnd {
-        let (outbox, writing) = write_out(writer, pass.is_some());
+        let (outbox, writing) = spawn_writer(writer, pass.is_some());
         let mut desk = EditorConnection::new(self, options, outbox.clone());
         let engine = &self.context.engine;
-        let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
-        desk.end(ended).await;
+        let ended = serve_lines(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
+        desk.shut_down(ended).await;
         drop((desk, outbox));
         writing.finish().await;
         ended

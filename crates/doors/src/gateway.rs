@@ -5,9 +5,8 @@
 //! Host, the Origin and the first frame, which must show the token.
 
 mod admission;
-mod agents;
 mod dry_run;
-mod follow;
+mod follower;
 mod frames;
 mod methods;
 mod params;
@@ -15,6 +14,7 @@ mod socket;
 mod text_cursor;
 mod transcript;
 mod translate;
+mod workspace_agents;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ pub use dry_run::{DryRunOutcome, dry_run};
 /// Where the gateway is on the listeners that it shares with the other doors.
 pub(crate) const PATH: &str = "/gateway";
 /// Who asks, in the log.
-const BY: &str = "gateway";
+const CALLER: &str = "gateway";
 /// How long sockets have to end when the daemon stops.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The gateway. Cheap to clone.
 #[derive(Clone)]
 pub struct GatewayDoor {
-    door: Arc<GatewayState>,
+    state: Arc<GatewayState>,
 }
 
 /// What sessions made here get.
@@ -114,39 +114,39 @@ impl GatewayDoor {
             tasks,
             stop: CancellationToken::new(),
         };
-        GatewayDoor { door: Arc::new(door) }
+        GatewayDoor { state: Arc::new(door) }
     }
 
     /// The whole door, for a listener of its own.
     pub fn router(&self, access: ListenerAccess) -> Router {
-        let door = Arc::clone(&self.door);
+        let door = Arc::clone(&self.state);
         Router::new().fallback(move |request: Request| {
             let (door, access) = (Arc::clone(&door), access.clone());
-            async move { admission::own_port(door, access, request).await }
+            async move { admission::handle_on_own_port(door, access, request).await }
         })
     }
 
     /// The door on a listener that it shares, whose guard has looked at the Host and the Origin.
     pub(crate) fn routes(&self, access: &ListenerAccess) -> Routes {
-        let (door, access) = (Arc::clone(&self.door), access.clone());
+        let (door, access) = (Arc::clone(&self.state), access.clone());
         let answer = move |request: Request| {
             let (door, access) = (Arc::clone(&door), access.clone());
-            async move { admission::on_http_door(door, access, request).await }
+            async move { admission::handle_on_http_door(door, access, request).await }
         };
         Routes::new(Router::new().route(PATH, axum::routing::any(answer)))
     }
 
     /// How many sockets there are.
     pub fn sockets(&self) -> usize {
-        self.door.limits.max_sockets - self.door.sockets.available_permits()
+        self.state.limits.max_sockets - self.state.sockets.available_permits()
     }
 
     /// Tells every client that the daemon stops, and returns when they are gone. Comes after the engine has
     /// stopped, so that they have seen how their runs ended.
     pub async fn close(&self) {
-        self.door.stop.cancel();
-        self.door.tasks.close();
-        if tokio::time::timeout(GRACE, self.door.tasks.wait()).await.is_err() {
+        self.state.stop.cancel();
+        self.state.tasks.close();
+        if tokio::time::timeout(GRACE, self.state.tasks.wait()).await.is_err() {
             tracing::warn!("some sockets of the gateway did not end in time");
         }
     }

@@ -5,11 +5,11 @@
 //! session: what a socket remembers is what its client has been told.
 
 mod entries;
-mod follow;
+mod follower;
 mod frames;
-mod names;
-mod own;
+mod own_messages;
 mod requests;
+mod session_names;
 mod socket;
 mod translate;
 
@@ -23,7 +23,7 @@ use ostler_door_kit::{AccessGrant, Admission, DoorContext, DoorError, Routes, TO
 use ostler_types::AgentLink;
 
 use frames::IdeAgentStatus;
-use names::NATIVE;
+use session_names::NATIVE;
 use socket::IdeSocket;
 
 /// Where the door is.
@@ -31,7 +31,7 @@ const PATH: &str = "/ws";
 /// The subprotocol that is spoken; named beside the token, so that no answer has to repeat that.
 const PROTOCOL: &str = "ostler-ide";
 /// Who asks, in the log.
-const BY: &str = "ide";
+const CALLER: &str = "ide";
 /// Bytes of one message that a client sends.
 const MAX_MESSAGE: usize = 2 << 20;
 
@@ -48,7 +48,7 @@ async fn upgrade(
     mut request: Request,
 ) -> Response {
     let refused = |status, message: &str| DoorError::new(status, "bad_upgrade", message).into_response();
-    if !handshake::is_wanted(&request) {
+    if !handshake::is_requested(&request) {
         let mut response = refused(StatusCode::UPGRADE_REQUIRED, "this is a WebSocket; ask for an upgrade");
         response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         return response;
@@ -57,15 +57,15 @@ async fn upgrade(
         Ok(response) => response,
         Err((status, reason)) => return refused(status, reason),
     };
-    let Some(place) = context.place() else {
+    let Some(place) = context.reserve_connection() else {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "there are too many sockets; close one");
     };
-    if let Some(protocol) = spoken(request.headers()) {
+    if let Some(protocol) = chosen_subprotocol(request.headers()) {
         response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     let upgrading = hyper::upgrade::on(&mut request);
     let served = context.clone();
-    context.attend(async move {
+    context.spawn_connection(async move {
         let _place = place;
         match upgrading.await {
             Ok(upgraded) => {
@@ -79,7 +79,7 @@ async fn upgrade(
 }
 
 /// The subprotocol to answer with: browsers that name some want one of them back.
-fn spoken(headers: &HeaderMap) -> Option<HeaderValue> {
+fn chosen_subprotocol(headers: &HeaderMap) -> Option<HeaderValue> {
     let named = handshake::offered_protocols(headers);
     let own = named.iter().find(|name| **name == PROTOCOL);
     let chosen = own.or_else(|| named.iter().find(|name| name.starts_with(TOKEN_PROTOCOL)))?;
@@ -87,7 +87,7 @@ fn spoken(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// How an agent stands.
-fn status(context: &DoorContext, agent: &str) -> IdeAgentStatus {
+fn agent_status(context: &DoorContext, agent: &str) -> IdeAgentStatus {
     if agent == NATIVE {
         return IdeAgentStatus::Connected;
     }

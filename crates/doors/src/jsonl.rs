@@ -6,17 +6,17 @@
 //! state: it knows which sessions its client has, and how far it has told of them.
 
 mod commands;
-mod desk;
+mod connection;
 mod dialogs;
 mod draft;
-mod files;
-mod follow;
+mod follower;
 mod frames;
 mod messages;
-mod notes;
+mod notices;
 mod schema;
-mod start;
-mod tally;
+mod session_counts;
+mod session_files;
+mod session_starter;
 mod translate;
 mod upgrade;
 
@@ -24,7 +24,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use ostler_door_kit::lines::{ConnectionEnd, OutboxClosed, first_line, line_limit, listen, write_out};
+use ostler_door_kit::line_connection::{
+    ConnectionEnd, OutboxClosed, first_line, line_limit, serve_lines, spawn_writer,
+};
 use ostler_door_kit::{AccessGrant, DoorContext, Routes};
 use ostler_line_framing::LineReader;
 use ostler_types::Refusal;
@@ -32,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use desk::JsonlConnection;
+use connection::JsonlConnection;
 
 pub use commands::{ClientFrame, JsonlCommandError, OfSession, StartSession, UiResponse, read_command};
 pub use schema::schema;
@@ -41,7 +43,7 @@ pub use schema::schema;
 pub const UPGRADE: &str = "ostler-jsonl";
 
 /// Who acts, for the log.
-const BY: &str = "jsonl";
+const CALLER: &str = "jsonl";
 
 /// How a client wants to be served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,7 +130,7 @@ impl JsonlDoor {
         stop: CancellationToken,
     ) -> Result<ConnectionEnd, Refusal> {
         let lines = LineReader::new(reader, line_limit(options.max_line_bytes));
-        self.attend(options, lines, writer, stop, None).await
+        self.run_connection(options, lines, writer, stop, None).await
     }
 
     /// Serves a client whose first line holds its options, over a connection that it was let in to.
@@ -147,7 +149,7 @@ impl JsonlDoor {
             Ok(options) => {
                 lines.set_limit(line_limit(options.max_line_bytes));
                 let stop = CancellationToken::new();
-                _ = self.attend(options, lines, writer, stop, Some(pass)).await;
+                _ = self.run_connection(options, lines, writer, stop, Some(pass)).await;
             }
             Err(message) => {
                 let error = frames::ServerFrame::Error { message: &message, hint: None, session_id: None };
@@ -157,7 +159,7 @@ impl JsonlDoor {
         }
     }
 
-    async fn attend(
+    async fn run_connection(
         &self,
         mut options: JsonlOptions,
         mut lines: LineReader<impl AsyncRead + Unpin + Send>,
@@ -166,13 +168,13 @@ impl JsonlDoor {
         pass: Option<AccessGrant>,
     ) -> Result<ConnectionEnd, Refusal> {
         options.max_line_bytes = lines.limit();
-        let (outbox, writing) = write_out(writer, pass.is_some());
+        let (outbox, writing) = spawn_writer(writer, pass.is_some());
         let mut desk = JsonlConnection::new(self.context.clone(), options, outbox.clone());
-        let ended = match desk.begin().await {
+        let ended = match desk.start_primary_session().await {
             Ok(Ok(())) => {
                 let engine = &self.context.engine;
-                let ended = listen(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
-                Ok(desk.end(ended).await)
+                let ended = serve_lines(engine, &mut desk, &mut lines, &outbox, &stop, pass.as_ref()).await;
+                Ok(desk.shut_down(ended).await)
             }
             Ok(Err(refusal)) => {
                 drop(desk);

@@ -26,7 +26,7 @@ impl AcceptedRules {
     }
 
     /// Those of these rules that were accepted for this workspace.
-    pub(crate) fn among(&self, workspace: &str, rules: Vec<Rule>) -> Vec<Rule> {
+    pub(crate) fn retain_accepted(&self, workspace: &str, rules: Vec<Rule>) -> Vec<Rule> {
         let accepted = self.0.get();
         let accepted = accepted.as_ref().and_then(|rules| rules.get(workspace));
         rules.into_iter().filter(|rule| accepted.is_some_and(|accepted| accepted.contains(rule))).collect()
@@ -58,7 +58,7 @@ impl Engine {
 
     /// Those of these rules that were accepted for a workspace, named by its key.
     pub fn accepted_rules(&self, workspace: &str, rules: Vec<Rule>) -> Vec<Rule> {
-        self.shared.rules.accepted().among(workspace, rules)
+        self.shared.rules.accepted().retain_accepted(workspace, rules)
     }
 }
 
@@ -88,14 +88,14 @@ mod tests {
         accepted.set("/w", vec![rule("make")]).await.unwrap();
         let accepted = load().await;
         let both = || vec![rule("make"), rule("make deploy")];
-        assert_eq!(accepted.among("/w", both()), [rule("make")]);
-        assert!(accepted.among("/w", vec![rule("make deploy")]).is_empty());
-        assert!(accepted.among("/v", both()).is_empty());
+        assert_eq!(accepted.retain_accepted("/w", both()), [rule("make")]);
+        assert!(accepted.retain_accepted("/w", vec![rule("make deploy")]).is_empty());
+        assert!(accepted.retain_accepted("/v", both()).is_empty());
         accepted.set("/w", Vec::new()).await.unwrap();
-        assert!(load().await.among("/w", both()).is_empty());
+        assert!(load().await.retain_accepted("/w", both()).is_empty());
         std::fs::write(&path, "{").unwrap();
         let broken = load().await;
-        assert!(broken.among("/w", both()).is_empty());
+        assert!(broken.retain_accepted("/w", both()).is_empty());
         assert!(broken.set("/w", both()).await.is_err());
         broken.set("/w", Vec::new()).await.unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"{", "what cannot be read is not written over");

@@ -1,7 +1,7 @@
 //! The actor of one session: takes one input at a time, decides, records, and keeps the right agent
 //! running. It goes to sleep when nothing is left to do and nobody looks on.
 
-mod rest;
+mod shutdown;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use tokio::time::Instant;
 use crate::children::ChildWatchers;
 use crate::error::EngineError;
 use crate::files;
-use crate::follow::OwnershipLoss;
-use crate::queue::SubscriberQueue;
-use crate::session::LoadedSession;
-use crate::shown::SubmittedMessage;
+use crate::loaded_session::LoadedSession;
+use crate::lost_session::OwnershipLoss;
+use crate::session_queries::SubmittedMessage;
+use crate::subscriber_queue::SubscriberQueue;
 use crate::subscription::Subscription;
 use crate::turn::{AgentReturn, RunningTurn};
 
 /// How often the text that streams goes into a draft, at the latest.
 const DRAFT_EVERY: Duration = Duration::from_millis(500);
 /// How long after the end of a turn `session.json` is written, unless another one has begun.
-const DESCRIBE_AFTER: Duration = Duration::from_secs(1);
+const DESCRIPTION_DELAY: Duration = Duration::from_secs(1);
 /// How often a turn's end is tried again while the disk refuses it.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
@@ -80,7 +80,7 @@ pub(crate) struct Actor {
     idle_since: Instant,
     tick_at: Option<Instant>,
     /// Came while the session was about to sleep.
-    early: Option<ActorInput>,
+    deferred_input: Option<ActorInput>,
 }
 
 impl Actor {
@@ -94,14 +94,14 @@ impl Actor {
             unrecorded: None,
             idle_since: Instant::now(),
             tick_at: None,
-            early: None,
+            deferred_input: None,
         }
     }
 
     /// Runs until the session is idle, removed or lost to another owner, or the daemon stops. An actor that lost its
     /// session ends at once: its agent is dropped, and nothing is recorded, settled or written.
     pub(crate) async fn run(mut self) -> ActorEnd {
-        Box::pin(self.follow_turn()).await;
+        Box::pin(self.reconcile_turn()).await;
         let loss = loop {
             if let Some(loss) = self.session.loss() {
                 break loss;
@@ -113,20 +113,20 @@ impl Actor {
         };
         // The agent is dropped at once, but a merge in progress is awaited.
         drop(self.running.take());
-        self.leave_children().await;
+        self.stop_child_watchers().await;
         ActorEnd::Lost(loss)
     }
 
     async fn next_input(&mut self) -> ActorInput {
-        if let Some(early) = self.early.take() {
+        if let Some(early) = self.deferred_input.take() {
             return early;
         }
         // The earliest tick counts, so that a busy session is not too busy for it.
         let patience = match (&self.unrecorded, &self.running) {
             (Some(_), _) => RETRY_EVERY,
             (None, Some(_)) => DRAFT_EVERY,
-            (None, None) if !self.session.is_described() => DESCRIBE_AFTER,
-            (None, None) => self.session.shared.idle_patience(),
+            (None, None) if !self.session.is_described() => DESCRIPTION_DELAY,
+            (None, None) => self.session.shared.idle_timeout(),
         };
         let due = Instant::now() + patience;
         let tick = self.tick_at.map_or(due, |tick| tick.min(due));
@@ -147,7 +147,7 @@ impl Actor {
             ActorInput::View { reply } => _ = reply.send(self.session.state.view()),
             ActorInput::Context { reply } => _ = reply.send(self.context().await),
             ActorInput::Submitted { key, reply } => {
-                _ = reply.send(SubmittedMessage::of(&self.session.state, &key))
+                _ = reply.send(SubmittedMessage::from_state(&self.session.state, &key))
             }
             ActorInput::Subscribe { after, queue, reply } => _ = reply.send(self.subscribe(after, queue)),
             ActorInput::Turn { turn_id, request } => Box::pin(self.turn_request(turn_id, *request)).await,
@@ -169,7 +169,7 @@ impl Actor {
     /// Decides, records and answers a client's command. Starting a turn reads the conversation, so it comes after the
     /// answer.
     async fn command(&mut self, command: Command, reply: oneshot::Sender<Result<Accepted, EngineError>>) {
-        let mut consequences = CommandEffects::of(&command);
+        let mut consequences = CommandEffects::from_command(&command);
         let accepted = self.accept(command).await;
         // A command that names a finished turn does not cancel the children of the running one.
         consequences.cancels_children &= accepted
@@ -184,24 +184,24 @@ impl Actor {
             // Children in the background too, even when no turn runs.
             self.cancel_children();
         }
-        self.follow_turn().await;
+        self.reconcile_turn().await;
         if consequences.changes_policy {
-            self.running.iter_mut().for_each(RunningTurn::judge_again);
-            self.tighten_children();
+            self.running.iter_mut().for_each(RunningTurn::clear_auto_approved);
+            self.notify_policy_changed();
         }
     }
 
     async fn accept(&mut self, command: Command) -> Result<Accepted, EngineError> {
-        self.record_what_is_due().await?;
+        self.retry_unrecorded().await?;
         self.remember_rule(&command).await?;
         if let Command::Cancel(cancel) = &command {
             self.force_agent(cancel.turn_id);
         }
-        let partial = if ends_turn(&command) { self.session.hub.hold() } else { None };
+        let partial = if ends_turn(&command) { self.session.hub.pause_deltas() } else { None };
         let facts = DecisionFacts { partial, ..DecisionFacts::default() };
         let accepted = self.decide_and_record(command, &facts).await;
         // Nothing is held any more once the turn has ended; if it did not, the text comes late.
-        self.session.hub.go_on().iter().for_each(|line| self.session.shared.deltas.publish(line));
+        self.session.hub.resume_deltas().iter().for_each(|line| self.session.shared.deltas.publish(line));
         accepted
     }
 
@@ -271,7 +271,7 @@ impl Actor {
                         if let (Ok(Accepted::Allowed), Some(call), Some(running)) =
                             (&answer, proposed, running)
                         {
-                            running.let_call_through(call, self.session.state.turn.as_ref());
+                            running.auto_approve(call, self.session.state.turn.as_ref());
                         }
                         _ = reply.send(answer.map_err(report_error));
                     }
@@ -303,10 +303,11 @@ impl Actor {
             let (shared, session) = (&self.session.shared, &self.session.state.session);
             let trusted = *trusted && shared.trust.is_trusted(&session.workspace_key());
             let workspaces = shared.runner.workspaces();
-            facts.standing = shared.rules.standing(workspaces, session, &tool_call.name, trusted).await;
+            facts.policy_context =
+                shared.rules.policy_context(workspaces, session, &tool_call.name, trusted).await;
         }
         if let (TurnReport::CallStarted { tool_call, .. }, Some(running)) = (report, &mut self.running) {
-            facts.let_through = running.take_let_through(&tool_call.id);
+            facts.auto_approved = running.take_auto_approved(&tool_call.id);
         }
         if let TurnReport::Compacted(compaction) = report {
             facts.first_kept_seq = self.session.seq_after(compaction.to_message_id);
@@ -322,7 +323,7 @@ impl Actor {
             let facts = DecisionFacts { partial: self.session.hub.partial(), ..DecisionFacts::default() };
             self.end_turn(returned.into_command(), facts).await;
         }
-        self.follow_turn().await;
+        self.reconcile_turn().await;
     }
 
     /// Records a turn's end. When the disk refuses, it is kept and tried again.
@@ -337,7 +338,7 @@ impl Actor {
     }
 
     /// Whether the end of a turn waits for the disk; until then no agent may run.
-    pub(crate) fn owes_a_record(&self) -> bool {
+    pub(crate) fn has_unrecorded_end(&self) -> bool {
         self.unrecorded.is_some()
     }
 
@@ -356,25 +357,25 @@ impl Actor {
         self.unrecorded = Some((command, facts));
     }
 
-    async fn record_what_is_due(&mut self) -> Result<(), EngineError> {
+    async fn retry_unrecorded(&mut self) -> Result<(), EngineError> {
         let Some((command, facts)) = self.unrecorded.clone() else { return Ok(()) };
         match self.decide_and_record(command, &facts).await {
             Ok(_) | Err(EngineError::Refused(_)) => self.unrecorded = None,
             Err(error) => return Err(error),
         }
-        self.follow_turn().await;
+        self.reconcile_turn().await;
         Ok(())
     }
 
     async fn tick(&mut self) -> ControlFlow<()> {
         self.save_drafts(1);
-        _ = self.record_what_is_due().await;
+        _ = self.retry_unrecorded().await;
         // Turns that follow each other closely share one `session.json`.
         if self.running.is_none() || self.session.description_is_old() {
-            self.session.describe().await;
+            self.session.write_description().await;
         }
-        if self.idle_since.elapsed() >= self.session.shared.idle_patience() {
-            if self.is_at_rest() {
+        if self.idle_since.elapsed() >= self.session.shared.idle_timeout() {
+            if self.is_idle() {
                 return self.sleep().await;
             }
             if self.running.is_none() {
@@ -425,7 +426,7 @@ struct CommandEffects {
 }
 
 impl CommandEffects {
-    fn of(command: &Command) -> CommandEffects {
+    fn from_command(command: &Command) -> CommandEffects {
         CommandEffects {
             cancels_children: matches!(command, Command::Cancel(_)),
             names_turn: matches!(command, Command::Cancel(cancel) if cancel.turn_id.is_some()),
@@ -443,7 +444,7 @@ fn ends_turn(command: &Command) -> bool {
 
 pub(crate) fn report_error(error: EngineError) -> ReportError {
     match error {
-        EngineError::Refused(refusal) if refusal.code == RefusalCode::TurnOver => ReportError::Over,
+        EngineError::Refused(refusal) if refusal.code == RefusalCode::TurnOver => ReportError::TurnOver,
         EngineError::Refused(refusal) => ReportError::Refused(refusal),
         EngineError::Log(LogError::TooLarge { size, limit }) => {
             let message = format!("what was to be recorded has {size} bytes, and {limit} is the limit");

@@ -27,7 +27,7 @@ impl Engine {
     /// What a turn changed in the session's workspace. A turn that changed nothing has no files.
     pub async fn changes(&self, id: SessionId, turn_id: TurnId) -> Result<TurnChanges, EngineError> {
         let view = self.view(id).await?;
-        let span = CheckpointSpan::of(&view, turn_id)?;
+        let span = CheckpointSpan::from_view(&view, turn_id)?;
         let (running, note) = (span.running, span.note());
         let Some(before) = span.before.clone() else {
             return Ok(TurnChanges { files: Vec::new(), more: 0, running, note });
@@ -42,7 +42,7 @@ impl Engine {
             CheckpointError::Gone(_) => failed("it was removed to make room for newer ones"),
             CheckpointError::Failed(why) => failed(&why),
         })?;
-        Ok(bounded(files, running, note))
+        Ok(largest_changes(files, running, note))
     }
 }
 
@@ -57,7 +57,7 @@ struct CheckpointSpan {
 }
 
 impl CheckpointSpan {
-    fn of(view: &SessionView, turn_id: TurnId) -> Result<CheckpointSpan, Refusal> {
+    fn from_view(view: &SessionView, turn_id: TurnId) -> Result<CheckpointSpan, Refusal> {
         let place = view.turns.iter().position(|turn| turn.id == turn_id).ok_or_else(|| {
             let message = format!("turn {turn_id} is not among the newest of this session");
             Refusal::not_found("turn_not_found", message)
@@ -83,7 +83,7 @@ impl CheckpointSpan {
     }
 }
 
-fn bounded(mut files: Vec<ChangedFile>, running: bool, note: Option<String>) -> TurnChanges {
+fn largest_changes(mut files: Vec<ChangedFile>, running: bool, note: Option<String>) -> TurnChanges {
     let count = files.len();
     if count > MAX_FILES {
         files.sort_by_key(|file| std::cmp::Reverse(file.change.added + file.change.removed));

@@ -2,9 +2,9 @@
 //! that the parent's actor owns; what there is to know of it comes back to the actor as a command, so that
 //! the rules decide and the log remembers. The actor itself never waits for a child.
 
-mod attend;
+mod child_watcher;
 mod outcome;
-mod rights;
+mod parent_policy;
 mod start;
 pub(crate) mod worktree;
 
@@ -23,18 +23,18 @@ use tokio_util::sync::CancellationToken;
 use crate::actor::{Actor, report_error};
 use crate::engine::Engine;
 
-use attend::ChildWatcher;
+use child_watcher::ChildWatcher;
 
 /// What an actor keeps of the sessions that its own has started. Dropping it ends the attendants, not the
 /// sessions; those are looked after again when the actor is back.
 #[derive(Default)]
 pub(crate) struct ChildWatchers {
     /// The attendants, and how each is told that its child is to stop.
-    attended: HashMap<SessionId, WatchedChild>,
+    watched: HashMap<SessionId, WatchedChild>,
     /// Attendants, and what else is done for children.
     tasks: JoinSet<()>,
     /// Fires when the actor ends.
-    leaving: CancellationToken,
+    actor_ending: CancellationToken,
     /// Agents that wait for a child's end.
     waiters: Vec<(SessionId, ChildReply<ChildOutcome>)>,
 }
@@ -57,7 +57,7 @@ impl Actor {
             ChildRequest::Wait { session_id, reply } => match find(&self.session.state, session_id) {
                 Some(_) => {
                     self.children.waiters.push((session_id, reply));
-                    self.tend_children();
+                    self.reconcile_children();
                 }
                 None => _ = reply.send(Err(unknown(session_id))),
             },
@@ -69,14 +69,14 @@ impl Actor {
             ChildRequest::PreviewMerge { session_id, reply } => {
                 let (engine, parent) = (self.engine(), self.session.id);
                 self.children.tasks.spawn(async move {
-                    _ = reply.send(worktree::preview(&engine, parent, session_id).await);
+                    _ = reply.send(worktree::preview_merge(&engine, parent, session_id).await);
                 });
             }
             ChildRequest::EndWorktree { session_id, end, reply } => {
                 let (engine, parent) = (self.engine(), self.session.id);
                 // A merge is not left in the middle: whoever ends the actor waits for it.
                 self.children.tasks.spawn(async move {
-                    _ = reply.send(worktree::end(&engine, parent, session_id, end).await);
+                    _ = reply.send(worktree::end_worktree(&engine, parent, session_id, end).await);
                 });
             }
         }
@@ -85,7 +85,7 @@ impl Actor {
     /// Records that a session is about to be started, then has an attendant start it. One that the same call
     /// or subtask has started before is found again.
     async fn start_child(&mut self, turn_id: TurnId, child: NewChild, reply: ChildReply<SessionId>) {
-        if let Some(known) = started_before(&self.session.state, turn_id, &child) {
+        if let Some(known) = already_started(&self.session.state, turn_id, &child) {
             _ = reply.send(Ok(known));
             return;
         }
@@ -100,7 +100,7 @@ impl Actor {
         match self.decide_and_record(Command::Report { turn_id, report }, &DecisionFacts::default()).await {
             Ok(_) => {
                 let parent = self.session.state.session.clone();
-                self.attend(session_id, |attendant| attendant.start(parent, child, reply));
+                self.watch_child(session_id, |attendant| attendant.start(parent, child, reply));
             }
             Err(error) => _ = reply.send(Err(report_error(error))),
         }
@@ -108,18 +108,18 @@ impl Actor {
 
     /// Keeps children as the session wants them: each open one is watched, those that nobody wants any more
     /// are stopped, and whoever waits for one that has ended is told.
-    pub(crate) fn tend_children(&mut self) {
-        if self.session.shared.at_rest {
+    pub(crate) fn reconcile_children(&mut self) {
+        if self.session.shared.turns_disabled {
             return;
         }
-        self.reap();
+        self.remove_ended_tasks();
         let state = &self.session.state;
         let open = state.children.iter().filter(|child| child.outcome.is_none());
         let open: Vec<(SessionId, bool)> =
-            open.map(|child| (child.session_id, wants(state, child))).collect();
+            open.map(|child| (child.session_id, should_continue(state, child))).collect();
         for (session_id, is_wanted) in open {
-            if !self.children.attended.contains_key(&session_id) {
-                self.attend(session_id, ChildWatcher::resume);
+            if !self.children.watched.contains_key(&session_id) {
+                self.watch_child(session_id, ChildWatcher::resume);
             }
             if !is_wanted {
                 self.stop_child(session_id);
@@ -133,12 +133,12 @@ impl Actor {
 
     /// Stops all that are still at work, whoever waits for them.
     pub(crate) fn cancel_children(&self) {
-        self.children.attended.values().for_each(|attended| attended.stop.cancel());
+        self.children.watched.values().for_each(|attended| attended.stop.cancel());
     }
 
     /// Has those who look after children see to it that none may do more than this session may by now.
-    pub(crate) fn tighten_children(&self) {
-        self.children.attended.values().for_each(|attended| attended.policy_changed.notify_one());
+    pub(crate) fn notify_policy_changed(&self) {
+        self.children.watched.values().for_each(|attended| attended.policy_changed.notify_one());
     }
 
     /// Whether one has not ended yet. Then the session is not at rest.
@@ -147,30 +147,30 @@ impl Actor {
     }
 
     /// Ends the attendants, and waits until each has put away what it was making.
-    pub(crate) async fn leave_children(&mut self) {
-        self.children.leaving.cancel();
+    pub(crate) async fn stop_child_watchers(&mut self) {
+        self.children.actor_ending.cancel();
         self.children.waiters.clear();
         while self.children.tasks.join_next().await.is_some() {}
-        self.children.attended.clear();
+        self.children.watched.clear();
     }
 
     /// Has somebody look after a child from now on.
-    fn attend<F>(&mut self, session_id: SessionId, work: impl FnOnce(ChildWatcher) -> F)
+    fn watch_child<F>(&mut self, session_id: SessionId, work: impl FnOnce(ChildWatcher) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (stop, leaving) = (self.children.leaving.child_token(), self.children.leaving.clone());
+        let (stop, leaving) = (self.children.actor_ending.child_token(), self.children.actor_ending.clone());
         let child = find(&self.session.state, session_id);
         let heard = child.map(|child| child.approvals.as_slice()).unwrap_or_default();
         let ids = (self.session.id, session_id);
         let attendant = ChildWatcher::new(self.engine(), ids, heard, (stop.clone(), leaving));
         let policy_changed = attendant.policy_changed();
         let task = self.children.tasks.spawn(work(attendant)).id();
-        self.children.attended.insert(session_id, WatchedChild { stop, policy_changed, task });
+        self.children.watched.insert(session_id, WatchedChild { stop, policy_changed, task });
     }
 
     fn stop_child(&self, session_id: SessionId) {
-        if let Some(attended) = self.children.attended.get(&session_id) {
+        if let Some(attended) = self.children.watched.get(&session_id) {
             attended.stop.cancel();
         }
     }
@@ -180,15 +180,15 @@ impl Actor {
     }
 
     /// Forgets the tasks that have ended. An attendant that panicked gets a successor.
-    fn reap(&mut self) {
+    fn remove_ended_tasks(&mut self) {
         while let Some(ended) = self.children.tasks.try_join_next() {
             if let Err(error) = ended {
                 tracing::error!(id = %self.session.id, %error, "the attendant of a child session panicked");
-                self.children.attended.retain(|_, attended| attended.task != error.id());
+                self.children.watched.retain(|_, attended| attended.task != error.id());
             }
         }
         let state = &self.session.state;
-        self.children.attended.retain(|id, _| find(state, *id).is_some_and(|child| child.outcome.is_none()));
+        self.children.watched.retain(|id, _| find(state, *id).is_some_and(|child| child.outcome.is_none()));
     }
 
     fn answer_waiters(&mut self) {
@@ -209,7 +209,7 @@ fn find(state: &State, id: SessionId) -> Option<&Child> {
 }
 
 /// The session that the same call or subtask of this turn has started before.
-fn started_before(state: &State, turn_id: TurnId, new: &NewChild) -> Option<SessionId> {
+fn already_started(state: &State, turn_id: TurnId, new: &NewChild) -> Option<SessionId> {
     let same = |child: &&Child| {
         let call = new.tool_call_id.is_some() && child.tool_call_id == new.tool_call_id;
         let subtask = new.subtask.is_some() && child.subtask == new.subtask;
@@ -220,7 +220,7 @@ fn started_before(state: &State, turn_id: TurnId, new: &NewChild) -> Option<Sess
 
 /// Whether a child is to go on. A turn that ended as it should leaves those in the background at work; any
 /// other end stops them all.
-fn wants(state: &State, child: &Child) -> bool {
+fn should_continue(state: &State, child: &Child) -> bool {
     let is_open = state.turn.as_ref().is_some_and(|turn| turn.id == child.turn_id);
     let turn = state.turns.iter().find(|turn| turn.id == child.turn_id);
     let completed = turn.is_none_or(|turn| turn.status == TurnStatus::Completed);

@@ -41,7 +41,7 @@ pub struct EngineConfig {
     pub idle_after: Duration,
     /// Whether sessions are only looked at and answered: no turn is run, recovered or ended. For a
     /// process that comes for a moment and must leave everything to the next daemon.
-    pub at_rest: bool,
+    pub turns_disabled: bool,
 }
 
 /// The system's time and random ids.

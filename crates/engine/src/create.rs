@@ -7,8 +7,8 @@ use ostler_types::{
 
 use crate::engine::{Engine, unknown_runner};
 use crate::error::EngineError;
-use crate::names::name_taken;
 use crate::new_log::NewLog;
+use crate::session_names::name_taken;
 
 impl Engine {
     /// Makes a session. With an idempotency key that was used before, returns the earlier one; a name that
@@ -16,11 +16,11 @@ impl Engine {
     pub async fn create(&self, new: NewSession) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         self.refuse_unknown_agent(&new.agent)?;
-        self.refuse_unfit(new.runner.as_ref(), &new.workspace_path).await?;
+        self.check_workspace(new.runner.as_ref(), &new.workspace_path).await?;
         let Some(key) = new.idempotency_key.clone() else { return self.create_named(new).await };
-        self.until_recovered().await?;
+        self.wait_until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
-        self.shared.index.flushed().await?;
+        self.shared.index.flush().await?;
         if let Some(id) = self.shared.index.by_idempotency_key(&key).await? {
             return Ok(self.view(id).await?.session);
         }
@@ -41,7 +41,7 @@ impl Engine {
             }
             created => created?,
         };
-        reserved.give(session.id);
+        reserved.assign(session.id);
         Ok(session)
     }
 
@@ -51,7 +51,7 @@ impl Engine {
     }
 
     /// Makes a session in the folder of the one that starts it, with its first turn: both or neither.
-    pub(crate) async fn create_under(
+    pub(crate) async fn create_child(
         &self,
         parent: SessionId,
         new: NewSession,
@@ -59,9 +59,9 @@ impl Engine {
     ) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         self.refuse_unknown_agent(&new.agent)?;
-        self.refuse_unfit(new.runner.as_ref(), &new.workspace_path).await?;
+        self.check_workspace(new.runner.as_ref(), &new.workspace_path).await?;
         let id = new.id;
-        self.shared.log.place_under(id, parent).await?;
+        self.shared.log.create_under(id, parent).await?;
         let created = Box::pin(self.create_new(new, Some(prompt))).await;
         if created.is_err() {
             // Its folder is there already. If it cannot be removed, the next start does it.
@@ -87,11 +87,11 @@ impl Engine {
             }
         };
         let added = added.await;
-        log.end(added).await
+        log.finish(added).await
     }
 
     /// Refuses a directory that is no workspace, and one on a runner that there is not.
-    pub(crate) async fn refuse_unfit(
+    pub(crate) async fn check_workspace(
         &self,
         runner: Option<&RunnerName>,
         workspace: &str,
@@ -99,7 +99,7 @@ impl Engine {
         if let Some(name) = runner {
             return Err(unknown_runner(name).into());
         }
-        match self.shared.unfit(workspace).await {
+        match self.shared.workspace_problem(workspace).await {
             None => Ok(()),
             Some(why) => {
                 let message = format!("`{workspace}` cannot be a workspace: {why}");

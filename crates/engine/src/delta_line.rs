@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::encoding_slot::EncodingSlot;
 
 /// What the envelope takes, about.
-const ENVELOPE: usize = 256;
+const ENVELOPE_BYTES: usize = 256;
 
 /// A delta that is shown. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl DeltaLine {
 
     /// How many bytes it takes while it waits, about.
     pub(crate) fn size(&self) -> usize {
-        ENVELOPE + self.0.delta.text.len()
+        ENVELOPE_BYTES + self.0.delta.text.len()
     }
 }
 
@@ -93,7 +93,7 @@ impl SharedDelta {
         };
         let SharedDelta { ts, session_id, turn_id, .. } = *self;
         let envelope = DeltaEnvelope { ts, session_id, turn_id, name: self.delta.name(), data };
-        let mut bytes = Vec::with_capacity(ENVELOPE + text.len());
+        let mut bytes = Vec::with_capacity(ENVELOPE_BYTES + text.len());
         serde_json::to_writer(&mut bytes, &envelope).expect("a delta is plain strings and numbers");
         bytes.into()
     }

@@ -24,28 +24,28 @@ use crate::feed::{Deltas, FeedSubscription};
 use crate::files::Uploads;
 use crate::history::{self, HistoryPage};
 use crate::hub::Hub;
-use crate::names::SessionNames;
 use crate::projects::ProjectStore;
-use crate::queue::SubscriberQueue;
 use crate::recovery::{self, ActorOrigin};
 use crate::rules::RuleStore;
 use crate::session_folder::SessionFolders;
+use crate::session_names::SessionNames;
+use crate::subscriber_queue::SubscriberQueue;
 use crate::subscription::Subscription;
 use crate::trust::TrustStore;
-use crate::views::ViewFiles;
+use crate::view_files::ViewFiles;
 
 /// Inputs that may wait for one actor.
-const INPUTS: usize = 64;
+const MAX_PENDING_INPUTS: usize = 64;
 /// How long a client waits for the list while the index is being rebuilt.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REBUILD_WAIT: Duration = Duration::from_secs(20);
 /// Sessions that may be awake without hurry to sleep.
-const AT_EASE: usize = 64;
+const CROWDED_ABOVE: usize = 64;
 /// How long an idle session stays awake when there are more.
-const CROWDED: Duration = Duration::from_millis(100);
+const CROWDED_IDLE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Sessions that settle at the same time.
 const SETTLE_CONCURRENCY: usize = 16;
 /// How often a session is woken for one request.
-const TRIES: u32 = 10;
+const MAX_WAKE_ATTEMPTS: u32 = 10;
 
 /// Keeps sessions going. Cheap to clone.
 #[derive(Clone)]
@@ -67,9 +67,9 @@ pub(crate) struct EngineShared {
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) secrets: Secrets,
     idle_after: Duration,
-    pub(crate) at_rest: bool,
+    pub(crate) turns_disabled: bool,
     /// Permits of the sessions that settle at the same time.
-    pub(crate) settling: tokio::sync::Semaphore,
+    pub(crate) settle_permits: tokio::sync::Semaphore,
     pub(crate) deltas: Arc<Deltas>,
     data_dir: PathBuf,
     awake: Mutex<HashMap<SessionId, ActorHandle>>,
@@ -77,9 +77,9 @@ pub(crate) struct EngineShared {
     kept_hubs: Mutex<HashMap<SessionId, Weak<Hub>>>,
     stopping: watch::Sender<bool>,
     /// Whether the sessions that were left open have been looked after.
-    pub(crate) revived: watch::Sender<bool>,
+    pub(crate) open_sessions_recovered: watch::Sender<bool>,
     /// Whether the index knows all sessions, too.
-    pub(crate) recovered: watch::Sender<bool>,
+    pub(crate) index_recovered: watch::Sender<bool>,
     /// Taken while a session is made under an idempotency key or a name, so that two requests make one.
     pub(crate) creating: tokio::sync::Mutex<()>,
     pub(crate) names: SessionNames,
@@ -114,15 +114,15 @@ impl Engine {
             agents: config.agents,
             clock: config.clock,
             idle_after: config.idle_after,
-            at_rest: config.at_rest,
-            settling: tokio::sync::Semaphore::new(SETTLE_CONCURRENCY),
+            turns_disabled: config.turns_disabled,
+            settle_permits: tokio::sync::Semaphore::new(SETTLE_CONCURRENCY),
             deltas: Arc::new(Deltas::new(feed_end)),
             data_dir: config.data_dir,
             awake: Mutex::default(),
             kept_hubs: Mutex::default(),
             stopping: watch::Sender::new(false),
-            revived: watch::Sender::new(false),
-            recovered: watch::Sender::new(false),
+            open_sessions_recovered: watch::Sender::new(false),
+            index_recovered: watch::Sender::new(false),
             creating: tokio::sync::Mutex::default(),
             names: SessionNames::default(),
             uploads: Uploads::default(),
@@ -187,7 +187,7 @@ impl Engine {
     ) -> Result<Subscription, EngineError> {
         self.ask(id, |reply| ActorInput::Subscribe {
             after,
-            queue: Arc::new(SubscriberQueue::of_records()),
+            queue: Arc::new(SubscriberQueue::records_only()),
             reply,
         })
         .await?
@@ -207,13 +207,13 @@ impl Engine {
 
     /// Lists and searches sessions.
     pub async fn list(&self, filter: ListFilter) -> Result<SessionListing, EngineError> {
-        self.until_recovered().await?;
+        self.wait_until_recovered().await?;
         Ok(self.shared.index.list(filter).await?)
     }
 
     /// Every approval that waits, oldest first.
     pub async fn approvals(&self) -> Result<Vec<PendingApproval>, EngineError> {
-        until(&self.shared.revived).await?;
+        wait_for_flag(&self.shared.open_sessions_recovered).await?;
         let hubs: Vec<Arc<Hub>> = self.shared.awake().values().map(|handle| handle.hub.clone()).collect();
         let mut approvals: Vec<PendingApproval> = hubs.iter().flat_map(|hub| hub.approvals()).collect();
         approvals.sort_by_key(|approval| (approval.requested_at, approval.tool_call_id.clone()));
@@ -259,7 +259,7 @@ impl Engine {
     }
 
     /// How many sessions are in memory now.
-    pub fn awake(&self) -> usize {
+    pub fn awake_count(&self) -> usize {
         self.shared.awake().len()
     }
 
@@ -269,8 +269,8 @@ impl Engine {
     }
 
     /// The session in which this turn runs, or waits in the queue. Such sessions are always awake.
-    pub async fn session_of(&self, turn_id: TurnId) -> Result<Option<SessionId>, EngineError> {
-        until(&self.shared.revived).await?;
+    pub async fn session_of_turn(&self, turn_id: TurnId) -> Result<Option<SessionId>, EngineError> {
+        wait_for_flag(&self.shared.open_sessions_recovered).await?;
         let ids: Vec<SessionId> = self.shared.awake().keys().copied().collect();
         for id in ids {
             let has = |view: SessionView| {
@@ -285,7 +285,7 @@ impl Engine {
     }
 
     /// Returns when no turn runs that could go on by itself; one that waits for an answer may wait.
-    pub async fn until_quiet(&self) {
+    pub async fn wait_until_idle(&self) {
         let mut end = self.shared.log.feed_end();
         loop {
             end.mark_unchanged();
@@ -296,7 +296,7 @@ impl Engine {
                     |view: SessionView| view.running_turn_id.is_some() && view.pending_approvals.is_empty();
                 busy |= self.view(id).await.is_ok_and(works);
             }
-            if !busy || self.shared.at_rest || end.changed().await.is_err() {
+            if !busy || self.shared.turns_disabled || end.changed().await.is_err() {
                 return;
             }
         }
@@ -315,7 +315,7 @@ impl Engine {
         for (_, hub) in self.shared.kept_hubs().drain() {
             hub.upgrade().inspect(|hub| hub.close());
         }
-        if let Err(error) = self.shared.index.flushed().await {
+        if let Err(error) = self.shared.index.flush().await {
             tracing::warn!(%error, "the index lags; it is caught up at the next start");
         }
     }
@@ -327,7 +327,7 @@ impl Engine {
         input: impl Fn(oneshot::Sender<T>) -> ActorInput,
     ) -> Result<T, EngineError> {
         let mut panicked = false;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_WAKE_ATTEMPTS {
             let (reply, answer) = oneshot::channel();
             let handle = self.shared.handle(id);
             if handle.inputs.send(input(reply)).await.is_ok()
@@ -336,7 +336,7 @@ impl Engine {
                 return Ok(answer);
             }
             self.refuse_if_stopping()?;
-            recovery::failed_to_wake(&self.shared, id).await?;
+            recovery::check_can_wake(&self.shared, id).await?;
             panicked |= handle.panicked.load(Ordering::Relaxed);
         }
         // Owners that take the session from each other end their actors, too, with the requests that they had.
@@ -346,8 +346,8 @@ impl Engine {
         })
     }
 
-    pub(crate) async fn until_recovered(&self) -> Result<(), EngineError> {
-        until(&self.shared.recovered).await
+    pub(crate) async fn wait_until_recovered(&self) -> Result<(), EngineError> {
+        wait_for_flag(&self.shared.index_recovered).await
     }
 
     pub(crate) fn refuse_if_stopping(&self) -> Result<(), EngineError> {
@@ -362,21 +362,21 @@ pub(crate) fn unknown_runner(name: &RunnerName) -> Refusal {
 }
 
 /// Whether this is the hub that is kept for a session.
-fn holds(kept: &HashMap<SessionId, Weak<Hub>>, id: SessionId, hub: &Arc<Hub>) -> bool {
+fn is_kept_in(kept: &HashMap<SessionId, Weak<Hub>>, id: SessionId, hub: &Arc<Hub>) -> bool {
     kept.get(&id).is_some_and(|kept| std::ptr::eq(kept.as_ptr(), Arc::as_ptr(hub)))
 }
 
 /// Waits for something that happens once after the start.
-async fn until(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
+async fn wait_for_flag(happened: &watch::Sender<bool>) -> Result<(), EngineError> {
     let mut happened = happened.subscribe();
-    let waited = tokio::time::timeout(PATIENCE, happened.wait_for(|happened| *happened)).await;
+    let waited = tokio::time::timeout(REBUILD_WAIT, happened.wait_for(|happened| *happened)).await;
     waited.map(|_| ()).map_err(|_| EngineError::Rebuilding)
 }
 
 impl EngineShared {
     /// Why nobody should work in a directory.
-    pub(crate) async fn unfit(&self, workspace: &str) -> Option<String> {
-        self.runner.workspaces().unfit(workspace.to_owned()).await
+    pub(crate) async fn workspace_problem(&self, workspace: &str) -> Option<String> {
+        self.runner.workspaces().unsuitable_reason(workspace.to_owned()).await
     }
 
     /// The runner that a session's workspace lies on.
@@ -390,19 +390,19 @@ impl EngineShared {
     /// Whether a workspace, by its key, is trusted; a worktree is as the workspace that it was made of.
     pub(crate) async fn trusts(&self, workspace: &str) -> bool {
         match self.runner.worktrees() {
-            Some(worktrees) => self.trust.is_trusted(&worktrees.origin(workspace.to_owned()).await),
+            Some(worktrees) => self.trust.is_trusted(&worktrees.root_workspace(workspace.to_owned()).await),
             None => self.trust.is_trusted(workspace),
         }
     }
 
     /// How long an idle session stays awake: not long, when many are.
-    pub(crate) fn idle_patience(&self) -> Duration {
-        if self.is_crowded() { self.idle_after.min(CROWDED) } else { self.idle_after }
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        if self.is_crowded() { self.idle_after.min(CROWDED_IDLE_TIMEOUT) } else { self.idle_after }
     }
 
     /// Whether many sessions are awake.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.awake().len() > AT_EASE
+        self.awake().len() > CROWDED_ABOVE
     }
 
     /// The actor of a session, started if there is none.
@@ -422,7 +422,7 @@ impl EngineShared {
         if let Some(handle) = awake.get(&id) {
             return Err(handle.clone());
         }
-        let (inputs, receiver) = mpsc::channel(INPUTS);
+        let (inputs, receiver) = mpsc::channel(MAX_PENDING_INPUTS);
         let new_hub = || Arc::new(Hub::new(id, 0, self.clock.clone()));
         if *self.stopping.borrow() {
             // Nobody is woken any more, or it would start what is queued: this handle leads nowhere.
@@ -435,7 +435,7 @@ impl EngineShared {
     }
 
     /// Takes an actor off the list, if it may go.
-    pub(crate) fn forget(&self, id: SessionId, may_go: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn unregister(&self, id: SessionId, may_go: impl FnOnce() -> bool) -> bool {
         let mut awake = self.awake();
         let goes = may_go();
         if goes {
@@ -445,7 +445,7 @@ impl EngineShared {
     }
 
     /// Takes the actor with this hub off the list, if it is still on it.
-    pub(crate) fn forget_hub(&self, id: SessionId, hub: &Arc<Hub>) {
+    pub(crate) fn unregister_hub(&self, id: SessionId, hub: &Arc<Hub>) {
         let mut awake = self.awake();
         if awake.get(&id).is_some_and(|handle| Arc::ptr_eq(&handle.hub, hub)) {
             awake.remove(&id);
@@ -466,14 +466,14 @@ impl EngineShared {
 
     /// Whether a hub is kept, and no actor has taken it up.
     pub(crate) fn is_kept_hub(&self, id: SessionId, hub: &Arc<Hub>) -> bool {
-        holds(&self.kept_hubs(), id, hub)
+        is_kept_in(&self.kept_hubs(), id, hub)
     }
 
     /// Shows the subscribers of a kept hub the log up to this record. Returns whether it is still kept.
     pub(crate) fn advance_kept_hub(&self, id: SessionId, hub: &Arc<Hub>, last_seq: u64) -> bool {
         // The lock keeps the next actor from taking the hub up in between.
         let kept = self.kept_hubs();
-        let is_kept = holds(&kept, id, hub);
+        let is_kept = is_kept_in(&kept, id, hub);
         if is_kept {
             hub.start_from(last_seq, Vec::new());
         }
@@ -483,7 +483,7 @@ impl EngineShared {
     /// Ends the subscriptions of a kept hub whose session was removed. Returns whether it is still kept, which it is not.
     pub(crate) fn close_kept_hub(&self, id: SessionId, hub: &Arc<Hub>) -> bool {
         let mut kept = self.kept_hubs();
-        if holds(&kept, id, hub) {
+        if is_kept_in(&kept, id, hub) {
             kept.remove(&id);
             hub.close();
         }

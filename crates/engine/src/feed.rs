@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::delta_line::DeltaLine;
 use crate::error::EngineError;
-use crate::queue::{Dequeued, SubscriberQueue};
+use crate::subscriber_queue::{Dequeued, SubscriberQueue};
 
 /// Records read at a time.
 const PAGE_RECORDS: usize = 256;

@@ -3,10 +3,10 @@
 //! Here names are given out, and the limits of a session are kept. That a file is written whole or not
 //! at all is the log's doing; how files travel, and as what they are shown, is left to the doors.
 
+mod attachment_name;
 mod exported;
-mod name;
-mod sniff;
-mod stored;
+mod media_type;
+mod stored_blob;
 mod uploads;
 
 use std::collections::{HashMap, HashSet};
@@ -19,10 +19,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::engine::{Engine, EngineShared};
 use crate::error::EngineError;
-use name::{is_plain, numbered, safe_name, spelling};
-use stored::{list, open};
+use attachment_name::{collision_key, is_plain, numbered, safe_name};
+use stored_blob::{list, open};
 
-pub use stored::{OpenBlob, StoredBlob, StoredBlobList};
+pub use stored_blob::{OpenBlob, StoredBlob, StoredBlobList};
 pub(crate) use uploads::Uploads;
 
 /// Bytes in one attachment.
@@ -30,7 +30,7 @@ pub const MAX_ATTACHMENT: usize = 25 << 20;
 /// Attachments of one session.
 const MAX_ATTACHMENTS: usize = 200;
 /// Bytes in all attachments of one session.
-const MAX_ATTACHED: u64 = 500 << 20;
+const MAX_ATTACHMENT_BYTES: u64 = 500 << 20;
 
 /// A share of the memory that there is for files on their way to disk.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ pub struct AttachmentPermit(#[expect(dead_code, reason = "it is held, not looked
 impl Engine {
     /// Waits until there is memory for so much of an attachment that is about to be read. Whoever reads
     /// one holds the room, and hands it on with the content.
-    pub async fn attachment_room(&self, bytes: usize) -> AttachmentPermit {
-        AttachmentPermit(self.shared.uploads.room(bytes).await)
+    pub async fn reserve_attachment_memory(&self, bytes: usize) -> AttachmentPermit {
+        AttachmentPermit(self.shared.uploads.reserve_memory(bytes).await)
     }
 
     /// Keeps a file that a client attaches, and returns once it is on disk. It gets a name that is safe
@@ -63,7 +63,7 @@ impl Engine {
         self.refuse_unknown(id).await?;
         let (shared, name) = (Arc::clone(&self.shared), safe_name(name));
         let attaching = tokio::spawn(async move {
-            let attached = attach(&shared, id, &name, content).await;
+            let attached = write_attachment(&shared, id, &name, content).await;
             drop(room);
             attached
         });
@@ -151,7 +151,7 @@ impl Engine {
 }
 
 /// Finds a name that is free, and writes the file under it.
-async fn attach(
+async fn write_attachment(
     shared: &Arc<EngineShared>,
     id: SessionId,
     name: &str,
@@ -162,23 +162,23 @@ async fn attach(
     // One more than there can be, so that one is free or the session is full.
     for number in 1..=MAX_ATTACHMENTS * 2 + 1 {
         let name = numbered(name, number);
-        if taken.contains(&spelling(&name)) {
+        if taken.contains(&collision_key(&name)) {
             continue;
         }
-        let Some(underway) = shared.uploads.reserve(id, spelling(&name), size) else { continue };
+        let Some(underway) = shared.uploads.reserve(id, collision_key(&name), size) else { continue };
         // Read after the name was reserved: whoever had it before has written its file by now.
-        let there = sizes(&*shared.log, id).await?;
+        let there = attachment_sizes(&*shared.log, id).await?;
         let others = underway.others.iter().filter(|(other, _)| !there.contains_key(other));
         let (mut count, mut bytes) = (there.len() + 1, there.values().sum::<u64>() + size);
         for (_, size) in others {
             (count, bytes) = (count + 1, bytes + size);
         }
         check_attachment_limits(count, bytes)?;
-        if there.contains_key(&spelling(&name)) {
+        if there.contains_key(&collision_key(&name)) {
             taken = there.into_keys().collect();
             continue;
         }
-        let (reference, mime_type) = (format!("attachments/{name}"), sniff::media_type(&content, &name));
+        let (reference, mime_type) = (format!("attachments/{name}"), media_type::media_type(&content, &name));
         match shared.log.put_blob(id, reference.clone(), content.clone(), BlobWrite::New).await {
             Ok(()) => return Ok(StoredBlob { reference, name, mime_type, size }),
             // Another node was faster.
@@ -190,11 +190,11 @@ async fn attach(
 }
 
 /// The sizes of a session's attachments, by the spelling of their names.
-async fn sizes(log: &dyn Log, id: SessionId) -> Result<HashMap<String, u64>, LogError> {
+async fn attachment_sizes(log: &dyn Log, id: SessionId) -> Result<HashMap<String, u64>, LogError> {
     let there = log.list_blobs(id, "attachments/".to_owned(), MAX_ATTACHMENTS + 1).await?;
     let by_spelling = |entry: ostler_eventlog::BlobEntry| {
         let name = entry.name.strip_prefix("attachments/").unwrap_or(&entry.name);
-        (spelling(name), entry.size)
+        (collision_key(name), entry.size)
     };
     Ok(there.into_iter().map(by_spelling).collect())
 }
@@ -210,8 +210,8 @@ pub fn check_attachment_limits(count: usize, bytes: u64) -> Result<(), Refusal> 
     if count > MAX_ATTACHMENTS {
         return Err(too_many());
     }
-    if bytes > MAX_ATTACHED {
-        let message = format!("a session's attachments may have {} MiB in all", MAX_ATTACHED >> 20);
+    if bytes > MAX_ATTACHMENT_BYTES {
+        let message = format!("a session's attachments may have {} MiB in all", MAX_ATTACHMENT_BYTES >> 20);
         return Err(Refusal::new(RefusalKind::TooLarge, "attachments_full", message)
             .hint("go on in another session, or put the file in the workspace and name its path"));
     }

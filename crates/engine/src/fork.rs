@@ -25,23 +25,23 @@ impl Engine {
     pub async fn fork(&self, id: SessionId, turn_id: Option<TurnId>) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
         let view = self.view(id).await?;
-        self.refuse_unfit(view.session.runner.as_ref(), &view.session.workspace_path).await?;
+        self.check_workspace(view.session.runner.as_ref(), &view.session.workspace_path).await?;
         let turn_id = shared_turn(&view, turn_id)?;
         let until = match turn_id {
-            Some(turn_id) => self.end_of(id, turn_id, view.last_seq).await?,
+            Some(turn_id) => self.end_seq(id, turn_id, view.last_seq).await?,
             None => 0,
         };
         let session = forked(self, view.session, turn_id);
         let mut copy = NewLog::claim(self, session.id).await?;
         let copied = self.copy(id, session, turn_id, until, &mut copy).await;
-        copy.end(copied).await
+        copy.finish(copied).await
     }
 
     /// The record that ends a turn.
-    async fn end_of(&self, id: SessionId, turn_id: TurnId, last_seq: u64) -> Result<u64, EngineError> {
+    async fn end_seq(&self, id: SessionId, turn_id: TurnId, last_seq: u64) -> Result<u64, EngineError> {
         let mut found = None;
         history::each_line(&*self.shared.log, id, 1..last_seq + 1, |line| {
-            if found.is_none() && is_end(line) && record(line)?.turn_id == Some(turn_id) {
+            if found.is_none() && ends_turn(line) && parse_record(line)?.turn_id == Some(turn_id) {
                 found = Some(line.seq);
             }
             Ok(())
@@ -73,11 +73,11 @@ impl Engine {
             next = last.seq + 1;
             let mut files = Vec::new();
             for line in &lines {
-                let record = record(line)?;
+                let record = parse_record(line)?;
                 let (old_seq, spoken_of) = (record.seq, files_of(&record.event));
-                match keep(record, turn_id, until, &shift) {
+                match forked_record(record, turn_id, until, &shift) {
                     ControlFlow::Continue(Some(new)) => {
-                        shift.kept(old_seq, copy.next_seq());
+                        shift.insert(old_seq, copy.next_seq());
                         copy.add(new).await?;
                         files.extend(spoken_of);
                     }
@@ -92,7 +92,7 @@ impl Engine {
             copy.flush().await?;
             self.share_files(from, to, files).await?;
         }
-        copy.quiet().await
+        copy.end_open_work().await
     }
 
     /// A file that is gone is gone in the fork, too.
@@ -120,7 +120,7 @@ struct SeqMapping {
 }
 
 impl SeqMapping {
-    fn kept(&mut self, old: u64, new: u64) {
+    fn insert(&mut self, old: u64, new: u64) {
         let difference = |(old, new): &(u64, u64)| old - new;
         if self.steps.last().map(difference) != Some(old - new) {
             self.steps.push((old, new));
@@ -128,7 +128,7 @@ impl SeqMapping {
     }
 
     /// The seq of the first record in the fork that was not before `old`.
-    fn of(&self, old: u64) -> u64 {
+    fn map(&self, old: u64) -> u64 {
         let after = self.steps.partition_point(|(first, _)| *first <= old);
         let next = self.steps.get(after).map(|(_, new)| *new);
         match after.checked_sub(1).map(|index| self.steps[index]) {
@@ -183,14 +183,14 @@ fn forked(engine: &Engine, source: Session, turn_id: Option<TurnId>) -> Session 
 
 /// What becomes of a record in the fork: the same, something a little different, or nothing. Breaks off when
 /// nothing of the last shared turn can come any more.
-fn keep(
+fn forked_record(
     record: Record,
     turn_id: Option<TurnId>,
     until: u64,
     shift: &SeqMapping,
 ) -> ControlFlow<(), Option<NewRecord>> {
     if record.seq > until {
-        return keep_after(record, turn_id, until);
+        return forked_late_record(record, turn_id, until);
     }
     let Record { ts, turn_id: of, event, .. } = record;
     let event = match event {
@@ -208,7 +208,7 @@ fn keep(
             Event::Turn(TurnEvent::Completed { stop_reason, usage: Usage::default(), verified, verification })
         }
         Event::Agent(AgentEvent::ContextCompacted { mut compaction }) => {
-            compaction.first_kept_seq = shift.of(compaction.first_kept_seq);
+            compaction.first_kept_seq = shift.map(compaction.first_kept_seq);
             Event::Agent(AgentEvent::ContextCompacted { compaction })
         }
         Event::Session(
@@ -246,7 +246,11 @@ fn keep(
 }
 
 /// The same for a record that follows the last shared turn's end.
-fn keep_after(record: Record, turn_id: Option<TurnId>, until: u64) -> ControlFlow<(), Option<NewRecord>> {
+fn forked_late_record(
+    record: Record,
+    turn_id: Option<TurnId>,
+    until: u64,
+) -> ControlFlow<(), Option<NewRecord>> {
     let Record { seq, ts, turn_id: of, event, .. } = record;
     if matches!(event, Event::Turn(TurnEvent::Started { .. })) {
         return ControlFlow::Break(());
@@ -301,10 +305,10 @@ fn files_of_part(part: &Part) -> Vec<String> {
     }
 }
 
-fn is_end(line: &LogLine) -> bool {
+fn ends_turn(line: &LogLine) -> bool {
     line.name().is_some_and(EventName::ends_turn)
 }
 
-fn record(line: &LogLine) -> Result<Record, LogError> {
+fn parse_record(line: &LogLine) -> Result<Record, LogError> {
     line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))
 }

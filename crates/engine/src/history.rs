@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Bytes read from a log at a time.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
 /// Records that are looked through for a page of messages, at first.
-const STRIDE: u64 = 32;
+const FIRST_SCAN_RECORDS: u64 = 32;
 /// Bytes of messages in one page, more or less.
 const MAX_PAGE: usize = 4 << 20;
 
@@ -31,8 +31,8 @@ pub struct HistoryPage {
 pub(crate) async fn conversation(log: &dyn Log, id: SessionId, from: u64) -> Result<Conversation, LogError> {
     let mut conversation = Conversation::default();
     each_line(log, id, from..u64::MAX, |line| {
-        if speaks(line) || line.name() == Some(EventName::ContextCompacted) {
-            conversation.apply(&record(line)?);
+        if adds_message(line) || line.name() == Some(EventName::ContextCompacted) {
+            conversation.apply(&parse_record(line)?);
         }
         Ok(())
     })
@@ -78,12 +78,12 @@ pub(crate) async fn page(
     limit: usize,
 ) -> Result<HistoryPage, LogError> {
     let mut found: Vec<FoundMessage> = Vec::new();
-    let (mut end, mut stride) = (before, STRIDE);
-    while end > 1 && found.len() <= limit && size(&found) <= MAX_PAGE {
+    let (mut end, mut stride) = (before, FIRST_SCAN_RECORDS);
+    while end > 1 && found.len() <= limit && total_size(&found) <= MAX_PAGE {
         let start = end.saturating_sub(stride).max(1);
         let mut earlier = Vec::new();
         each_line(log, id, start..end, |line| {
-            earlier.extend(find(line)?);
+            earlier.extend(find_message(line)?);
             Ok(())
         })
         .await?;
@@ -92,7 +92,7 @@ pub(crate) async fn page(
         (end, stride) = (start, stride * 2);
     }
     let mut surplus = found.len().saturating_sub(limit);
-    while surplus + 1 < found.len() && size(&found[surplus..]) > MAX_PAGE {
+    while surplus + 1 < found.len() && total_size(&found[surplus..]) > MAX_PAGE {
         surplus += 1;
     }
     let more = surplus > 0 || end > 1;
@@ -109,27 +109,27 @@ struct FoundMessage {
     message: Message,
 }
 
-fn size(messages: &[FoundMessage]) -> usize {
+fn total_size(messages: &[FoundMessage]) -> usize {
     messages.iter().map(|found| found.message.size()).sum()
 }
 
 /// The message that a record adds to the conversation, if it adds one.
-fn find(line: &LogLine) -> Result<Option<FoundMessage>, LogError> {
-    if !speaks(line) {
+fn find_message(line: &LogLine) -> Result<Option<FoundMessage>, LogError> {
+    if !adds_message(line) {
         return Ok(None);
     }
-    let Record { seq, ts, turn_id, event, .. } = record(line)?;
+    let Record { seq, ts, turn_id, event, .. } = parse_record(line)?;
     Ok(event.message(ts).map(|message| FoundMessage { seq, turn_id, message }))
 }
 
 /// Whether a record adds a message to the conversation.
-fn speaks(line: &LogLine) -> bool {
+fn adds_message(line: &LogLine) -> bool {
     matches!(
         line.name(),
         Some(EventName::MessageAdded | EventName::ModelOutputCompleted | EventName::ToolCallCompleted)
     )
 }
 
-fn record(line: &LogLine) -> Result<Record, LogError> {
+fn parse_record(line: &LogLine) -> Result<Record, LogError> {
     line.record().map_err(|error| LogError::Io(format!("record {}: {error}", line.seq)))
 }

@@ -14,8 +14,8 @@ use ostler_types::{
 };
 
 use crate::delta_line::DeltaLine;
-use crate::queue::{SubscriberQueue, SubscriptionItem};
 use crate::record_line::RecordLine;
+use crate::subscriber_queue::{SubscriberQueue, SubscriptionItem};
 
 /// Bytes of a running tool's output that are kept for subscribers who come late.
 const TOOL_OUTPUT_BYTES: usize = 32 * 1024;
@@ -38,7 +38,7 @@ struct HubState {
     queues: Vec<Arc<SubscriberQueue>>,
     approvals: Vec<PendingApproval>,
     /// What came while the end of the turn was being recorded.
-    held: Option<Vec<Delta>>,
+    paused_deltas: Option<Vec<Delta>>,
     /// How often the session was lost since its newest record of this process.
     losses: u32,
     closed: bool,
@@ -74,7 +74,7 @@ impl Hub {
             streams: Vec::new(),
             queues: Vec::new(),
             approvals: Vec::new(),
-            held: None,
+            paused_deltas: None,
             losses: 0,
             closed: false,
         };
@@ -89,14 +89,14 @@ impl Hub {
     pub(crate) fn subscribe(&self, queue: &Arc<SubscriberQueue>) -> SubscriptionStart {
         let mut inner = self.lock();
         inner.queues.push(Arc::clone(queue));
-        self.standing(&inner)
+        self.subscription_start(&inner)
     }
 
     /// What a subscriber whose queue overflowed has to read; its queue starts again, empty.
     pub(crate) fn catch_up(&self, queue: &SubscriberQueue) -> SubscriptionStart {
         let inner = self.lock();
         queue.restart();
-        self.standing(&inner)
+        self.subscription_start(&inner)
     }
 
     pub(crate) fn unsubscribe(&self, queue: &Arc<SubscriberQueue>) {
@@ -120,7 +120,7 @@ impl Hub {
             inner.streams.retain(|stream| !finished.covers(&stream.kind));
             if matches!(finished, FinishedStream::Turn) {
                 // Its agent may not have heard of it yet, and whatever it shows is too late.
-                (inner.turn_id, inner.held) = (None, None);
+                (inner.turn_id, inner.paused_deltas) = (None, None);
             }
         }
         for line in lines {
@@ -137,7 +137,7 @@ impl Hub {
     pub(crate) fn start_from(&self, last_seq: u64, approvals: Vec<PendingApproval>) {
         let mut inner = self.lock();
         (inner.last_seq, inner.approvals) = (last_seq, approvals);
-        (inner.turn_id, inner.held) = (None, None);
+        (inner.turn_id, inner.paused_deltas) = (None, None);
         inner.streams.clear();
         inner.queues.iter().for_each(|queue| queue.overflow());
     }
@@ -152,40 +152,42 @@ impl Hub {
     /// Says which turn the deltas belong to from now on.
     pub(crate) fn set_turn(&self, turn_id: Option<TurnId>) {
         let mut inner = self.lock();
-        (inner.turn_id, inner.held) = (turn_id, None);
+        (inner.turn_id, inner.paused_deltas) = (turn_id, None);
         inner.streams.clear();
     }
 
     /// Shows text as it streams. A delta of a turn that is over is dropped. Returns what was shown.
-    pub(crate) fn delta(&self, turn_id: TurnId, delta: Delta) -> Option<DeltaLine> {
+    pub(crate) fn publish_delta(&self, turn_id: TurnId, delta: Delta) -> Option<DeltaLine> {
         let mut inner = self.lock();
         if inner.turn_id != Some(turn_id) {
             return None;
         }
-        if let Some(held) = &mut inner.held {
+        if let Some(held) = &mut inner.paused_deltas {
             held.push(delta);
             return None;
         }
-        Some(self.show(&mut inner, turn_id, delta))
+        Some(self.publish_locked(&mut inner, turn_id, delta))
     }
 
     /// What the model has written of its current message. Nothing more is shown until the end of the
     /// turn is published, or [`Hub::go_on`]: so all that was shown is kept.
-    pub(crate) fn hold(&self) -> Option<Message> {
+    pub(crate) fn pause_deltas(&self) -> Option<Message> {
         let mut inner = self.lock();
-        inner.held.get_or_insert_default();
+        inner.paused_deltas.get_or_insert_default();
         self.partial_of(&inner)
     }
 
     /// Shows what was held back, if the turn goes on after all. Returns what was shown.
-    pub(crate) fn go_on(&self) -> Vec<DeltaLine> {
+    pub(crate) fn resume_deltas(&self) -> Vec<DeltaLine> {
         let mut inner = self.lock();
-        let (Some(held), Some(turn_id)) = (inner.held.take(), inner.turn_id) else { return Vec::new() };
-        held.into_iter().map(|delta| self.show(&mut inner, turn_id, delta)).collect()
+        let (Some(held), Some(turn_id)) = (inner.paused_deltas.take(), inner.turn_id) else {
+            return Vec::new();
+        };
+        held.into_iter().map(|delta| self.publish_locked(&mut inner, turn_id, delta)).collect()
     }
 
-    fn show(&self, inner: &mut HubState, turn_id: TurnId, delta: Delta) -> DeltaLine {
-        inner.keep(&delta);
+    fn publish_locked(&self, inner: &mut HubState, turn_id: TurnId, delta: Delta) -> DeltaLine {
+        inner.append_text(&delta);
         let line = DeltaLine::new(self.session_id, turn_id, self.clock.now(), delta);
         for queue in inner.queues.iter().filter(|queue| queue.takes_deltas()) {
             queue.push(SubscriptionItem::Delta(line.clone()), line.size());
@@ -225,7 +227,7 @@ impl Hub {
         inner.queues.iter().for_each(|queue| queue.close());
     }
 
-    fn standing(&self, inner: &HubState) -> SubscriptionStart {
+    fn subscription_start(&self, inner: &HubState) -> SubscriptionStart {
         let now = self.clock.now();
         let line = |stream: &HubStream| {
             let turn_id = inner.turn_id?;
@@ -243,7 +245,7 @@ impl Hub {
 
 impl HubState {
     /// Keeps a delta's text for those who come late.
-    fn keep(&mut self, delta: &Delta) {
+    fn append_text(&mut self, delta: &Delta) {
         let stream = match self.streams.iter_mut().find(|stream| stream.kind == delta.kind) {
             Some(stream) => stream,
             None => {
@@ -333,7 +335,7 @@ pub(crate) fn partial_message<'a>(
     let mut id = None;
     let mut room = PARTIAL_BYTES;
     for (kind, text) in streams {
-        let text = fitting(text, &mut room).to_owned();
+        let text = truncated_for_json(text, &mut room).to_owned();
         match kind {
             DeltaKind::Text { message_id, part } => {
                 id = Some(*message_id);
@@ -352,7 +354,7 @@ pub(crate) fn partial_message<'a>(
 }
 
 /// As much of a text as there is room for once it is written as JSON.
-fn fitting<'a>(text: &'a str, room: &mut usize) -> &'a str {
+fn truncated_for_json<'a>(text: &'a str, room: &mut usize) -> &'a str {
     for (index, c) in text.char_indices() {
         let size = match c {
             '"' | '\\' => 2,

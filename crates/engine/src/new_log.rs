@@ -1,5 +1,5 @@
 //! The log of a session that is being made: by a client, for another session, of a fork, of an import. The one place
-//! beside [`Session::record`](crate::session::Session::record) that appends.
+//! beside [`LoadedSession::record`](crate::loaded_session::LoadedSession::record) that appends.
 //!
 //! What is small is appended at once, whole or not at all. What is large is appended in pages, and counts only when all
 //! of them are there.
@@ -10,9 +10,9 @@ use ostler_types::{
     Session, SessionId, State, Usage, decide,
 };
 
-use crate::catalogue;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::index_sync;
 use crate::recovery::{self, ActorOrigin};
 
 /// Bytes that are appended at a time, more or less.
@@ -82,8 +82,8 @@ impl<'a> NewLog<'a> {
     }
 
     /// Ends what is still open: messages that wait, a turn, children. So nothing starts to run because it was copied.
-    pub(crate) async fn quiet(&mut self) -> Result<(), EngineError> {
-        while let Some(command) = self.state.as_ref().and_then(next_to_end) {
+    pub(crate) async fn end_open_work(&mut self) -> Result<(), EngineError> {
+        while let Some(command) = self.state.as_ref().and_then(next_ending_command) {
             let before = self.next_seq;
             self.decide(command).await?;
             if self.next_seq == before {
@@ -94,7 +94,7 @@ impl<'a> NewLog<'a> {
     }
 
     /// Makes the session count and starts its actor, or removes what there is of it.
-    pub(crate) async fn end(mut self, added: Result<(), EngineError>) -> Result<Session, EngineError> {
+    pub(crate) async fn finish(mut self, added: Result<(), EngineError>) -> Result<Session, EngineError> {
         let whole = match added {
             Ok(()) => self.append_last().await,
             Err(error) => Err(error),
@@ -108,11 +108,11 @@ impl<'a> NewLog<'a> {
                 return Err(whole.err().unwrap_or(EngineError::NotFound));
             }
         };
-        catalogue::write_session(shared, &state).await;
+        index_sync::write_session(shared, &state).await;
         if self.has_begun {
-            catalogue::catch_up(shared, &state).await?;
+            index_sync::catch_up(shared, &state).await?;
         } else {
-            catalogue::follow(shared, &state, &self.page, &mut 0).await;
+            index_sync::index_records(shared, &state, &self.page, &mut 0).await;
         }
         let session = state.session.clone();
         recovery::spawn(shared, self.id, ActorOrigin::New(Box::new(state), self.epoch));
@@ -122,7 +122,7 @@ impl<'a> NewLog<'a> {
     /// Appends what has been added so far. Until the end, a crash leaves nothing of it.
     pub(crate) async fn flush(&mut self) -> Result<(), EngineError> {
         if !self.has_begun {
-            self.engine.shared.log.begin(self.id, self.epoch).await?;
+            self.engine.shared.log.begin_creation(self.id, self.epoch).await?;
             self.has_begun = true;
         }
         self.append_page().await?;
@@ -133,7 +133,7 @@ impl<'a> NewLog<'a> {
     async fn append_last(&mut self) -> Result<(), EngineError> {
         self.append_page().await?;
         if self.has_begun {
-            self.engine.shared.log.finish(self.id, self.epoch).await?;
+            self.engine.shared.log.finish_creation(self.id, self.epoch).await?;
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl<'a> NewLog<'a> {
 }
 
 /// What is to be ended next.
-fn next_to_end(state: &State) -> Option<Command> {
+fn next_ending_command(state: &State) -> Option<Command> {
     let by = || "import".to_owned();
     if let Some(queued) = state.queue.front() {
         return Some(Command::Withdraw { message_id: queued.message.id, by: by() });

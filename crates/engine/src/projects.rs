@@ -17,9 +17,9 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// How many projects there can be.
-const LIMIT: usize = 10_000;
+const MAX_PROJECTS: usize = 10_000;
 /// The name of the document, and its version.
-const NAME: &str = "projects.json";
+const DOCUMENT_NAME: &str = "projects.json";
 const VERSION: u32 = 1;
 
 /// A registered workspace.
@@ -50,7 +50,7 @@ impl Engine {
     pub fn projects(&self) -> Result<Vec<Project>, EngineError> {
         match self.shared.projects.0.get() {
             Some(known) => Ok(known.data.clone()),
-            None => Err(failed(&DocumentError::Unreadable { name: NAME })),
+            None => Err(failed(&DocumentError::Unreadable { name: DOCUMENT_NAME })),
         }
     }
 
@@ -58,7 +58,7 @@ impl Engine {
     pub async fn add_project(&self, path: &str) -> Result<Project, EngineError> {
         self.refuse_if_stopping()?;
         let path = self.project_path(path).await?;
-        self.refuse_unfit(None, &path).await?;
+        self.check_workspace(None, &path).await?;
         let name =
             Path::new(&path).file_name().map_or_else(|| path.clone(), |name| name.display().to_string());
         let clock = self.clock();
@@ -68,8 +68,8 @@ impl Engine {
             if projects.iter().any(|known| known.workspace_key() == added.workspace_key()) {
                 return Err(Refusal::conflict("project_exists", "Project already added"));
             }
-            if projects.len() >= LIMIT {
-                let message = format!("there are {LIMIT} projects already");
+            if projects.len() >= MAX_PROJECTS {
+                let message = format!("there are {MAX_PROJECTS} projects already");
                 return Err(Refusal::new(RefusalKind::TooMany, "too_many_projects", message)
                     .hint("remove those that are no longer used"));
             }
@@ -101,7 +101,7 @@ impl Engine {
         if !Path::new(path).is_absolute() || path.contains('\0') {
             return Err(missing().hint("name it by an absolute path"));
         }
-        match self.shared.runner.workspaces().resolve(path.to_owned()).await {
+        match self.shared.runner.workspaces().resolve_directory(path.to_owned()).await {
             Ok(resolved) if resolved.is_own_data => {
                 let message = format!("`{path}` lies in the daemon's own data directory");
                 Err(Refusal::invalid(RefusalCode::BadWorkspace, message).hint("name a directory of your own"))
@@ -166,7 +166,7 @@ impl From<DocumentError> for ProjectChangeError {
 impl ProjectStore {
     /// Reads what was kept.
     pub(crate) async fn load(documents: &Arc<dyn Documents>) -> ProjectStore {
-        ProjectStore(Document::load(Arc::clone(documents), NAME, "no project is known").await)
+        ProjectStore(Document::load(Arc::clone(documents), DOCUMENT_NAME, "no project is known").await)
     }
 
     /// Changes the list, one change at a time. It holds once it is on disk.

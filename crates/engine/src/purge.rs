@@ -12,7 +12,7 @@ impl Engine {
     /// Removes a session, those that it has started, and all their files.
     pub async fn purge(&self, id: SessionId) -> Result<(), EngineError> {
         self.refuse_if_stopping()?;
-        let children = self.shared.log.placed_under(id).await?;
+        let children = self.shared.log.sessions_under(id).await?;
         if !children.is_empty() {
             // Once it is closed it starts no more. That it cannot be recorded is no reason to keep it.
             _ = self.submit(id, Command::Close { by: "purge".to_owned() }).await;

@@ -8,7 +8,7 @@ use ostler_eventlog::LogLine;
 
 use crate::encoding_slot::EncodingSlot;
 
-/// A record on its way to a subscriber. Cheap to clone; it is used like its [`Line`].
+/// A record on its way to a subscriber. Cheap to clone; it is used like its [`LogLine`].
 #[derive(Debug, Clone)]
 pub struct RecordLine {
     line: LogLine,

@@ -12,36 +12,40 @@ use ostler_types::{Command, DecisionFacts, SessionId, State};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actor::{Actor, ActorEnd, ActorInput};
-use crate::catalogue;
 use crate::engine::{ActorHandle, EngineShared};
 use crate::error::EngineError;
-use crate::follow::{self, OwnershipLoss};
 use crate::hub::Hub;
-use crate::session::LoadedSession;
+use crate::index_sync;
+use crate::loaded_session::LoadedSession;
+use crate::lost_session::{self, OwnershipLoss};
 use crate::wake::{self, WokenState};
 
 /// Sessions that are recovered at the same time.
-const AT_ONCE: usize = 8;
+const RECOVERY_CONCURRENCY: usize = 8;
 
 /// Looks after the sessions that were not settled, and makes the index again if it was lost.
 pub(crate) async fn recover(shared: Arc<EngineShared>, index: OpenedIndex) {
     prune_worktrees(&shared).await;
     match shared.log.unsettled().await {
-        Ok(ids) => stream::iter(ids).for_each_concurrent(AT_ONCE, |id| revive(&shared, id)).await,
+        Ok(ids) => {
+            stream::iter(ids)
+                .for_each_concurrent(RECOVERY_CONCURRENCY, |id| recover_session(&shared, id))
+                .await
+        }
         Err(error) => tracing::error!(%error, "the sessions that were left open cannot be found"),
     }
-    shared.revived.send_replace(true);
+    shared.open_sessions_recovered.send_replace(true);
     if index == OpenedIndex::Empty
-        && let Err(error) = catalogue::rebuild(&shared).await
+        && let Err(error) = index_sync::rebuild(&shared).await
     {
         tracing::error!(%error, "the index is not complete; run `ostler doctor --rebuild`");
     }
-    shared.recovered.send_replace(true);
+    shared.index_recovered.send_replace(true);
 }
 
 /// Removes worktrees that were never finished, and those whose sessions are gone.
 async fn prune_worktrees(shared: &Arc<EngineShared>) {
-    let Some(worktrees) = shared.runner.worktrees().filter(|_| !shared.at_rest) else { return };
+    let Some(worktrees) = shared.runner.worktrees().filter(|_| !shared.turns_disabled) else { return };
     let listed = match worktrees.list().await {
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(%error, "worktrees that were left behind cannot be found"),
@@ -57,7 +61,7 @@ async fn prune_worktrees(shared: &Arc<EngineShared>) {
 }
 
 /// Wakes a session, which sets right whatever was left open in it.
-async fn revive(shared: &Arc<EngineShared>, id: SessionId) {
+async fn recover_session(shared: &Arc<EngineShared>, id: SessionId) {
     let handle = spawn(shared, id, ActorOrigin::LeftOpen);
     let (reply, answer) = oneshot::channel();
     _ = handle.inputs.send(ActorInput::View { reply }).await;
@@ -90,7 +94,7 @@ pub(crate) fn spawn(shared: &Arc<EngineShared>, id: SessionId, origin: ActorOrig
                 Ok(actor) => actor.run().await,
                 Err(LogError::NotFound) => ActorEnd::Over,
                 // Subscribers of the previous actor wait for the next one.
-                Err(error) if hub.has_subscribers() => ActorEnd::Lost(OwnershipLoss::at_wake(&error)),
+                Err(error) if hub.has_subscribers() => ActorEnd::Lost(OwnershipLoss::from_wake_error(&error)),
                 Err(_) => ActorEnd::Over,
             }
         };
@@ -104,9 +108,9 @@ pub(crate) fn spawn(shared: &Arc<EngineShared>, id: SessionId, origin: ActorOrig
             shared.keep_hub(id, &hub);
         }
         // An actor that slept has taken itself off the list already, and may have a successor.
-        shared.forget_hub(id, &hub);
+        shared.unregister_hub(id, &hub);
         match loss {
-            Some(loss) if follow::follow(&shared, id, &hub, loss).await => {
+            Some(loss) if lost_session::follow_lost_session(&shared, id, &hub, loss).await => {
                 spawn(&shared, id, ActorOrigin::LeftOpen);
             }
             Some(_) => {}
@@ -151,10 +155,10 @@ async fn start(
     let mut actor = Actor::new(session, inputs);
     // The turn that a new session may have is not one that was left.
     if !is_new {
-        set_right(&mut actor).await;
+        recover_turn(&mut actor).await;
     }
     if left_open {
-        actor.session.describe().await;
+        actor.session.write_description().await;
     }
     Ok(actor)
 }
@@ -164,7 +168,7 @@ async fn load(shared: &Arc<EngineShared>, id: SessionId) -> Result<(WokenState, 
     let epoch = shared.log.claim(id).await?.epoch;
     let read = async {
         let woken = wake::read_state(shared, id).await?;
-        catalogue::catch_up(shared, &woken.state).await?;
+        index_sync::catch_up(shared, &woken.state).await?;
         Ok((woken, epoch))
     };
     let loaded = read.await;
@@ -176,8 +180,8 @@ async fn load(shared: &Arc<EngineShared>, id: SessionId) -> Result<(WokenState, 
 }
 
 /// Ends a turn that nobody runs, unless it only waits; starts what is queued.
-async fn set_right(actor: &mut Actor) {
-    if actor.session.shared.at_rest {
+async fn recover_turn(actor: &mut Actor) {
+    if actor.session.shared.turns_disabled {
         return;
     }
     let partial = match &actor.session.state.turn {
@@ -189,7 +193,7 @@ async fn set_right(actor: &mut Actor) {
 }
 
 /// Says why an actor did not answer: `Err` when the session cannot be woken, `Ok` to try again.
-pub(crate) async fn failed_to_wake(shared: &Arc<EngineShared>, id: SessionId) -> Result<(), EngineError> {
+pub(crate) async fn check_can_wake(shared: &Arc<EngineShared>, id: SessionId) -> Result<(), EngineError> {
     match wake::read_state(shared, id).await {
         Ok(_) => Ok(()),
         Err(LogError::NotFound) => {

@@ -10,7 +10,7 @@ use ostler_types::{ApprovalPolicy, PolicyContext, Rule, Session};
 use crate::accepted_rules::AcceptedRules;
 
 /// How many rules are remembered.
-const LIMIT: usize = 10_000;
+const MAX_RULES: usize = 10_000;
 
 /// The standing rules of a data directory.
 pub(crate) struct RuleStore {
@@ -32,7 +32,7 @@ impl RuleStore {
 
     /// What counts for calls of a tool in a session beside its own policy: these rules, and what its workspace says if that
     /// is trusted.
-    pub(crate) async fn standing(
+    pub(crate) async fn policy_context(
         &self,
         workspaces: &dyn Workspaces,
         session: &Session,
@@ -40,7 +40,7 @@ impl RuleStore {
         trusted: bool,
     ) -> PolicyContext {
         let workspace = match trusted {
-            true => self.of_workspace(workspaces, session).await,
+            true => self.workspace_policy(workspaces, session).await,
             false => None,
         };
         let remembered = self.remembered.get().unwrap_or_default();
@@ -52,9 +52,13 @@ impl RuleStore {
     }
 
     /// What a trusted workspace says of approvals, with the rules that its owner has accepted; none where it says nothing.
-    async fn of_workspace(&self, workspaces: &dyn Workspaces, session: &Session) -> Option<ApprovalPolicy> {
+    async fn workspace_policy(
+        &self,
+        workspaces: &dyn Workspaces,
+        session: &Session,
+    ) -> Option<ApprovalPolicy> {
         let WorkspaceSettings { asks, rules, .. } = workspaces.settings(session.workspace_path.clone()).await;
-        let mut rules = self.accepted.among(&session.workspace_key(), rules);
+        let mut rules = self.accepted.retain_accepted(&session.workspace_key(), rules);
         // Its runner knows the workspace by its path alone.
         rules.retain(|rule| rule.workspace.as_ref().is_none_or(|of| *of == session.workspace_path));
         let says_nothing = rules.is_empty() && asks == AdditionalApprovals::default();
@@ -78,7 +82,7 @@ impl RuleStore {
             if !rules.contains(&rule) {
                 rules.push(rule.clone());
             }
-            if rules.len() > LIMIT {
+            if rules.len() > MAX_RULES {
                 let message = "rules.json is full; remove rules that are no longer wanted";
                 return Err(DocumentError::Storage(message.to_owned()));
             }

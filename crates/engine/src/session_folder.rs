@@ -20,28 +20,28 @@ impl SessionFolders {
     }
 
     /// The folder of a session.
-    pub(crate) fn of(&self, id: SessionId) -> PathBuf {
+    pub(crate) fn session_path(&self, id: SessionId) -> PathBuf {
         self.sessions.join(id.to_string())
     }
 }
 
 /// The name of a log in the folder of its session.
-const LOG: &str = "events.ndjson";
+const LOG_FILE_NAME: &str = "events.ndjson";
 
 impl Engine {
     /// Where `session.json` and the raw traffic of a session are.
     pub fn session_folder(&self, id: SessionId) -> PathBuf {
-        self.shared.folders.of(id)
+        self.shared.folders.session_path(id)
     }
 
     /// Where the other readable files of a session are.
     pub fn readable_folder(&self, session: &Session) -> PathBuf {
-        log_folder(session, &self.shared.folders.of(session.id))
+        log_folder(session, &self.shared.folders.session_path(session.id))
     }
 
     /// The path of a session's log, for a client on this machine to be told.
     pub fn log_path(&self, id: SessionId) -> PathBuf {
-        self.shared.folders.of(id).join(LOG)
+        self.shared.folders.session_path(id).join(LOG_FILE_NAME)
     }
 
     /// The session whose own log a path leads to. Blocks.
@@ -51,7 +51,7 @@ impl Engine {
         let rest = path.strip_prefix(sessions).ok()?;
         let mut parts = rest.components().map(|part| part.as_os_str().to_str());
         let (folder, file) = (parts.next()??, parts.next()??);
-        if file != LOG || parts.next().is_some() {
+        if file != LOG_FILE_NAME || parts.next().is_some() {
             return None;
         }
         folder.parse().ok()
@@ -59,6 +59,6 @@ impl Engine {
 
     /// The path of a file beside a session's log, for a client on this machine to be told.
     pub fn file_path(&self, id: SessionId, reference: &str) -> PathBuf {
-        self.shared.folders.of(id).join(reference)
+        self.shared.folders.session_path(id).join(reference)
     }
 }

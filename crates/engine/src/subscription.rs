@@ -12,8 +12,8 @@ use ostler_types::SessionId;
 
 use crate::error::EngineError;
 use crate::hub::{Hub, SubscriptionStart};
-use crate::queue::{Dequeued, SubscriberQueue, SubscriptionItem};
 use crate::record_line::RecordLine;
+use crate::subscriber_queue::{Dequeued, SubscriberQueue, SubscriptionItem};
 
 /// Bytes read from the log at a time.
 const PAGE_BYTES: usize = 128 * 1024;
@@ -27,11 +27,11 @@ pub struct Subscription {
     /// The newest record that was given out.
     seen: u64,
     /// Records up to here come from the log.
-    until: u64,
+    log_until: u64,
     /// Read from the log, not given out yet; then the text that streams.
     page: VecDeque<SubscriptionItem>,
     /// To be given out once the log has been read.
-    standing: Vec<SubscriptionItem>,
+    live_items: Vec<SubscriptionItem>,
     closed: bool,
 }
 
@@ -50,12 +50,12 @@ impl Subscription {
             hub,
             queue,
             seen: after,
-            until: after,
+            log_until: after,
             page: VecDeque::new(),
-            standing: Vec::new(),
+            live_items: Vec::new(),
             closed: false,
         };
-        subscription.stand(standing);
+        subscription.start_from(standing);
         subscription
     }
 
@@ -76,26 +76,26 @@ impl Subscription {
     pub async fn ready(&mut self) -> Result<Option<SubscriptionItem>, EngineError> {
         loop {
             if let Some(item) = self.page.pop_front() {
-                return Ok(Some(self.give(item)));
+                return Ok(Some(self.mark_seen(item)));
             }
-            if self.seen < self.until {
+            if self.seen < self.log_until {
                 self.read_page().await?;
                 continue;
             }
-            if !self.standing.is_empty() {
-                self.page.extend(std::mem::take(&mut self.standing));
+            if !self.live_items.is_empty() {
+                self.page.extend(std::mem::take(&mut self.live_items));
                 continue;
             }
             match self.queue.try_next() {
                 Some(Dequeued::Item(SubscriptionItem::Record(line))) if line.seq <= self.seen => {}
                 // A record that does not follow directly would be a gap; the log has what is missing.
                 Some(Dequeued::Item(SubscriptionItem::Record(line))) if line.seq > self.seen + 1 => {
-                    self.until = line.seq
+                    self.log_until = line.seq
                 }
-                Some(Dequeued::Item(item)) => return Ok(Some(self.give(item))),
+                Some(Dequeued::Item(item)) => return Ok(Some(self.mark_seen(item))),
                 Some(Dequeued::Overflowed) => {
                     let standing = self.hub.catch_up(&self.queue);
-                    self.stand(standing);
+                    self.start_from(standing);
                 }
                 Some(Dequeued::Closed) => {
                     self.closed = true;
@@ -113,22 +113,22 @@ impl Subscription {
 
     /// Whether all of the history has been given out.
     pub fn is_live(&self) -> bool {
-        self.page.is_empty() && self.seen >= self.until
+        self.page.is_empty() && self.seen >= self.log_until
     }
 
     /// Whether all has been given out that there will ever be.
     pub fn is_over(&self) -> bool {
-        self.closed && self.is_live() && self.standing.is_empty()
+        self.closed && self.is_live() && self.live_items.is_empty()
     }
 
-    fn stand(&mut self, standing: SubscriptionStart) {
-        self.until = self.until.max(standing.last_seq);
+    fn start_from(&mut self, standing: SubscriptionStart) {
+        self.log_until = self.log_until.max(standing.last_seq);
         let deltas = standing.deltas.into_iter().filter(|_| self.queue.takes_deltas());
-        self.standing = deltas.map(SubscriptionItem::Delta).collect();
+        self.live_items = deltas.map(SubscriptionItem::Delta).collect();
         self.closed = standing.closed;
     }
 
-    fn give(&mut self, item: SubscriptionItem) -> SubscriptionItem {
+    fn mark_seen(&mut self, item: SubscriptionItem) -> SubscriptionItem {
         if let SubscriptionItem::Record(line) = &item {
             self.seen = line.seq;
         }
@@ -141,7 +141,7 @@ impl Subscription {
             // What was published is on disk; a log that does not have it has been removed.
             return Err(EngineError::NotFound);
         }
-        let until = self.until;
+        let until = self.log_until;
         self.page.extend(
             lines
                 .into_iter()

@@ -6,8 +6,8 @@ use ostler_types::{Event, NewRecord, Refusal, Session, SessionEvent, SessionId};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::names::name_taken;
 use crate::new_log::NewLog;
+use crate::session_names::name_taken;
 
 impl Engine {
     /// Records from `from` on, about `max_bytes` of them and at least one if there is one.
@@ -24,7 +24,7 @@ impl Engine {
     /// Nothing of it runs: what was open when it was taken away is ended.
     pub async fn import(&self, records: Vec<NewRecord>) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
-        self.until_recovered().await?;
+        self.wait_until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
         let id = self.refuse_import(&records).await?;
         self.import_as(id, records).await
@@ -36,17 +36,17 @@ impl Engine {
             for record in records {
                 copy.add(record).await?;
             }
-            copy.quiet().await
+            copy.end_open_work().await
         };
         let added = added.await;
-        copy.end(added).await
+        copy.finish(added).await
     }
 
     /// Makes a session of what somebody else's agent tells of one that was begun there. One that its agent knows by
     /// the same id is that one, so that nothing is recorded twice.
     pub async fn adopt(&self, records: Vec<NewRecord>) -> Result<Session, EngineError> {
         self.refuse_if_stopping()?;
-        self.until_recovered().await?;
+        self.wait_until_recovered().await?;
         let _one_at_a_time = self.shared.creating.lock().await;
         let id = self.refuse_import(&records).await?;
         if let Some(Event::Session(SessionEvent::Created { session })) =
@@ -81,13 +81,13 @@ impl Engine {
             Some(session)
         });
         let described = described.unwrap_or(session);
-        self.refuse_unfit(described.runner.as_ref(), &described.workspace_path).await?;
+        self.check_workspace(described.runner.as_ref(), &described.workspace_path).await?;
         if self.shared.log.last_seq(session.id).await? > 0 {
             let refusal =
                 Refusal::conflict("session_exists", format!("session {} is here already", session.id));
             return Err(refusal.hint("import it under another id").into());
         }
-        self.shared.index.flushed().await?;
+        self.shared.index.flush().await?;
         match &session.name {
             Some(name) if self.shared.index.by_name(name).await?.is_some() => Err(name_taken(name).into()),
             _ => Ok(session.id),

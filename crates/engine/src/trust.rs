@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ostler_documents::{Document, DocumentError, Documents};
 
 /// How many workspaces are remembered.
-const LIMIT: usize = 10_000;
+const MAX_TRUSTED: usize = 10_000;
 
 /// The workspaces that are trusted. While the document cannot be read, none is.
 pub(crate) struct TrustStore(Document<BTreeSet<String>>);
@@ -36,7 +36,7 @@ impl TrustStore {
             } else {
                 trusted.remove(workspace);
             }
-            if trusted.len() > LIMIT {
+            if trusted.len() > MAX_TRUSTED {
                 let message = "trust.json is full; remove workspaces that are no longer used";
                 return Err(DocumentError::Storage(message.to_owned()));
             }

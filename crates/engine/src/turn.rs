@@ -20,14 +20,14 @@ use tokio_util::sync::CancellationToken;
 use crate::actor::{Actor, ActorInput};
 use crate::engine::EngineShared;
 use crate::hub::Hub;
-use crate::masked::MaskedStreams;
+use crate::masked_streams::MaskedStreams;
 
 /// Reports that may wait for the actor. An agent awaits each, so there are never many.
-const REPORTS: usize = 16;
+const MAX_PENDING_REPORTS: usize = 16;
 /// Text that goes into a draft at once, without waiting for the clock.
 const DRAFT_BYTES: usize = 8 * 1024;
 /// How long an agent has to return after it was told that its turn is over.
-const GRACE: Duration = Duration::from_secs(5);
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
 type ReportReply = oneshot::Sender<Result<Accepted, ReportError>>;
 
@@ -44,7 +44,7 @@ pub(crate) struct RunningTurn {
     /// Agents that wait for an approval.
     waiters: HashMap<ToolCallId, ReportReply>,
     /// Calls that the policy let through unasked and that have not started.
-    let_through: HashMap<ToolCallId, ToolCall>,
+    auto_approved: HashMap<ToolCallId, ToolCall>,
     /// Takes the traffic with providers for as long as the agent works.
     raw: Option<RawWriter>,
 }
@@ -59,9 +59,10 @@ impl Actor {
     /// Keeps the right agent running: none without a turn, and that of the open turn otherwise. An
     /// agent whose turn is over is told, and the next one starts when it has returned, so that two
     /// never touch a workspace at once.
-    pub(crate) async fn follow_turn(&mut self) {
+    pub(crate) async fn reconcile_turn(&mut self) {
         let open = self.session.state.turn.as_ref().map(|turn| turn.id);
-        let is_held_back = self.owes_a_record() || self.session.shared.at_rest || self.session.is_lost();
+        let is_held_back =
+            self.has_unrecorded_end() || self.session.shared.turns_disabled || self.session.is_lost();
         match &mut self.running {
             Some(running) if Some(running.turn_id) == open => {
                 let state = &self.session.state;
@@ -77,7 +78,10 @@ impl Actor {
             None if is_held_back => {}
             // A turn that cannot start fails, and the next one may have begun by that.
             None if open.is_some() => {
-                while self.session.state.turn.is_some() && self.running.is_none() && !self.owes_a_record() {
+                while self.session.state.turn.is_some()
+                    && self.running.is_none()
+                    && !self.has_unrecorded_end()
+                {
                     if self.session.is_lost() {
                         return;
                     }
@@ -86,7 +90,7 @@ impl Actor {
             }
             None => self.session.hub.set_turn(None),
         }
-        self.tend_children();
+        self.reconcile_children();
     }
 
     /// Starts the agent of the open turn.
@@ -102,12 +106,14 @@ impl Actor {
             let error = Failure { code: "unknown_runner".to_owned(), message, hint };
             return self.fail_to_start(open.id, error).await;
         }
-        if let Some(why) = self.session.shared.unfit(&workspace).await {
-            return self.fail_to_start(open.id, unfit(&workspace, &why)).await;
+        if let Some(why) = self.session.shared.workspace_problem(&workspace).await {
+            return self.fail_to_start(open.id, unfit_workspace(&workspace, &why)).await;
         }
         let history = match self.session.conversation().await {
             Ok(history) => history,
-            Err(error) => return self.fail_to_start(open.id, unreadable(&error.to_string())).await,
+            Err(error) => {
+                return self.fail_to_start(open.id, unreadable_conversation(&error.to_string())).await;
+            }
         };
         self.session.hub.set_turn(Some(open.id));
         let session = Arc::new(self.session.state.session.clone());
@@ -118,7 +124,7 @@ impl Actor {
         let spent = self.session.state.children_usage.tokens();
         let context = move |open, canceled, link| {
             let context = TurnContext::new(session, Arc::new(open), history, canceled, clock, link);
-            context.trusted(trusted).charged(Arc::new(AtomicU64::new(spent)))
+            context.trusted(trusted).with_children_tokens(Arc::new(AtomicU64::new(spent)))
         };
         self.running =
             Some(RunningTurn::start(agent, open, context, hub, (shared, self.session.epoch()), raw));
@@ -126,7 +132,7 @@ impl Actor {
 
     /// Keeps the traffic with providers. That it cannot be kept is no reason not to work.
     fn raw_writer(&self) -> Option<RawWriter> {
-        let path = self.session.shared.folders.of(self.session.id).join("raw.jsonl");
+        let path = self.session.shared.folders.session_path(self.session.id).join("raw.jsonl");
         let opened = RawWriter::open(path, self.session.shared.clock.clone());
         opened.inspect_err(|error| tracing::warn!(id = %self.session.id, %error, "no raw log")).ok()
     }
@@ -140,7 +146,7 @@ impl Actor {
     /// Whether this session's agent can pick up a turn that waited.
     pub(crate) fn agent_resumes(&self) -> bool {
         let agent = self.session.shared.agents.get(&self.session.state.session.agent);
-        agent.is_some_and(|agent| agent.resumes())
+        agent.is_some_and(|agent| agent.can_resume_turns())
     }
 }
 
@@ -154,15 +160,15 @@ impl RunningTurn {
         raw: Option<RawWriter>,
     ) -> RunningTurn {
         let (turn_id, canceled) = (open.id, CancellationToken::new());
-        let (sender, requests) = mpsc::channel(REPORTS);
+        let (sender, requests) = mpsc::channel(MAX_PENDING_REPORTS);
         let sink = raw.as_ref().map(RawWriter::sink);
         let streams = MaskedStreams::default();
         let deltas = Arc::new(move |delta: Delta| {
-            if let Some(delta) = streams.pass(&shared.secrets, delta) {
-                show(&hub, &shared, (turn_id, epoch), delta);
+            if let Some(delta) = streams.mask(&shared.secrets, delta) {
+                publish_delta(&hub, &shared, (turn_id, epoch), delta);
             }
         });
-        let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw: sink });
+        let context = context(open, canceled.clone(), TurnLink { requests: sender, deltas, raw_log: sink });
         let children_tokens = context.children_tokens.clone();
         let task = tokio::spawn(async move { agent.run_turn(context).await });
         let (deadline, waiters, let_through) = (None, HashMap::new(), HashMap::new());
@@ -174,7 +180,7 @@ impl RunningTurn {
             deadline,
             children_tokens,
             waiters,
-            let_through,
+            auto_approved: let_through,
             raw,
         }
     }
@@ -184,7 +190,7 @@ impl RunningTurn {
         let Some(running) = running else { return std::future::pending().await };
         let turn_id = running.turn_id;
         loop {
-            let patience = running.deadline.unwrap_or_else(|| Instant::now() + GRACE);
+            let patience = running.deadline.unwrap_or_else(|| Instant::now() + CANCEL_GRACE);
             tokio::select! {
                 biased;
                 Some(request) = running.requests.recv() => return ActorInput::Turn { turn_id, request: Box::new(request) },
@@ -207,19 +213,19 @@ impl RunningTurn {
 
     /// Remembers that the policy let a call through, until it starts. Nothing records that: a turn that is picked up
     /// after a crash proposes its calls again.
-    pub(crate) fn let_call_through(&mut self, call: ToolCall, turn: Option<&OpenTurn>) {
-        self.let_through.retain(|id, _| turn.is_some_and(|turn| turn.call(id).is_some()));
-        self.let_through.insert(call.id.clone(), call);
+    pub(crate) fn auto_approve(&mut self, call: ToolCall, turn: Option<&OpenTurn>) {
+        self.auto_approved.retain(|id, _| turn.is_some_and(|turn| turn.call(id).is_some()));
+        self.auto_approved.insert(call.id.clone(), call);
     }
 
     /// Has every call proposed again, because another policy holds now.
-    pub(crate) fn judge_again(&mut self) {
-        self.let_through.clear();
+    pub(crate) fn clear_auto_approved(&mut self) {
+        self.auto_approved.clear();
     }
 
     /// The call of this id as it was when the policy let it through.
-    pub(crate) fn take_let_through(&mut self, id: &ToolCallId) -> Option<ToolCall> {
-        self.let_through.remove(id)
+    pub(crate) fn take_auto_approved(&mut self, id: &ToolCallId) -> Option<ToolCall> {
+        self.auto_approved.remove(id)
     }
 
     /// Wakes the waiters whose approvals have been answered.
@@ -231,9 +237,9 @@ impl RunningTurn {
         }
         for open in &turn.calls {
             let accepted = match &open.status {
-                CallStatus::Granted => open.answered(Accepted::Allowed, true),
+                CallStatus::Granted => open.answer_for_agent(Accepted::Allowed, true),
                 CallStatus::Denied { reason } => {
-                    open.answered(Accepted::Denied { reason: reason.clone() }, false)
+                    open.answer_for_agent(Accepted::Denied { reason: reason.clone() }, false)
                 }
                 CallStatus::Proposed
                 | CallStatus::Waiting { .. }
@@ -253,7 +259,7 @@ impl RunningTurn {
         }
         self.canceled.cancel();
         self.waiters.clear();
-        self.deadline = Some(Instant::now() + GRACE);
+        self.deadline = Some(Instant::now() + CANCEL_GRACE);
     }
 
     /// Drops the agent at once if it was told before and has not returned: whoever cancels twice does not
@@ -269,7 +275,7 @@ impl RunningTurn {
         self.cancel();
         self.requests.close();
         while self.requests.recv().await.is_some() {}
-        if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
+        if tokio::time::timeout(CANCEL_GRACE, &mut self.task).await.is_err() {
             self.task.abort();
             _ = (&mut self.task).await;
         }
@@ -314,8 +320,8 @@ impl AgentReturn {
 }
 
 /// Shows a delta to those who look at this session or at all, and keeps it in a draft now and then.
-fn show(hub: &Hub, shared: &EngineShared, (turn_id, epoch): (TurnId, Option<Epoch>), delta: Delta) {
-    let Some(line) = hub.delta(turn_id, delta) else { return };
+fn publish_delta(hub: &Hub, shared: &EngineShared, (turn_id, epoch): (TurnId, Option<Epoch>), delta: Delta) {
+    let Some(line) = hub.publish_delta(turn_id, delta) else { return };
     shared.deltas.publish(&line);
     if let (Some(epoch), Some((turn_id, deltas))) = (epoch, hub.unsaved(DRAFT_BYTES)) {
         for delta in deltas {
@@ -332,7 +338,7 @@ fn unknown_agent(name: &str) -> Failure {
     }
 }
 
-fn unfit(workspace: &str, why: &str) -> Failure {
+fn unfit_workspace(workspace: &str, why: &str) -> Failure {
     let hint = "the session can be read and exported; import it with a workspace of your own to go on";
     Failure {
         code: "bad_workspace".to_owned(),
@@ -341,7 +347,7 @@ fn unfit(workspace: &str, why: &str) -> Failure {
     }
 }
 
-fn unreadable(why: &str) -> Failure {
+fn unreadable_conversation(why: &str) -> Failure {
     let hint = Some("`ostler doctor` checks the logs".to_owned());
     Failure {
         code: "log_unreadable".to_owned(),

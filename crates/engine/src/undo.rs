@@ -17,9 +17,10 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// How long an undo waits for turns that are at work in the workspace.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TURN_WAIT: Duration = Duration::from_secs(5);
 /// What no undo can bring back, whatever it did.
-const NOT_COVERED: &str = "Files that git ignores are in no checkpoint: they are as the turns left them.";
+const IGNORED_FILES_NOTE: &str =
+    "Files that git ignores are in no checkpoint: they are as the turns left them.";
 
 /// How an undo is to be done.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +64,8 @@ impl Engine {
         let runner = Arc::clone(self.shared.runner_of(&view.session)?);
         let checkpoints = runner.checkpoints().ok_or_else(no_checkpoints)?;
         let workspace = view.session.workspace_path.clone();
-        let holding = checkpoints.hold(workspace.clone(), HoldPurpose::Undoing);
-        let hold = match tokio::time::timeout(PATIENCE, holding).await {
+        let holding = checkpoints.hold_workspace(workspace.clone(), HoldPurpose::Undoing);
+        let hold = match tokio::time::timeout(TURN_WAIT, holding).await {
             Ok(hold) => Some(hold),
             Err(_) if undo.preview => None,
             Err(_) => return Err(busy()),
@@ -72,7 +73,7 @@ impl Engine {
         // A turn that was stopped has said how it left the workspace by now.
         let view = self.view(id).await?;
         refuse_if_running(&view)?;
-        let chain = UndoChain::of(&view, undo.turn_id)?;
+        let chain = UndoChain::from_view(&view, undo.turn_id)?;
         let note = chain.note();
         let UndoRequest { preview, force, .. } = undo;
         let turns = UndoTurns { workspace, turns: chain.turns, preview, force };
@@ -80,7 +81,7 @@ impl Engine {
         let work = tokio::spawn(async move {
             let _hold = hold;
             match runner.checkpoints() {
-                Some(checkpoints) => checkpoints.undo(turns).await,
+                Some(checkpoints) => checkpoints.undo_turns(turns).await,
                 None => Err(CheckpointError::Failed("there are no checkpoints".to_owned())),
             }
         });
@@ -90,7 +91,7 @@ impl Engine {
         let is_closed = view.session.status == SessionStatus::Completed;
         if !undo.preview && undone.changes() > 0 && !is_closed {
             // What is done is done, whether or not the model can be told.
-            if let Err(error) = self.tell(id, undo.turn_id, &undone, by).await {
+            if let Err(error) = self.record_undo_message(id, undo.turn_id, &undone, by).await {
                 tracing::warn!(%id, %error, "the session was not told of an undo");
                 undone.note.push_str(" The session could not be told.");
             }
@@ -99,14 +100,14 @@ impl Engine {
     }
 
     /// Says in the conversation what was undone.
-    async fn tell(
+    async fn record_undo_message(
         &self,
         id: SessionId,
         turn: TurnId,
         undone: &UndoReport,
         by: String,
     ) -> Result<(), EngineError> {
-        let (clock, named) = (self.clock(), undone.named());
+        let (clock, named) = (self.clock(), undone.file_summary());
         let text = format!("The user brought the workspace back to how it was before {turn}. {named}");
         let message = Message {
             id: MessageId::new(clock.uuid()),
@@ -136,7 +137,7 @@ struct UndoChain {
 }
 
 impl UndoChain {
-    fn of(view: &SessionView, turn_id: TurnId) -> Result<UndoChain, Refusal> {
+    fn from_view(view: &SessionView, turn_id: TurnId) -> Result<UndoChain, Refusal> {
         let from = view.turns.iter().position(|turn| turn.id == turn_id).ok_or_else(|| {
             let message = format!("turn {turn_id} is not among the newest of this session");
             Refusal::not_found("turn_not_found", message)
@@ -169,7 +170,7 @@ impl UndoChain {
         let unknown = |(turn, why): &(TurnId, String)| {
             format!(" Turn {turn} was not captured, so what it did stays: {why}")
         };
-        self.unknown.iter().map(unknown).fold(NOT_COVERED.to_owned(), |note, more| note + &more)
+        self.unknown.iter().map(unknown).fold(IGNORED_FILES_NOTE.to_owned(), |note, more| note + &more)
     }
 }
 
@@ -190,7 +191,7 @@ impl UndoReport {
         self.restored.len() + self.recreated.len() + self.deleted.len()
     }
 
-    fn named(&self) -> String {
+    fn file_summary(&self) -> String {
         let list = |what: &str, paths: &[String]| match paths.len() {
             0 => String::new(),
             count if count > 50 => format!("{what}: {}, and {} more. ", paths[..50].join(", "), count - 50),

@@ -8,7 +8,7 @@ use crate::error::EngineError;
 impl Engine {
     /// Sums up what models were used for. A record that is just being written may still be missing.
     pub async fn usage(&self, query: UsageQuery) -> Result<UsageReport, EngineError> {
-        self.until_recovered().await?;
+        self.wait_until_recovered().await?;
         Ok(self.shared.index.usage(query).await?)
     }
 }

@@ -19,24 +19,24 @@ pub(crate) struct WokenState {
 }
 
 /// What is said of a log that is not the one of its snapshot.
-const NOT_KNOWN: &str =
+const SNAPSHOT_MISMATCH: &str =
     "it is not the record that the snapshot knows: records before it were lost or replaced";
 
 /// The fold of a session's log, from its snapshot where there is one to be trusted.
 pub(crate) async fn read_state(shared: &Arc<EngineShared>, id: SessionId) -> Result<WokenState, LogError> {
     // Asked before the log is read: the log of a session that is awake may grow meanwhile, and the index with it.
     let indexed = shared.index.position(id).await.unwrap_or_default();
-    match read(&*shared.log, id).await {
-        Ok(woken) if woken.state.last_seq < indexed => Err(cut_short(id, woken.state.last_seq, indexed)),
-        Err(LogError::NotFound) if indexed > 0 && shared.log.is_known(id).await? => {
-            Err(cut_short(id, 0, indexed))
+    match read_from_log(&*shared.log, id).await {
+        Ok(woken) if woken.state.last_seq < indexed => Err(truncated_log(id, woken.state.last_seq, indexed)),
+        Err(LogError::NotFound) if indexed > 0 && shared.log.has_session(id).await? => {
+            Err(truncated_log(id, 0, indexed))
         }
         read => read,
     }
 }
 
 /// The same by the log alone.
-pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<WokenState, LogError> {
+pub(crate) async fn read_from_log(log: &dyn Log, id: SessionId) -> Result<WokenState, LogError> {
     // Before the end of the log is looked at, for the same reason.
     let snapshot = log.snapshot(id).await?.and_then(|content| ostler_recorder::decode_snapshot(&content));
     let snapshot = snapshot.filter(|snapshot| snapshot.state.session.id == id);
@@ -44,7 +44,7 @@ pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<WokenState, Log
     let (mut state, known_chain) = snapshot.map(|it| (it.state, it.chain)).unzip();
     let snapshot_seq = state.as_ref().map_or(0, |state: &State| state.last_seq);
     if snapshot_seq > last_seq {
-        return Err(cut_short(id, last_seq, snapshot_seq));
+        return Err(truncated_log(id, last_seq, snapshot_seq));
     }
     if last_seq == 0 {
         return Err(LogError::NotFound);
@@ -56,7 +56,7 @@ pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<WokenState, Log
         chain = Some(line.chain().to_owned());
         if line.seq == snapshot_seq {
             let is_known = known_chain.as_ref().is_none_or(|known| known.is_none() || *known == chain);
-            return if is_known { Ok(()) } else { Err(unreadable(NOT_KNOWN)) };
+            return if is_known { Ok(()) } else { Err(unreadable(SNAPSHOT_MISMATCH)) };
         }
         let record = line.record().map_err(|error| unreadable(&error.to_string()))?;
         match &mut state {
@@ -72,7 +72,7 @@ pub(crate) async fn read(log: &dyn Log, id: SessionId) -> Result<WokenState, Log
 
 /// The end of a log is gone. A view is written after the records that it knows are on disk, so one that is ahead of the
 /// log proves that there were more.
-fn cut_short(id: SessionId, last_seq: u64, known: u64) -> LogError {
+fn truncated_log(id: SessionId, last_seq: u64, known: u64) -> LogError {
     tracing::warn!(%id, last_seq, known, "records are gone from the end of a log");
     let what = format!("the log ends here, but its views know records up to {known}: the end was cut off");
     LogError::Damaged { seq: last_seq + 1, offset: None, what }
@@ -95,7 +95,7 @@ pub(crate) async fn read_partial(
     let mut streams: Vec<(DeltaKind, String)> = Vec::new();
     for (of, delta) in drafts {
         if of == turn.id && message_of(&delta.kind) != turn.said {
-            add(&mut streams, delta);
+            splice_delta(&mut streams, delta);
         }
     }
     partial_message(streams.iter().map(|(kind, text)| (kind, text.as_str())), shared.clock.now())
@@ -109,7 +109,7 @@ fn message_of(kind: &DeltaKind) -> Option<MessageId> {
 }
 
 /// Puts a delta's text where it belongs; one that would leave a hole is dropped.
-fn add(streams: &mut Vec<(DeltaKind, String)>, delta: Delta) {
+fn splice_delta(streams: &mut Vec<(DeltaKind, String)>, delta: Delta) {
     let text = match streams.iter_mut().find(|(kind, _)| *kind == delta.kind) {
         Some((_, text)) => text,
         None => {

@@ -39,7 +39,7 @@ pub(crate) fn put(
     if replace == Overwrite::No && target.symlink_metadata().is_ok() {
         return Err(LogError::Exists);
     }
-    let part = part_in(&folder);
+    let part = temporary_path(&folder);
     let written = (|| {
         let file = shared.disk.open(&part)?;
         shared.disk.truncate(&file, 0)?;
@@ -47,7 +47,7 @@ pub(crate) fn put(
         shared.disk.sync_data(&file)?;
         match replace {
             Overwrite::Yes => shared.disk.rename(&part, &target)?,
-            Overwrite::No => name_new(shared, &part, &target)?,
+            Overwrite::No => link_new(shared, &part, &target)?,
         }
         shared.disk.sync_dir(&folder)
     })();
@@ -57,12 +57,12 @@ pub(crate) fn put(
     }
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => LogError::Exists,
-        _ => failed(&error),
+        _ => write_error(&error),
     })
 }
 
 /// Gives a part its own name, unless something has that name.
-fn name_new(shared: &FileLogShared, part: &Path, target: &Path) -> io::Result<()> {
+fn link_new(shared: &FileLogShared, part: &Path, target: &Path) -> io::Result<()> {
     match shared.disk.link(part, target) {
         Ok(()) => {
             // It has its name now; a part that stays is asked for by nobody.
@@ -81,7 +81,7 @@ pub(crate) fn put_snapshot(
     session: SessionId,
     content: &[u8],
 ) -> Result<(), LogError> {
-    let part = part_in(&shared.layout.session(session));
+    let part = temporary_path(&shared.layout.session(session));
     let written = (|| {
         let file = shared.disk.open(&part)?;
         shared.disk.truncate(&file, 0)?;
@@ -91,7 +91,7 @@ pub(crate) fn put_snapshot(
     if written.is_err() {
         let _ = shared.disk.remove_file(&part);
     }
-    written.map_err(|error| failed(&error))
+    written.map_err(|error| write_error(&error))
 }
 
 /// The snapshot beside a log. One that is larger than `limit` was not written by this program.
@@ -124,11 +124,11 @@ pub(crate) fn share(
     let components = blob_components(name).ok_or_else(|| bad_name(name))?;
     let source = shared.layout.session(from).join(components.join("/"));
     match shared.disk.link(&source, &folder.join(file_name)) {
-        Ok(()) => shared.disk.sync_dir(&folder).map_err(|error| failed(&error)),
+        Ok(()) => shared.disk.sync_dir(&folder).map_err(|error| write_error(&error)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LogError::NotFound),
         Err(_) => {
-            let content = std::fs::read(&source).map_err(|error| failed(&error))?;
+            let content = std::fs::read(&source).map_err(|error| write_error(&error))?;
             put(shared, to, name, &content, Overwrite::Yes)
         }
     }
@@ -146,18 +146,18 @@ fn folder_for(shared: &FileLogShared, session: SessionId, name: &str) -> Result<
         let parent = folder.clone();
         folder.push(component);
         if !folder.is_dir() {
-            shared.disk.create_dir(&folder).map_err(|error| failed(&error))?;
-            shared.disk.sync_dir(&parent).map_err(|error| failed(&error))?;
+            shared.disk.create_dir(&folder).map_err(|error| write_error(&error))?;
+            shared.disk.sync_dir(&parent).map_err(|error| write_error(&error))?;
         }
     }
     Ok((folder, (*file_name).to_owned()))
 }
 
-fn part_in(folder: &Path) -> PathBuf {
+fn temporary_path(folder: &Path) -> PathBuf {
     folder.join(format!(".part-{}", WRITES.fetch_add(1, Ordering::Relaxed)))
 }
 
-fn failed(error: &io::Error) -> LogError {
+fn write_error(error: &io::Error) -> LogError {
     match error.kind() {
         // The session was removed in the meantime.
         io::ErrorKind::NotFound => LogError::NotFound,
@@ -181,7 +181,7 @@ pub(crate) fn open(
     match opened {
         Ok((size, file)) => Ok(Arc::new(FileBlob { file: Arc::new(file), size })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LogError::NotFound),
-        Err(error) => Err(reading(&error)),
+        Err(error) => Err(read_error(&error)),
     }
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn list(
     blob_components(within).ok_or_else(|| bad_name(folder))?;
     let mut found = Vec::new();
     let top = shared.layout.session(session);
-    collect(&top, within, &mut found).map_err(|error| reading(&error))?;
+    collect(&top, within, &mut found).map_err(|error| read_error(&error))?;
     found.sort_by(|one: &BlobEntry, other| one.name.cmp(&other.name));
     found.truncate(limit);
     Ok(found)
@@ -251,7 +251,7 @@ impl Blob for FileBlob {
         let limit = limit.min(usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX));
         Box::pin(async move {
             match tokio::task::spawn_blocking(move || read_at(&file, offset, limit)).await {
-                Ok(read) => read.map(Bytes::from).map_err(|error| reading(&error)),
+                Ok(read) => read.map(Bytes::from).map_err(|error| read_error(&error)),
                 Err(error) => Err(LogError::Io(format!("a read was given up: {error}"))),
             }
         })
@@ -273,7 +273,7 @@ fn read_at(file: &File, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn reading(error: &io::Error) -> LogError {
+fn read_error(error: &io::Error) -> LogError {
     disk_error("reading a file beside the log", error)
 }
 

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use ostler_types::SessionId;
 
 use crate::disk::DiskFile;
-use crate::heads::LogHead;
 use crate::log::LogError;
+use crate::log_heads::LogHead;
+use crate::log_walk::LogFile;
 use crate::seek::survey_all;
 use crate::shared::{FileLogShared, disk_error};
-use crate::walk::LogFile;
 
 /// How much of a log is copied at once.
-const COPY: usize = 1 << 20;
+const COPY_CHUNK: usize = 1 << 20;
 
 /// The first record of a log that cannot be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ fn copy(shared: &FileLogShared, from: &LogFile<'_>, to: &DiskFile, length: u64) 
     shared.disk.truncate(to, 0)?;
     let mut offset = 0;
     while offset < length {
-        let count = usize::try_from(length - offset).unwrap_or(usize::MAX).min(COPY);
+        let count = usize::try_from(length - offset).unwrap_or(usize::MAX).min(COPY_CHUNK);
         let bytes = from.read(offset, count)?;
         shared.disk.write_at(to, &bytes, offset)?;
         offset += count as u64;
@@ -144,7 +144,8 @@ pub(crate) fn cut_torn(
     let kept = shared.disk.open(&torn)?;
     let mut offset = head.length;
     while offset < length {
-        let bytes = log.read(offset, usize::try_from(length - offset).unwrap_or(usize::MAX).min(COPY))?;
+        let bytes =
+            log.read(offset, usize::try_from(length - offset).unwrap_or(usize::MAX).min(COPY_CHUNK))?;
         if bytes.is_empty() {
             break;
         }

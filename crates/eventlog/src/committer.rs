@@ -4,10 +4,10 @@
 //! callers. Nothing is retried here: a failed write is taken back, a failed sync makes its logs suspect,
 //! and the callers are told.
 
-mod acts;
-mod files;
 mod group;
-mod open;
+mod maintenance;
+mod open_files;
+mod open_log;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ use crate::check::SalvageReport;
 use crate::log::{Epoch, LogError, LogLine};
 use crate::shared::FileLogShared;
 
-use files::OpenLogFiles;
 use group::CommitGroup;
+use open_files::OpenLogFiles;
 
 /// The epoch of the only owner that a locked data directory can have.
 pub(crate) const EPOCH: Epoch = Epoch(1);
@@ -41,13 +41,13 @@ pub(crate) enum CommitRequest {
     /// Remove a session's marker.
     Settle { session: SessionId, reply: LogReply<()> },
     /// Note that a session is being made by several appends, or that it is whole.
-    Making { session: SessionId, unfinished: bool, reply: LogReply<()> },
+    SetUnfinished { session: SessionId, unfinished: bool, reply: LogReply<()> },
     /// Make the folder of a new session inside that of another one.
-    Place { session: SessionId, parent: SessionId, reply: LogReply<()> },
+    CreateNested { session: SessionId, parent: SessionId, reply: LogReply<()> },
     /// Move a session out of sight; the answer says where to, for it to be deleted.
     Remove { session: SessionId, reply: LogReply<PathBuf> },
     /// Repair the feed, if it is broken.
-    MendFeed { reply: LogReply<()> },
+    RepairFeed { reply: LogReply<()> },
     /// Save what is good of a damaged log.
     Salvage { session: SessionId, reply: LogReply<SalvageReport> },
 }
@@ -126,21 +126,21 @@ impl Committer {
                 group.add_draft(session, &line);
             }
             CommitRequest::Settle { session, reply } => group.add_settling(session, reply),
-            CommitRequest::Making { session, unfinished, reply } => {
+            CommitRequest::SetUnfinished { session, unfinished, reply } => {
                 self.commit(std::mem::take(group));
-                let _ = reply.send(self.making(session, unfinished));
+                let _ = reply.send(self.set_unfinished(session, unfinished));
             }
-            CommitRequest::Place { session, parent, reply } => {
+            CommitRequest::CreateNested { session, parent, reply } => {
                 self.commit(std::mem::take(group));
-                let _ = reply.send(self.place(session, parent));
+                let _ = reply.send(self.create_nested(session, parent));
             }
             CommitRequest::Remove { session, reply } => {
                 self.commit(std::mem::take(group));
                 let _ = reply.send(self.remove(session));
             }
-            CommitRequest::MendFeed { reply } => {
+            CommitRequest::RepairFeed { reply } => {
                 self.commit(std::mem::take(group));
-                let _ = reply.send(self.mend_feed());
+                let _ = reply.send(self.repair_feed());
             }
             CommitRequest::Salvage { session, reply } => {
                 self.commit(std::mem::take(group));
@@ -152,7 +152,7 @@ impl Committer {
     fn stage(&mut self, group: &mut CommitGroup, append: AppendRequest) {
         let result = self.open_for(group, &append).and_then(|index| group.stage(index, &append));
         match result {
-            Ok(staged) => group.promise(staged, append.reply),
+            Ok(staged) => group.add_waiter(staged, append.reply),
             Err(error) => {
                 let _ = append.reply.send(Err(error));
             }

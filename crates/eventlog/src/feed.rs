@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::disk::{Disk, DiskFile};
-use crate::line::RecordChain;
 use crate::log::FeedPosition;
+use crate::sealed_line::RecordChain;
 
 /// The size of a place in the file.
-pub(crate) const PLACE: u64 = 48;
+pub(crate) const FEED_ENTRY_BYTES: u64 = 48;
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(crate) struct FeedEntry {
 
 impl FeedEntry {
     /// Session 16, seq 8, offset 8, length 4, chain 8, checksum 4; numbers with the low byte first.
-    pub(crate) fn to_bytes(self) -> [u8; PLACE as usize] {
-        let mut bytes = [0; PLACE as usize];
+    pub(crate) fn to_bytes(self) -> [u8; FEED_ENTRY_BYTES as usize] {
+        let mut bytes = [0; FEED_ENTRY_BYTES as usize];
         bytes[..16].copy_from_slice(self.session.uuid().as_bytes());
         bytes[16..24].copy_from_slice(&self.seq.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.offset.to_le_bytes());
@@ -48,7 +48,7 @@ impl FeedEntry {
 
     /// The place in these bytes, if they are whole.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<FeedEntry> {
-        let bytes: &[u8; PLACE as usize] = bytes.try_into().ok()?;
+        let bytes: &[u8; FEED_ENTRY_BYTES as usize] = bytes.try_into().ok()?;
         if checksum(&bytes[..44]) != bytes[44..] {
             return None;
         }
@@ -150,9 +150,9 @@ impl Feed {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let mut bytes = vec![0; count * PLACE as usize];
-        self.file.file.read_exact_at(&mut bytes, from * PLACE)?;
-        Ok(bytes.chunks_exact(PLACE as usize).map_while(FeedEntry::from_bytes).collect())
+        let mut bytes = vec![0; count * FEED_ENTRY_BYTES as usize];
+        self.file.file.read_exact_at(&mut bytes, from * FEED_ENTRY_BYTES)?;
+        Ok(bytes.chunks_exact(FEED_ENTRY_BYTES as usize).map_while(FeedEntry::from_bytes).collect())
     }
 
     /// How many places are durable.
@@ -161,7 +161,7 @@ impl Feed {
     }
 
     /// How many places need not be looked at again; none before the first repair.
-    pub(crate) fn trusted(&self) -> Option<u64> {
+    pub(crate) fn verified_entries(&self) -> Option<u64> {
         let state = self.state();
         state.known.then_some(state.synced)
     }
@@ -177,21 +177,21 @@ impl Feed {
     }
 
     /// How many places the file has room for.
-    pub(crate) fn places_in_file(&self) -> io::Result<u64> {
-        Ok(self.file.file.metadata()?.len() / PLACE)
+    pub(crate) fn entries_in_file(&self) -> io::Result<u64> {
+        Ok(self.file.file.metadata()?.len() / FEED_ENTRY_BYTES)
     }
 
     /// Makes the feed whole: cuts it to `keep` places, and adds what `missing` hands over, which is
     /// called until it has no more.
-    pub(crate) fn mend(
+    pub(crate) fn repair(
         &self,
         keep: u64,
         mut missing: impl FnMut() -> io::Result<Option<Vec<FeedEntry>>>,
     ) -> io::Result<()> {
         let _alone = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         self.state().broken = true;
-        if self.file.file.metadata()?.len() != keep * PLACE {
-            self.disk.truncate(&self.file, keep * PLACE)?;
+        if self.file.file.metadata()?.len() != keep * FEED_ENTRY_BYTES {
+            self.disk.truncate(&self.file, keep * FEED_ENTRY_BYTES)?;
         }
         self.disk.sync_data(&self.file)?;
         *self.state() = FeedState { end: keep, synced: keep, known: true, broken: true };
@@ -209,7 +209,7 @@ impl Feed {
 
     fn write(&self, places: &[FeedEntry], at: u64) -> io::Result<u64> {
         let bytes: Vec<u8> = places.iter().flat_map(|place| place.to_bytes()).collect();
-        self.disk.write_at(&self.file, &bytes, at * PLACE)?;
+        self.disk.write_at(&self.file, &bytes, at * FEED_ENTRY_BYTES)?;
         Ok(at + places.len() as u64)
     }
 

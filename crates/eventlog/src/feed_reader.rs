@@ -6,10 +6,10 @@ use std::fs::File;
 use ostler_types::SessionId;
 
 use crate::feed::FeedEntry;
-use crate::line::{self, RecordChain};
 use crate::log::{FeedPosition, FeedRecord, LogError, LogLine};
+use crate::log_walk::LogFile;
+use crate::sealed_line::{self, RecordChain};
 use crate::shared::{FileLogShared, disk_error};
-use crate::walk::LogFile;
 
 /// The most that one read returns, whatever was asked for.
 const MAX_RECORDS: usize = 4096;
@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 8 << 20;
 /// Logs held open during one read.
 const MAX_FILES: usize = 64;
 /// As much of the line before a record as shows its chain: the suffix, a space and a line feed.
-const BEFORE: u64 = 30;
+const PREVIOUS_LINE_TAIL: u64 = 30;
 
 /// Reads records in the order of the feed.
 pub(crate) fn read(
@@ -64,7 +64,7 @@ fn line_at(
         files.entry(place.session).or_insert_with(|| File::open(shared.layout.log(place.session)).ok());
     let Some(file) = file else { return Ok(None) };
     let log = LogFile::new(file, place.session, &shared.bytes_read);
-    let before = place.offset.min(BEFORE);
+    let before = place.offset.min(PREVIOUS_LINE_TAIL);
     let length = usize::try_from(before).unwrap_or(0) + place.length as usize;
     let bytes =
         log.read(place.offset - before, length).map_err(|error| disk_error("reading a log", &error))?;
@@ -72,9 +72,10 @@ fn line_at(
     let previous = if place.offset == 0 {
         Some(RecordChain::START)
     } else {
-        head.strip_suffix(b"\n").and_then(|head| RecordChain::claimed(line::strip(head).0))
+        head.strip_suffix(b"\n")
+            .and_then(|head| RecordChain::claimed(sealed_line::strip_continuation(head).0))
     };
-    let proven = previous.map(|previous| line::verify(text, &log.session, place.seq, previous));
+    let proven = previous.map(|previous| sealed_line::verify(text, &log.session, place.seq, previous));
     if proven == Some(Ok(place.chain)) {
         let text = bytes::Bytes::from(bytes).slice(usize::try_from(before).unwrap_or(0)..);
         return Ok(Some(LogLine { seq: place.seq, bytes: text }));

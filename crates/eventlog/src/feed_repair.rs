@@ -10,14 +10,14 @@ use std::io;
 use ostler_types::SessionId;
 
 use crate::feed::FeedEntry;
-use crate::heads::LogHead;
-use crate::line::RecordChain;
 use crate::log::LogError;
+use crate::log_heads::LogHead;
+use crate::log_walk::{LogFile, WalkStep};
 use crate::markers::{self, Marker};
 use crate::reader;
+use crate::sealed_line::RecordChain;
 use crate::seek::seek;
 use crate::shared::{FileLogShared, disk_error};
-use crate::walk::{LogFile, WalkStep};
 
 /// How many places are handled at once.
 const BATCH: u64 = 4096;
@@ -27,9 +27,9 @@ const BATCH: u64 = 4096;
 pub(crate) fn repair(shared: &FileLogShared) -> Result<(), LogError> {
     let failed = |error: io::Error| disk_error("repairing the feed", &error);
     let markers = markers::list(&shared.layout).map_err(failed)?;
-    let end = match shared.feed.trusted() {
+    let end = match shared.feed.verified_entries() {
         Some(end) => end,
-        None => shared.feed.places_in_file().map_err(failed)?,
+        None => shared.feed.entries_in_file().map_err(failed)?,
     };
     let (keep, seen) = scan(shared, &markers, end).map_err(failed)?;
     let mut behind = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn repair(shared: &FileLogShared) -> Result<(), LogError> {
     let mut current: Option<MissingRecords> = None;
     shared
         .feed
-        .mend(keep, || {
+        .repair(keep, || {
             loop {
                 if let Some(missing) = &mut current
                     && let Some(places) = missing.next(shared)?
@@ -111,7 +111,7 @@ impl MissingRecords {
 
     fn next(&mut self, shared: &FileLogShared) -> io::Result<Option<Vec<FeedEntry>>> {
         let log = LogFile::new(&self.file, self.session, &shared.bytes_read);
-        let mut walk = crate::walk::LogWalk::new(&log, self.head, self.end);
+        let mut walk = crate::log_walk::LogWalk::new(&log, self.head, self.end);
         let mut places = Vec::new();
         while (places.len() as u64) < BATCH {
             match walk.next()? {

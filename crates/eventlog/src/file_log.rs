@@ -18,13 +18,13 @@ use crate::committer::{CommitRequest, Committer, LogReply};
 use crate::disk::Disk;
 use crate::feed::Feed;
 use crate::feed_repair::repair;
-use crate::heads::LogHeads;
 use crate::layout::{DataLayout, TRASH};
 use crate::lock::DataLock;
 use crate::log::LogError;
+use crate::log_heads::LogHeads;
 use crate::markers;
-use crate::nested;
-use crate::private;
+use crate::nested_sessions;
+use crate::permissions;
 use crate::quarantine::Quarantine;
 use crate::shared::{FileLogShared, disk_error};
 
@@ -41,7 +41,7 @@ pub struct FileLog {
     shared: Arc<FileLogShared>,
     /// None only while it is dropped.
     requests: Option<mpsc::Sender<CommitRequest>>,
-    room: Arc<Semaphore>,
+    queue_permits: Arc<Semaphore>,
     committer: Option<JoinHandle<()>>,
 }
 
@@ -69,7 +69,7 @@ impl FileLog {
         let layout = DataLayout::new(data_dir);
         let failed = |error: io::Error| OpenError::Io(format!("{}: {error}", data_dir.display()));
         create_dirs(&*disk, data_dir).map_err(failed)?;
-        private::tighten(data_dir).map_err(failed)?;
+        permissions::restrict_to_owner(data_dir).map_err(failed)?;
         let lock = DataLock::take(&*disk, &layout)?;
         disk.create_dir(&layout.sessions).map_err(failed)?;
         disk.create_dir(&layout.unsettled).map_err(failed)?;
@@ -84,7 +84,7 @@ impl FileLog {
             feed,
             lock,
         });
-        let marked = clean(&shared).map_err(failed)?;
+        let marked = finish_interrupted(&shared).map_err(failed)?;
         match repair(&shared) {
             Ok(()) => {}
             // A daemon that does not start is no help against a full disk: the feed is repaired later.
@@ -98,7 +98,7 @@ impl FileLog {
             .spawn(move || committer.run())
             .map_err(failed)?;
         let room = Arc::new(Semaphore::new(MAX_WAITING_KIB));
-        Ok(FileLog { shared, requests: Some(requests), room, committer: Some(committer) })
+        Ok(FileLog { shared, requests: Some(requests), queue_permits: room, committer: Some(committer) })
     }
 
     /// Proves every record of a session's log, and tells what is good of it.
@@ -200,12 +200,12 @@ fn create_dirs(disk: &dyn Disk, path: &Path) -> io::Result<()> {
 
 /// Finishes what a crash interrupted: deletes removed sessions, and what there is of sessions that never
 /// got a log. Returns the sessions with markers.
-fn clean(shared: &FileLogShared) -> io::Result<HashSet<SessionId>> {
+fn finish_interrupted(shared: &FileLogShared) -> io::Result<HashSet<SessionId>> {
     for entry in std::fs::read_dir(&shared.layout.root)? {
         let entry = entry?;
         let removed = entry.file_name().to_string_lossy().starts_with(TRASH);
         if removed {
-            nested::unlink_all(shared, &entry.path())?;
+            nested_sessions::unlink_all(shared, &entry.path())?;
         }
         if removed && let Err(error) = shared.disk.remove_dir_all(&entry.path()) {
             tracing::warn!(%error, path = %entry.path().display(), "a removed session could not be deleted");
@@ -213,14 +213,14 @@ fn clean(shared: &FileLogShared) -> io::Result<HashSet<SessionId>> {
     }
     let mut marked = HashSet::new();
     for (session, marker) in markers::list(&shared.layout)? {
-        if marker.unfinished || nested::never_began(shared, session) {
-            nested::discard(shared, session)?;
+        if marker.unfinished || nested_sessions::has_no_records(shared, session) {
+            nested_sessions::discard(shared, session)?;
         }
         if shared.layout.log(session).exists() {
             marked.insert(session);
         } else {
             if let Some(parent) = marker.parent {
-                nested::discard_under(shared, session, parent)?;
+                nested_sessions::discard_under(shared, session, parent)?;
             }
             shared.disk.remove_file(&shared.layout.marker(session))?;
         }

@@ -62,13 +62,13 @@ impl DataLock {
     /// Whether the names still lead to what was locked. Where another directory or another lock file has taken their
     /// place, another process may write there. A lock file that is only gone is no such sign: the directory is locked.
     pub(crate) fn holds(&self) -> bool {
-        self.root.is_at_its_name() == Some(true) && self.lock.is_at_its_name() != Some(false)
+        self.root.is_still_at_path() == Some(true) && self.lock.is_still_at_path() != Some(false)
     }
 }
 
 impl LockedPath {
     /// None when nothing has the name.
-    fn is_at_its_name(&self) -> Option<bool> {
+    fn is_still_at_path(&self) -> Option<bool> {
         let (named, held) = (std::fs::metadata(&self.path).ok()?, self.file.metadata().ok()?);
         Some((named.dev(), named.ino()) == (held.dev(), held.ino()))
     }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use ostler_types::{Delta, EventName, NewRecord, Record, SessionId, TurnId};
 use tokio::sync::watch;
 
-use crate::line::{LineHeader, RecordChain};
+use crate::sealed_line::{LineHeader, RecordChain};
 
 /// Keeps the logs of all sessions, and decides by itself what is true.
 ///
@@ -39,26 +39,26 @@ pub trait Log: Send + Sync + 'static {
 
     /// Appends lines of the same session that another log sealed, byte for byte, all or nothing. They must follow
     /// what is there: each line is proven by its chain first.
-    fn copy_in(
+    fn append_sealed(
         &self,
         session: SessionId,
         epoch: Epoch,
         lines: Vec<LogLine>,
     ) -> BoxFuture<'_, Result<(), LogError>>;
 
-    /// Says that a session is about to be made by several appends. Until [`Log::finish`] a crash leaves nothing
+    /// Says that a session is about to be made by several appends. Until [`Log::finish_creation`] a crash leaves nothing
     /// of it.
-    fn begin(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
+    fn begin_creation(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Says that a session which was begun is whole.
-    fn finish(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
+    fn finish_creation(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Says that a session that is about to be made belongs into the folder of another one. Its first append
     /// makes it there; it is found by its id all the same, and removed with the other one.
-    fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
+    fn create_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// The sessions in the folder of this one, in no order.
-    fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
+    fn sessions_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>>;
 
     /// Reads records from `from` on, in order, about `limit_bytes` of them and at least one if there
     /// is one. Only what has been appended is ever read, never a write in progress.
@@ -73,7 +73,7 @@ pub trait Log: Send + Sync + 'static {
     fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>>;
 
     /// Whether anything of a session is kept, even where its records are gone.
-    fn is_known(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>>;
+    fn has_session(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>>;
 
     /// Keeps text that streams, so that a crash loses little of it. Returns at once; a draft that
     /// cannot be written is lost and said so in the daemon's own log. One of a void epoch is dropped.

@@ -9,11 +9,11 @@ use std::io;
 use ostler_types::SessionId;
 
 use crate::check::LogDamage;
-use crate::heads::LogHead;
 use crate::log::{LogError, LogLine};
+use crate::log_heads::LogHead;
+use crate::log_walk::{LogFile, WalkStep};
 use crate::seek::{seek, survey};
 use crate::shared::{FileLogShared, disk_error};
-use crate::walk::{LogFile, WalkStep};
 
 /// The most that one read returns, whatever was asked for.
 const MAX_READ: usize = 16 << 20;

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use ostler_types::{NewRecord, Record, SessionId};
 
-use crate::line::{MAX_APPEND, MAX_LINE, RecordChain, seal, sealed_length, unsealed, verify};
 use crate::log::{LogError, LogLine};
+use crate::sealed_line::{MAX_APPEND, MAX_LINE, RecordChain, seal, sealed_length, verify, without_chain};
 
 /// The lines of records that follow `previous`, the session's newest line; `None` for a new session.
 pub fn seal_records(
@@ -39,7 +39,7 @@ pub fn unseal_lines(
         let damaged = |what: &str| LogError::Damaged { seq, offset: None, what: what.to_owned() };
         chain = verify(&line.bytes, &id, seq, chain).map_err(damaged)?;
         total += line.bytes.len() + 2;
-        records.push(unsealed(&line.bytes));
+        records.push(without_chain(&line.bytes));
     }
     if total > MAX_APPEND {
         return Err(LogError::TooLarge { size: total, limit: MAX_APPEND });

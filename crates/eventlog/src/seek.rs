@@ -3,16 +3,16 @@
 use std::io;
 
 use crate::check::LogDamage;
-use crate::heads::LogHead;
-use crate::line::{self, LineHeader, MAX_APPEND, MAX_LINE, RecordChain};
-use crate::walk::{LogFile, LogWalk, RawLines, RawStep, WalkStep, is_torn};
+use crate::log_heads::LogHead;
+use crate::log_walk::{LogFile, LogWalk, RawLines, RawStep, WalkStep, is_torn};
+use crate::sealed_line::{self, LineHeader, MAX_APPEND, MAX_LINE, RecordChain};
 
 /// The first look at the end of a file; it grows until it holds what is needed.
-const TAIL: u64 = 16 << 10;
+const FIRST_TAIL_BYTES: u64 = 16 << 10;
 /// The last look: a torn append, and the two records before it.
-const MAX_TAIL: u64 = (2 * MAX_APPEND + 2 * MAX_LINE) as u64;
+const MAX_TAIL_BYTES: u64 = (2 * MAX_APPEND + 2 * MAX_LINE) as u64;
 /// A search that has come this close goes on line by line.
-const NEAR: u64 = 32 << 10;
+const LINEAR_SCAN_BYTES: u64 = 32 << 10;
 
 /// What a look at a log found.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) fn survey_all(log: &LogFile<'_>, end: u64) -> io::Result<LogSurvey> {
 
 /// The end of a log by its last lines; none when they do not prove each other.
 pub(crate) fn tail(log: &LogFile<'_>, end: u64) -> io::Result<Option<LogHead>> {
-    let mut window = TAIL;
+    let mut window = FIRST_TAIL_BYTES;
     loop {
         let start = end.saturating_sub(window);
         let length = usize::try_from(end - start).unwrap_or(usize::MAX);
@@ -53,7 +53,7 @@ pub(crate) fn tail(log: &LogFile<'_>, end: u64) -> io::Result<Option<LogHead>> {
         match last_whole(&log.session, &bytes, start) {
             TailSearch::Found(head) => return Ok(Some(head)),
             TailSearch::Bad => return Ok(None),
-            TailSearch::NeedsMore if window >= MAX_TAIL => return Ok(None),
+            TailSearch::NeedsMore if window >= MAX_TAIL_BYTES => return Ok(None),
             TailSearch::NeedsMore => window *= 4,
         }
     }
@@ -76,7 +76,7 @@ fn last_whole(session: &str, bytes: &[u8], start: u64) -> TailSearch {
             None => return TailSearch::NeedsMore,
         };
         let raw = &bytes[from..feed];
-        let (text, continued) = line::strip(raw);
+        let (text, continued) = sealed_line::strip_continuation(raw);
         let torn = last && feed + 1 == bytes.len() && is_torn(raw);
         last = false;
         if continued || torn {
@@ -89,7 +89,7 @@ fn last_whole(session: &str, bytes: &[u8], start: u64) -> TailSearch {
                     None if start == 0 => &bytes[..before],
                     None => return TailSearch::NeedsMore,
                 };
-                let text = line::strip(raw).0;
+                let text = sealed_line::strip_continuation(raw).0;
                 LineHeader::parse(text).map(|header| header.seq).zip(RecordChain::claimed(text))
             }
             None => Some((0, RecordChain::START)),
@@ -97,7 +97,7 @@ fn last_whole(session: &str, bytes: &[u8], start: u64) -> TailSearch {
         let Some((seq, chain)) = previous.map(|(seq, chain)| (seq + 1, chain)) else {
             return TailSearch::Bad;
         };
-        return match line::verify(text, session, seq, chain) {
+        return match sealed_line::verify(text, session, seq, chain) {
             Ok(chain) => TailSearch::Found(LogHead { seq, chain, length: start + feed as u64 + 1 }),
             Err(_) => TailSearch::Bad,
         };
@@ -115,13 +115,14 @@ pub(crate) fn seek<'a>(log: &'a LogFile<'a>, from: u64, end: u64) -> io::Result<
 /// Record `target`, unproven, by halving the bytes that it may stand in.
 fn find(log: &LogFile<'_>, target: u64, end: u64) -> io::Result<Option<LogHead>> {
     let (mut low, mut high) = (0, end);
-    while high - low > NEAR {
+    while high - low > LINEAR_SCAN_BYTES {
         let middle = low + (high - low) / 2;
         let Some(start) = line_start(log, middle, high)? else {
             high = middle;
             continue;
         };
-        let Some((seq, _)) = line::seq(&log.read(start, 32)?).map(|(seq, rest)| (seq, rest.len())) else {
+        let Some((seq, _)) = sealed_line::seq(&log.read(start, 32)?).map(|(seq, rest)| (seq, rest.len()))
+        else {
             return Ok(None);
         };
         if seq <= target {
@@ -132,10 +133,10 @@ fn find(log: &LogFile<'_>, target: u64, end: u64) -> io::Result<Option<LogHead>>
     }
     let mut lines = RawLines::new(log, low, end);
     while let RawStep::Line { offset, bytes } = lines.next()? {
-        match line::seq(&bytes) {
+        match sealed_line::seq(&bytes) {
             Some((seq, _)) if seq < target => {}
             Some((seq, _)) if seq == target => {
-                let chain = RecordChain::claimed(line::strip(&bytes).0);
+                let chain = RecordChain::claimed(sealed_line::strip_continuation(&bytes).0);
                 let length = offset + bytes.len() as u64 + 1;
                 return Ok(chain.map(|chain| LogHead { seq, chain, length }));
             }

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicU64;
 
 use crate::disk::Disk;
 use crate::feed::Feed;
-use crate::heads::LogHeads;
 use crate::layout::DataLayout;
 use crate::lock::DataLock;
 use crate::log::LogError;
+use crate::log_heads::LogHeads;
 use crate::quarantine::Quarantine;
 
 /// The parts of an open data directory. The lock is among them, so that it is held for as long as

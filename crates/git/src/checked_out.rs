@@ -15,7 +15,7 @@ pub struct CheckedOut {
     pub head: GitHead,
 }
 
-/// Reads what the repository of a workspace has checked out. None where [`ask`](crate::ask) has to find it out, or refuses
+/// Reads what the repository of a workspace has checked out. None where [`ask`](crate::query_repository) has to find it out, or refuses
 /// to look at the repository. Blocks.
 pub fn checked_out(workspace: &Path) -> Option<CheckedOut> {
     let repository = GitRepository::find(workspace).ok()?;

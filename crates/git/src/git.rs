@@ -11,9 +11,9 @@ use ostler_sandbox::{Sandbox, SandboxProfile, WorkspaceAccess};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::GitError;
+use crate::git_process::{self, GitCallLimits, NOT_INSTALLED, PreparedGitCall};
 use crate::output::GitOutput;
-use crate::private::PrivateGitDirectory;
-use crate::process::{self, GitCallLimits, NOT_INSTALLED, PreparedGitCall};
+use crate::private_git_directory::PrivateGitDirectory;
 use crate::repository::GitRepository;
 
 /// How long one call of git may take, unless it is said otherwise.
@@ -113,7 +113,7 @@ impl GitCall {
     }
 
     /// Which may write this directory.
-    pub(crate) fn writing(mut self, directory: &Path) -> GitCall {
+    pub(crate) fn with_writable(mut self, directory: &Path) -> GitCall {
         self.writable.push(directory.to_owned());
         self
     }
@@ -131,7 +131,7 @@ impl GitCall {
     }
 
     /// Within these limits.
-    pub(crate) fn within(mut self, max_output: u64, time_limit: Duration) -> GitCall {
+    pub(crate) fn with_limits(mut self, max_output: u64, time_limit: Duration) -> GitCall {
         (self.limits.max_output, self.limits.time_limit) = (max_output, time_limit);
         self
     }
@@ -169,7 +169,7 @@ impl<'a> Git<'a> {
 
     /// Runs a call to its end.
     pub(crate) async fn run(&self, call: GitCall) -> Result<GitOutput, GitError> {
-        let program = Program::of_system(call.program).ok_or_else(|| GitError::new(NOT_INSTALLED))?;
+        let program = Program::from_system(call.program).ok_or_else(|| GitError::new(NOT_INSTALLED))?;
         let environment = self.environment(&call)?;
         let directory = call.current_dir.as_ref().unwrap_or(&self.repository.top).clone();
         let started = match self.isolation {
@@ -192,7 +192,7 @@ impl<'a> Git<'a> {
                 PreparedGitCall { command: invocation.current_dir(directory).prepare(), confinement: None }
             }
         };
-        process::run(started, call.limits, &self.canceled).await
+        git_process::run(started, call.limits, &self.canceled).await
     }
 
     fn environment(&self, call: &GitCall) -> Result<Vec<(OsString, OsString)>, GitError> {
@@ -219,7 +219,7 @@ impl<'a> Git<'a> {
         profile.current_dir = directory;
         let (common, own) = (self.repository.common.clone(), self.private.path().to_owned());
         profile.readable = vec![common, self.repository.directory.clone(), own];
-        profile.own = writable;
+        profile.own_directories = writable;
         profile
     }
 }

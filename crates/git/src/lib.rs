@@ -1,27 +1,27 @@
 //! Git, run in the sandbox and so that nothing of a repository's own runs, and the worktrees that are made with it.
 //!
-//! [`ask`] looks at a repository, and [`checked_out`] reads the little that needs no git; one is changed only where a worktree is made or removed. What a
+//! [`query_repository`] looks at a repository, and [`checked_out`] reads the little that needs no git; one is changed only where a worktree is made or removed. What a
 //! worktree is for is known to those who ask for one.
 
-mod ask;
 mod checked_out;
 mod error;
 mod git;
+mod git_entry;
+mod git_process;
 mod merge;
-mod node;
+mod object_snapshot;
 mod output;
-mod private;
-mod process;
+mod private_git_directory;
+mod query;
 mod repository;
 mod safe_config;
-mod snapshot;
 mod worktrees;
 
-pub use ask::{QueryAnswers, ask};
 pub use checked_out::{CheckedOut, checked_out};
 pub use error::GitError;
 pub use git::Isolation;
 pub use output::GitOutput;
+pub use query::{QueryAnswers, query_repository};
 pub use worktrees::{
     CreatedWorktree, GitWorktrees, ListedWorktree, WorktreeChange, WorktreeFileDiff, WorktreeMerge,
 };

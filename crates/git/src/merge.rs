@@ -9,19 +9,19 @@ use ostler_workspace_fs::RootedTree;
 
 use crate::error::GitError;
 use crate::git::{Git, GitCall};
-use crate::node::{GitEntry, path_of};
-use crate::snapshot::{LONG, MAX_LIST};
+use crate::git_entry::{GitEntry, path_of};
+use crate::object_snapshot::{LONG_TIME_LIMIT, MAX_LIST};
 use crate::worktrees::{WorktreeChange, WorktreeComparison, WorktreeFileDiff};
 
 /// The mode of a link.
-const LINK: &str = "120000";
+const LINK_MODE: &str = "120000";
 
 /// The largest file that is merged.
-const MAX_FILE: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 /// How much all changed files may take together, before and after.
-const MAX_ALL: u64 = 256 << 20;
+const MAX_TOTAL_BYTES: u64 = 256 << 20;
 /// How much of a comparison is shown to people.
-const MAX_DIFF: u64 = 256 << 10;
+const MAX_DIFF_BYTES: u64 = 256 << 10;
 /// How many files may have changed.
 const MAX_FILES: usize = 10_000;
 
@@ -47,7 +47,7 @@ pub(crate) async fn differences(
     below: &Path,
 ) -> Result<Vec<TreeDifference>, GitError> {
     let raw = ["-z", "--raw", "--no-renames", "--full-index"];
-    let listed = git.run(comparing(&raw, (before, after), below)).await?.whole("diff-tree")?;
+    let listed = git.run(diff_call(&raw, (before, after), below)).await?.complete_stdout("diff-tree")?;
     let mut fields = listed.split(|byte| *byte == 0);
     let mut found = Vec::new();
     while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
@@ -74,7 +74,8 @@ pub(crate) async fn diff(
     below: &Path,
 ) -> Result<Vec<WorktreeFileDiff>, GitError> {
     let lines = ["--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
-    let call = comparing(&lines, (&compared.before, &compared.after), below).within(MAX_DIFF, LONG);
+    let call = diff_call(&lines, (&compared.before, &compared.after), below)
+        .with_limits(MAX_DIFF_BYTES, LONG_TIME_LIMIT);
     let output = git.run(call).await?.expect_success("diff-tree")?;
     let text = String::from_utf8_lossy(&output.stdout);
     // Git has the files in the same order as in the list.
@@ -92,12 +93,12 @@ pub(crate) async fn diff(
     Ok(lines.collect())
 }
 
-fn comparing(how: &[&str], (before, after): (&str, &str), below: &Path) -> GitCall {
+fn diff_call(how: &[&str], (before, after): (&str, &str), below: &Path) -> GitCall {
     let mut arguments = vec!["--literal-pathspecs", "diff-tree", "-r"];
     arguments.extend(how);
     arguments.extend([before, after, "--"]);
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-    GitCall::git(&arguments).argument(below).within(MAX_LIST, LONG)
+    GitCall::git(&arguments).argument(below).with_limits(MAX_LIST, LONG_TIME_LIMIT)
 }
 
 /// Makes the differences in a workspace that may have changed since. All or nothing.
@@ -120,14 +121,15 @@ pub(crate) async fn merge(
     let (mut plan, mut conflicts) = (Vec::new(), Vec::new());
     for (difference, (before, after)) in differences.into_iter().zip(contents) {
         let path = difference.path;
-        let Ok(now) = GitEntry::read(&tree, &path, MAX_FILE) else {
+        let Ok(now) = GitEntry::read(&tree, &path, MAX_FILE_BYTES) else {
             conflicts.push(path.display().to_string());
             continue;
         };
         if now == after {
             continue;
         }
-        let wanted = if now == before { Some(after) } else { by_lines(git, &now, (&before, &after)).await? };
+        let wanted =
+            if now == before { Some(after) } else { merge_lines(git, &now, (&before, &after)).await? };
         match wanted {
             Some(wanted) if wanted == now => {}
             Some(wanted) => plan.push(MergeStep { path, now, wanted }),
@@ -137,7 +139,7 @@ pub(crate) async fn merge(
     if !conflicts.is_empty() {
         return Err(GitError::Conflict(conflicts));
     }
-    let carried = tokio::task::spawn_blocking(move || carry_out(&tree, plan)).await;
+    let carried = tokio::task::spawn_blocking(move || apply_steps(&tree, plan)).await;
     carried.map_err(|error| GitError::new(format!("The merge was given up: {error}.")))?
 }
 
@@ -149,7 +151,7 @@ fn protected_among(paths: Vec<PathBuf>, workspace: &Path, home: &Path) -> Vec<St
 
 /// What the differences are, for people.
 pub(crate) fn changed(differences: &[TreeDifference]) -> Vec<WorktreeChange> {
-    let is_link = |blob: &Option<BlobRef>| blob.as_ref().is_some_and(|blob| blob.mode == LINK);
+    let is_link = |blob: &Option<BlobRef>| blob.as_ref().is_some_and(|blob| blob.mode == LINK_MODE);
     let word = |difference: &TreeDifference| match (&difference.before, &difference.after) {
         (_, Some(_)) if is_link(&difference.after) && !is_link(&difference.before) => "made a link of",
         (None, _) => "added",
@@ -168,7 +170,7 @@ struct MergeStep {
 }
 
 /// Removes first, so that a folder can take the place of a file; takes everything back if one step fails.
-fn carry_out(tree: &RootedTree, mut plan: Vec<MergeStep>) -> Result<Vec<WorktreeChange>, GitError> {
+fn apply_steps(tree: &RootedTree, mut plan: Vec<MergeStep>) -> Result<Vec<WorktreeChange>, GitError> {
     plan.sort_by_key(|step| step.wanted.is_some());
     for (index, step) in plan.iter().enumerate() {
         if let Err(error) = GitEntry::put(tree, &step.path, step.wanted.as_ref()) {
@@ -197,7 +199,7 @@ fn carry_out(tree: &RootedTree, mut plan: Vec<MergeStep>) -> Result<Vec<Worktree
 }
 
 /// Both sides' lines in one file; `None` where they contradict each other.
-async fn by_lines(
+async fn merge_lines(
     git: &Git<'_>,
     now: &Option<GitEntry>,
     (before, after): (&Option<GitEntry>, &Option<GitEntry>),
@@ -217,7 +219,7 @@ async fn by_lines(
     }
     let call =
         names.iter().fold(GitCall::git(&["merge-file", "-p", "--quiet"]), |call, name| call.argument(name));
-    let merged = git.run(call.within(2 * MAX_FILE, LONG)).await?;
+    let merged = git.run(call.with_limits(2 * MAX_FILE_BYTES, LONG_TIME_LIMIT)).await?;
     if merged.code != Some(0) || merged.is_cut {
         return Ok(None);
     }
@@ -243,9 +245,13 @@ async fn contents(
         return Ok(Vec::new());
     }
     let answer = git
-        .run(GitCall::git(&["cat-file", "--batch"]).input(asked.into_bytes()).within(MAX_ALL, LONG))
+        .run(
+            GitCall::git(&["cat-file", "--batch"])
+                .input(asked.into_bytes())
+                .with_limits(MAX_TOTAL_BYTES, LONG_TIME_LIMIT),
+        )
         .await?
-        .whole("cat-file")?;
+        .complete_stdout("cat-file")?;
     let mut rest = answer.as_slice();
     let mut read = |blob: &Option<BlobRef>| -> Result<Option<GitEntry>, GitError> {
         let Some(blob) = blob else { return Ok(None) };
@@ -254,7 +260,7 @@ async fn contents(
         rest = after;
         let content = content.to_vec();
         Ok(Some(match blob.mode.as_str() {
-            LINK => GitEntry::Link { target: content },
+            LINK_MODE => GitEntry::Link { target: content },
             mode => GitEntry::File { is_executable: mode == "100755", content },
         }))
     };

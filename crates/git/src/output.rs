@@ -27,7 +27,7 @@ impl GitOutput {
     }
 
     /// The whole answer. One that was cut is none.
-    pub(crate) fn whole(self, what: &str) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn complete_stdout(self, what: &str) -> Result<Vec<u8>, GitError> {
         let output = self.expect_success(what)?;
         if output.is_cut {
             return Err(GitError::new(format!("`git {what}` has more to say than can be read here.")));
@@ -36,8 +36,8 @@ impl GitOutput {
     }
 
     /// The only line of the answer.
-    pub(crate) fn line(self, what: &str) -> Result<String, GitError> {
-        let text = String::from_utf8_lossy(&self.whole(what)?).into_owned();
+    pub(crate) fn single_line(self, what: &str) -> Result<String, GitError> {
+        let text = String::from_utf8_lossy(&self.complete_stdout(what)?).into_owned();
         Ok(text.trim_end_matches('\n').to_owned())
     }
 }

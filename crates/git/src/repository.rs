@@ -42,10 +42,10 @@ impl GitRepository {
             if metadata.is_dir() && is_repository(&marker) {
                 let (directory, common) = (marker.clone(), marker);
                 let repository = GitRepository { top: top.to_owned(), directory, common };
-                return repository.unless_elsewhere();
+                return repository.reject_other_work_tree();
             }
             if metadata.is_file() {
-                return linked(top).ok_or_else(|| {
+                return linked_repository(top).ok_or_else(|| {
                     GitError::new(
                         "The `.git` file here names a repository that does not know this work tree, so it is not \
                          looked at.",
@@ -57,7 +57,7 @@ impl GitRepository {
     }
 
     /// Itself, unless the repository's settings name another work tree, of which nothing is said here.
-    fn unless_elsewhere(self) -> Result<GitRepository, GitError> {
+    fn reject_other_work_tree(self) -> Result<GitRepository, GitError> {
         let named = self.settings().worktree().map(|worktree| self.directory.join(worktree));
         match named.and_then(|worktree| worktree.canonicalize().ok()) {
             Some(worktree) if worktree != self.top => Err(GitError::new(
@@ -85,13 +85,13 @@ impl GitRepository {
 }
 
 /// A linked worktree, or a submodule: the directory that its `.git` file names must name it in turn.
-fn linked(top: &Path) -> Option<GitRepository> {
+fn linked_repository(top: &Path) -> Option<GitRepository> {
     let marker = top.join(".git");
-    let directory = pointer(&marker, "gitdir:")?.canonicalize().ok()?;
+    let directory = read_pointer_file(&marker, "gitdir:")?.canonicalize().ok()?;
     let repository =
         |common: PathBuf| GitRepository { top: top.to_owned(), directory: directory.clone(), common };
     if let Some(parent) = directory.parent().filter(|parent| parent.ends_with(WORKTREES)) {
-        let back = pointer(&directory.join("gitdir"), "")?;
+        let back = read_pointer_file(&directory.join("gitdir"), "")?;
         let agrees = back.file_name()? == ".git" && back.parent()?.canonicalize().ok()? == top;
         let common = parent.parent()?.to_owned();
         return (agrees && is_repository(&common)).then(|| repository(common));
@@ -103,7 +103,7 @@ fn linked(top: &Path) -> Option<GitRepository> {
 }
 
 /// The path that a small regular file holds.
-fn pointer(file: &Path, prefix: &str) -> Option<PathBuf> {
+fn read_pointer_file(file: &Path, prefix: &str) -> Option<PathBuf> {
     let text = String::from_utf8(read_unlinked(file, POINTER_BYTES).ok()?).ok()?;
     Some(file.parent()?.join(text.strip_prefix(prefix)?.trim()))
 }

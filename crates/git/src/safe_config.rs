@@ -10,14 +10,14 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_SETTINGS: usize = 2_000;
 
 /// The settings that are kept, in sections without a name and with one.
-const KEPT: &[(&str, &[&str])] = &[
+const KEPT_SETTINGS: &[(&str, &[&str])] = &[
     ("core", &["filemode", "ignorecase", "autocrlf", "eol", "symlinks", "precomposeunicode"]),
     ("branch", &["remote", "merge"]),
     ("remote", &["fetch"]),
 ];
 
 /// What git is told whatever the repository says.
-const FIXED: &str = "\
+const FIXED_SETTINGS: &str = "\
 [core]
 \tbare = false
 \tfsmonitor = false
@@ -90,7 +90,7 @@ impl SafeConfig {
 
     /// As a file for git.
     pub(crate) fn text(&self) -> String {
-        let (mut text, version) = (FIXED.to_owned(), u8::from(self.is_sha256 || self.has_reftable));
+        let (mut text, version) = (FIXED_SETTINGS.to_owned(), u8::from(self.is_sha256 || self.has_reftable));
         text.push_str(&format!("[core]\n\trepositoryformatversion = {version}\n"));
         if self.is_sha256 {
             text.push_str("[extensions]\n\tobjectFormat = sha256\n");
@@ -111,7 +111,7 @@ impl SafeConfig {
             ("extensions", "refstorage") => self.has_reftable = value == "reftable",
             ("core", "worktree") => self.worktree = Some(value),
             _ if self.kept.len() < MAX_SETTINGS
-                && KEPT.iter().any(|(known, keys)| *known == section && keys.contains(&key)) =>
+                && KEPT_SETTINGS.iter().any(|(known, keys)| *known == section && keys.contains(&key)) =>
             {
                 self.kept.push((section.to_owned(), name.map(str::to_owned), key.to_owned(), value));
             }

@@ -15,22 +15,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::GitError;
 use crate::git::{Git, GitCall, Isolation};
+use crate::git_entry::GitEntry;
 use crate::merge;
-use crate::node::GitEntry;
+use crate::object_snapshot::{self, LONG_TIME_LIMIT, MAX_LIST};
 use crate::repository::GitRepository;
-use crate::snapshot::{self, LONG, MAX_LIST};
 
 use note::WorktreeNote;
 
 /// Worktrees that are made at the same time; each hashes and writes all files of a repository.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_CREATIONS: usize = 4;
 /// How deep worktrees of worktrees go.
 const MAX_DEPTH: usize = 16;
 
 /// How much of a file is read that leads somewhere.
 const MAX_POINTER: u64 = 4096;
 /// Writes the files of a commit, byte for byte, and an index of them.
-const FILL: &str = "git -c core.autocrlf=false read-tree \"$1\" \
+const CHECKOUT_SCRIPT: &str = "git -c core.autocrlf=false read-tree \"$1\" \
     && git -c core.autocrlf=false checkout-index --all --index --force --quiet";
 
 /// A directory of worktrees. One process uses it at a time.
@@ -95,7 +95,7 @@ pub struct ListedWorktree {
     /// The name that it was made under.
     pub name: String,
     /// Whether it was ever finished.
-    pub is_made: bool,
+    pub is_complete: bool,
 }
 
 impl GitWorktrees {
@@ -104,7 +104,14 @@ impl GitWorktrees {
     pub fn new(directory: PathBuf, isolation: Isolation) -> GitWorktrees {
         let (registering, merging) = (Mutex::default(), Mutex::default());
         let home = PathBuf::from("/nonexistent");
-        GitWorktrees { directory, isolation, home, making: Semaphore::new(AT_ONCE), registering, merging }
+        GitWorktrees {
+            directory,
+            isolation,
+            home,
+            making: Semaphore::new(MAX_CONCURRENT_CREATIONS),
+            registering,
+            merging,
+        }
     }
 
     /// The same for a user with this home directory.
@@ -116,7 +123,7 @@ impl GitWorktrees {
     /// Makes a worktree of the repository that a workspace is in, with the files as they are now: what is
     /// committed, what is not, and what is new and not ignored. No branch is made, and nothing of the user's
     /// changes. When it fails or is canceled, nothing of it is left.
-    pub async fn make(
+    pub async fn create(
         &self,
         name: &str,
         workspace: &Path,
@@ -124,9 +131,9 @@ impl GitWorktrees {
     ) -> Result<CreatedWorktree, GitError> {
         let _turn = tokio::select! {
             turn = self.making.acquire() => turn,
-            () = canceled.cancelled() => return Err(given_up()),
+            () = canceled.cancelled() => return Err(canceled_error()),
         };
-        let made = self.make_now(name, workspace, canceled).await;
+        let made = self.create_now(name, workspace, canceled).await;
         if made.is_err()
             && let Err(error) = self.remove(name).await
         {
@@ -135,7 +142,7 @@ impl GitWorktrees {
         made
     }
 
-    async fn make_now(
+    async fn create_now(
         &self,
         name: &str,
         workspace: &Path,
@@ -151,13 +158,13 @@ impl GitWorktrees {
         self.prepare().await?;
         note.write(&self.directory, name).await?;
         let git = Git::open(repository, &self.isolation, canceled.clone()).await?;
-        let base = snapshot::commit(&git).await?;
+        let base = object_snapshot::write_commit(&git).await?;
         let directory = self.register(&common, name, &base).await?;
         let place = self.directory.join(name);
         let worktree = GitRepository { top: place.clone(), directory, common };
-        self.fill(worktree, name, &base, canceled).await?;
+        self.check_out(worktree, name, &base, canceled).await?;
         if canceled.is_cancelled() {
-            return Err(given_up());
+            return Err(canceled_error());
         }
         let workspace = place.join(&note.below);
         let opened = tokio::fs::create_dir_all(&workspace).await;
@@ -201,7 +208,7 @@ impl GitWorktrees {
 
     /// Writes the files of a commit into a new worktree. Its index is made where nobody else writes, and kept
     /// beside the worktree: a copy goes where git looks for it.
-    async fn fill(
+    async fn check_out(
         &self,
         worktree: GitRepository,
         name: &str,
@@ -212,13 +219,15 @@ impl GitWorktrees {
         let git = Git::open(worktree, &self.isolation, canceled.clone()).await?;
         let index = git.own_file("index");
         let beside = index.parent().unwrap_or(Path::new("/")).to_owned();
-        let call = GitCall::script(FILL, &[OsStr::new(base)]).within(MAX_LIST, LONG).writing(&place);
+        let call = GitCall::script(CHECKOUT_SCRIPT, &[OsStr::new(base)])
+            .with_limits(MAX_LIST, LONG_TIME_LIMIT)
+            .with_writable(&place);
         let call = call.variable("GIT_INDEX_FILE", &index).variable("GIT_ATTR_SOURCE", git.empty_tree());
-        git.run(call.writing(&beside)).await?.expect_success("checkout-index")?;
-        let (known, own) = (self.known(name), Path::new("worktrees").join(name).join("index"));
+        git.run(call.with_writable(&beside)).await?.expect_success("checkout-index")?;
+        let (known, own) = (self.own_index(name), Path::new("worktrees").join(name).join("index"));
         blocking(move || {
             let failed = |error| GitError::io("The index of a worktree cannot be kept:", &known, error);
-            snapshot::copy(&index, &known).map_err(failed)?;
+            object_snapshot::copy_with_time(&index, &known).map_err(failed)?;
             let content = std::fs::read(&index).map_err(failed)?;
             open(&common).and_then(|tree| GitEntry::put(&tree, &own, Some(&plain(content)))).map_err(failed)
         })
@@ -238,7 +247,7 @@ impl GitWorktrees {
         let (changed, tree) = self
             .compare(name, async |_, compared, _| Ok((merge::changed(&compared.differences), compared.after)))
             .await?;
-        self.show(name, |note| _ = note.shown.get_or_insert(tree)).await?;
+        self.record_shown(name, |note| _ = note.shown.get_or_insert(tree)).await?;
         Ok(changed)
     }
 
@@ -248,7 +257,7 @@ impl GitWorktrees {
     }
 
     /// The workspace that a worktree was made of.
-    pub fn made_of(&self, name: &str) -> Option<PathBuf> {
+    pub fn source_workspace(&self, name: &str) -> Option<PathBuf> {
         check_name(name).ok()?;
         WorktreeNote::read(&self.directory, name).map(|note| note.workspace)
     }
@@ -267,7 +276,7 @@ impl GitWorktrees {
             })
             .await;
         // Whoever asks again is shown the files as they are then.
-        self.show(name, |note| note.shown = None).await?;
+        self.record_shown(name, |note| note.shown = None).await?;
         Ok(WorktreeMerge { changed: changed? })
     }
 
@@ -278,7 +287,7 @@ impl GitWorktrees {
         blocking(move || remove::remove_files(&directory, &own)).await?;
         let (directory, own) = (self.directory.clone(), name.to_owned());
         let _alone = self.registering.lock().await;
-        blocking(move || remove::forget(&directory, &own)).await
+        blocking(move || remove::remove_git_data(&directory, &own)).await
     }
 
     /// The worktrees there are, half made ones included.
@@ -316,14 +325,14 @@ impl GitWorktrees {
         }
         let repository = GitRepository { top, directory, common };
         let git = Git::open(repository, &self.isolation, CancellationToken::new()).await?;
-        let after = snapshot::tree(&git, &self.known(name)).await?;
+        let after = object_snapshot::write_tree(&git, &self.own_index(name)).await?;
         let before = note.base.clone().unwrap_or_default();
         let differences = merge::differences(&git, (&before, &after), &note.below).await?;
         then(&git, WorktreeComparison { before, after, differences }, &note).await
     }
 
     /// Notes what was shown of a worktree.
-    async fn show(&self, name: &str, change: impl FnOnce(&mut WorktreeNote)) -> Result<(), GitError> {
+    async fn record_shown(&self, name: &str, change: impl FnOnce(&mut WorktreeNote)) -> Result<(), GitError> {
         let Some(mut note) = WorktreeNote::read(&self.directory, name) else { return Ok(()) };
         let before = note.shown.clone();
         change(&mut note);
@@ -338,7 +347,7 @@ impl GitWorktrees {
     }
 
     /// Our own index of a worktree, as it was when its files were written.
-    fn known(&self, name: &str) -> PathBuf {
+    fn own_index(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.index"))
     }
 }
@@ -380,6 +389,6 @@ fn check_name(name: &str) -> Result<(), GitError> {
     Ok(())
 }
 
-fn given_up() -> GitError {
+fn canceled_error() -> GitError {
     GitError::new("The worktree was given up before it was made.")
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use ostler_api_types::{AgentList, AgentSessionList};
-use ostler_door_kit::{DoorContext, DoorError, existing_directory, kept_sessions};
+use ostler_door_kit::{DoorContext, DoorError, agent_sessions, existing_directory};
 use ostler_types::AgentDescription;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub(super) struct WorkspaceParams {
 }
 
 pub(super) async fn list(State(context): State<DoorContext>) -> Json<AgentList> {
-    let mut known = context.agents().described();
+    let mut known = context.agents().descriptions();
     let describe = |name: String| {
         let at = known.iter().position(|agent| agent.name == name);
         let plain = || AgentDescription { name: name.clone(), ..AgentDescription::native() };
@@ -34,5 +34,5 @@ pub(super) async fn sessions(
     QueryParams(params): QueryParams<WorkspaceParams>,
 ) -> Result<Json<AgentSessionList>, DoorError> {
     let workspace = existing_directory(&context, "workspace_path", &params.workspace_path).await?;
-    Ok(Json(AgentSessionList { sessions: kept_sessions(&context, &agent, workspace).await? }))
+    Ok(Json(AgentSessionList { sessions: agent_sessions(&context, &agent, workspace).await? }))
 }

@@ -18,8 +18,9 @@ use serde_json::json;
 
 use super::openapi::{Api, Operation};
 use super::{
-    agents, approvals, artifacts, attachments, branch, changes, choices, context, create, directories,
-    events, export, files, import, login, messages, projects, sessions, settings, trust, undo, usage,
+    agents, approvals, artifacts, attachments, branch, context, create_session, directories, events, export,
+    import, login, messages, models_and_tools, projects, sessions, settings, trust, turn_diff, undo, usage,
+    workspace_files,
 };
 
 const OK: StatusCode = StatusCode::OK;
@@ -48,9 +49,9 @@ pub(super) fn api() -> Api {
             Operation::new::<AgentSessionList>(g, "list_agent_sessions", summary, OK)
                 .query::<agents::WorkspaceParams>()
         })
-        .route(&Method::GET, "/v1/models", get(choices::models), |g| {
+        .route(&Method::GET, "/v1/models", get(models_and_tools::models), |g| {
             Operation::new::<ModelList>(g, "list_models", "The models that sessions can have", OK)
-                .query::<choices::ModelParams>()
+                .query::<models_and_tools::ModelParams>()
         })
         .route(&Method::GET, "/v1/trust", get(trust::show), |g| {
             Operation::new::<WorkspaceTrust>(g, "get_trust", "Whether a workspace is trusted", OK)
@@ -60,9 +61,9 @@ pub(super) fn api() -> Api {
             Operation::new::<WorkspaceTrust>(g, "set_trust", "Trust a workspace, or no longer", OK)
                 .body::<TrustWorkspace>(g)
         })
-        .route(&Method::GET, "/v1/tools", get(choices::tools), |g| {
+        .route(&Method::GET, "/v1/tools", get(models_and_tools::tools), |g| {
             Operation::new::<ToolList>(g, "list_tools", "The tools of the native agent", OK)
-                .query::<choices::ToolParams>()
+                .query::<models_and_tools::ToolParams>()
         })
         .route(&Method::GET, "/v1/usage", get(usage::usage), |g| {
             Operation::new::<UsageTable>(g, "usage", "What models were used for, and its cost", OK)
@@ -76,7 +77,7 @@ fn login_routes(api: Api) -> Api {
     api.route(&Method::POST, LOGIN, post(login::log_in), |g| {
         Operation::empty("log_in", "Trade a one-time code for a cookie").body::<LoginRequest>(g).public()
     })
-    .route(&Method::POST, "/v1/login/code", post(login::invite), |g| {
+    .route(&Method::POST, "/v1/login/code", post(login::create_login_code), |g| {
         Operation::new::<LoginCode>(g, "make_login_code", "An address that lets a browser in", CREATED)
     })
     .route(&Method::GET, "/v1/settings", get(settings::show), |g| {
@@ -104,7 +105,7 @@ fn project_routes(api: Api) -> Api {
 }
 
 fn session_routes(api: Api) -> Api {
-    api.route(&Method::POST, "/v1/sessions", post(create::create), |g| {
+    api.route(&Method::POST, "/v1/sessions", post(create_session::create), |g| {
         Operation::new::<Created>(g, "create_session", "Make a session", CREATED).body::<CreateSession>(g)
     })
     .route(&Method::GET, "/v1/sessions", get(sessions::list), |g| {
@@ -127,15 +128,15 @@ fn session_routes(api: Api) -> Api {
         Operation::new::<SessionClosed>(g, "close_session", "Close a session, and remove it if asked to", OK)
             .query::<sessions::CloseParams>()
     })
-    .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session), |_| {
+    .route(&Method::GET, "/v1/sessions/{session_id}/events", get(events::session_events), |_| {
         Operation::stream("session_events", "History, then live")
             .query::<events::SessionEventParams>()
-            .header("Last-Event-ID", &cursor(), "Go on after this seq; it beats `after`")
+            .header("Last-Event-ID", &last_event_id_schema(), "Go on after this seq; it beats `after`")
     })
-    .route(&Method::GET, "/v1/events", get(events::all), |_| {
+    .route(&Method::GET, "/v1/events", get(events::feed_events), |_| {
         Operation::stream("all_events", "What happens in every session").query::<events::FeedParams>().header(
             "Last-Event-ID",
-            &cursor(),
+            &last_event_id_schema(),
             "Go on after this cursor; it beats `after`",
         )
     })
@@ -174,7 +175,7 @@ fn turn_routes(api: Api) -> Api {
     .route(&Method::POST, "/v1/sessions/{session_id}/turns/{turn_id}/retry", post(messages::retry), |g| {
         Operation::new::<Started>(g, "retry_turn", "Repeat a turn that failed or was canceled", ACCEPTED)
     })
-    .route(&Method::GET, "/v1/sessions/{session_id}/turns/{turn_id}/diff", get(changes::show), |g| {
+    .route(&Method::GET, "/v1/sessions/{session_id}/turns/{turn_id}/diff", get(turn_diff::show), |g| {
         Operation::new::<TurnDiff>(g, "get_turn_diff", "What a turn changed in the workspace", OK)
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/undo", post(undo::undo), |g| {
@@ -223,14 +224,14 @@ fn branch_routes(api: Api) -> Api {
     .route(&Method::POST, "/v1/sessions/import", post(import::import), |g| {
         Operation::new::<Created>(g, "import_session", "Make a session of an exported one", CREATED)
             .query::<import::ImportParams>()
-            .raw_body(&import::TYPES)
+            .raw_body(&import::CONTENT_TYPES)
     })
 }
 
 fn file_routes(api: Api) -> Api {
-    api.route(&Method::GET, "/v1/sessions/{session_id}/files", get(files::find), |g| {
+    api.route(&Method::GET, "/v1/sessions/{session_id}/files", get(workspace_files::find), |g| {
         Operation::new::<FoundFiles>(g, "find_files", "Files of the workspace, by a few letters", OK)
-            .query::<files::FileParams>()
+            .query::<workspace_files::FileParams>()
     })
     .route(&Method::POST, "/v1/sessions/{session_id}/attachments", post(attachments::upload), |g| {
         Operation::new::<StoredFile>(
@@ -260,7 +261,7 @@ fn file_routes(api: Api) -> Api {
 }
 
 /// What `id:` was on the last event; empty is the same as absent.
-fn cursor() -> serde_json::Value {
+fn last_event_id_schema() -> serde_json::Value {
     json!({"type": "string", "pattern": "^[0-9]{0,15}$"})
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use ostler_api_types::{ApprovalAnswerBody, ApprovalAnswered, ApprovalDiff, Approvals};
-use ostler_door_kit::{DoorContext, DoorError, requester};
+use ostler_door_kit::{DoorContext, DoorError, caller};
 use ostler_types::{AnswerApproval, Command, PendingApproval, SessionId, ToolCallId};
 
 use super::extract::{JsonBody, PathParams};
@@ -24,7 +24,7 @@ pub(super) async fn answer(
         reason,
         review,
         option,
-        by: requester(&headers),
+        by: caller(&headers),
     });
     context.engine.submit(id, command).await?;
     Ok(Json(ApprovalAnswered { tool_call_id, action }))

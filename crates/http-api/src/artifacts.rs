@@ -7,7 +7,7 @@ use ostler_api_types::FileList;
 use ostler_door_kit::{DoorContext, DoorError};
 use ostler_types::{SessionId, TurnId};
 
-use super::attachments::listed;
+use super::attachments::to_file_list;
 use super::download::download;
 use super::extract::PathParams;
 
@@ -15,7 +15,7 @@ pub(super) async fn list(
     State(context): State<DoorContext>,
     PathParams((id, turn)): PathParams<(SessionId, TurnId)>,
 ) -> Result<Json<FileList>, DoorError> {
-    Ok(Json(listed(context.engine.artifacts(id, turn).await?)))
+    Ok(Json(to_file_list(context.engine.artifacts(id, turn).await?)))
 }
 
 pub(super) async fn show(

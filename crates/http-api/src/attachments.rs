@@ -12,7 +12,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use hyper::body::Body as _;
 use ostler_api_types::{FileList, StoredFile};
-use ostler_door_kit::{DoorContext, DoorError, is_json, too_large};
+use ostler_door_kit::{DoorContext, DoorError, body_too_large, is_json};
 use ostler_engine::{AttachmentPermit, MAX_ATTACHMENT};
 use ostler_types::SessionId;
 use schemars::JsonSchema;
@@ -20,14 +20,14 @@ use serde::Deserialize;
 
 use super::HttpDoor;
 use super::download::download;
-use super::extract::{PathParams, invalid, parse, read_whole};
+use super::extract::{PathParams, invalid_body, parse, read_whole};
 use super::multipart::{boundary, fields};
 
 /// What may be around the content: boundaries, headers, the name.
-const WRAPPING: usize = 64 << 10;
+const MULTIPART_OVERHEAD: usize = 64 << 10;
 /// The longest body of each form.
-const MAX_MULTIPART: usize = MAX_ATTACHMENT + WRAPPING;
-const MAX_JSON: usize = MAX_ATTACHMENT.div_ceil(3) * 4 + WRAPPING;
+const MAX_MULTIPART: usize = MAX_ATTACHMENT + MULTIPART_OVERHEAD;
+const MAX_JSON: usize = MAX_ATTACHMENT.div_ceil(3) * 4 + MULTIPART_OVERHEAD;
 
 /// With or without the padding, which says nothing that the length does not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -50,14 +50,14 @@ pub(super) struct AttachmentBody<'a> {
 }
 
 /// A file beside the log, as clients are told of it.
-fn stored(file: ostler_engine::StoredBlob) -> StoredFile {
+fn to_stored_file(file: ostler_engine::StoredBlob) -> StoredFile {
     let ostler_engine::StoredBlob { reference, name, mime_type, size } = file;
     StoredFile { reference, name, mime_type: mime_type.to_owned(), size }
 }
 
 /// Files beside the log, as clients are told of them.
-pub(super) fn listed(list: ostler_engine::StoredBlobList) -> FileList {
-    FileList { files: list.files.into_iter().map(stored).collect(), more: list.more }
+pub(super) fn to_file_list(list: ostler_engine::StoredBlobList) -> FileList {
+    FileList { files: list.files.into_iter().map(to_stored_file).collect(), more: list.more }
 }
 
 /// A file out of a request, in the room that it takes.
@@ -73,14 +73,14 @@ pub(super) async fn upload(
     Upload { room, name, content }: Upload,
 ) -> Result<(StatusCode, Json<StoredFile>), DoorError> {
     let file = context.engine.put_attachment(room, id, &name, content).await?;
-    Ok((StatusCode::CREATED, Json(stored(file))))
+    Ok((StatusCode::CREATED, Json(to_stored_file(file))))
 }
 
 pub(super) async fn list(
     State(context): State<DoorContext>,
     PathParams(id): PathParams<SessionId>,
 ) -> Result<Json<FileList>, DoorError> {
-    Ok(Json(listed(context.engine.attachments(id).await?)))
+    Ok(Json(to_file_list(context.engine.attachments(id).await?)))
 }
 
 pub(super) async fn show(
@@ -98,15 +98,15 @@ impl FromRequest<HttpDoor> for Upload {
         let (limit, copies) = match &boundary {
             Some(_) => (MAX_MULTIPART, 1),
             None if is_json(request.headers()) => (MAX_JSON, 2),
-            None => return Err(unsupported(request.headers())),
+            None => return Err(unsupported_type(request.headers())),
         };
         // A length that is told beforehand is all that is taken, and refused before it is waited for.
         let hint = request.body().size_hint();
         if hint.lower() > limit as u64 {
-            return Err(too_large(limit));
+            return Err(body_too_large(limit));
         }
         let length = hint.upper().and_then(|upper| usize::try_from(upper).ok()).unwrap_or(limit).min(limit);
-        let room = door.context.engine.attachment_room(length * copies).await;
+        let room = door.context.engine.reserve_attachment_memory(length * copies).await;
         let body = read_whole(request.into_body(), limit, length).await?;
         let (name, content) = match boundary {
             Some(boundary) => from_multipart(body, &boundary)?,
@@ -120,10 +120,12 @@ impl FromRequest<HttpDoor> for Upload {
 fn from_multipart(mut body: Vec<u8>, boundary: &str) -> Result<(String, Vec<u8>), DoorError> {
     let mut fields = fields(&body, boundary)?.into_iter();
     let (Some(field), None) = (fields.next(), fields.next()) else {
-        return Err(invalid("it must have one field, with one file; send each file in a request of its own"));
+        return Err(invalid_body(
+            "it must have one field, with one file; send each file in a request of its own",
+        ));
     };
     if field.name != "file" {
-        return Err(invalid("the field must be called `file`"));
+        return Err(invalid_body("the field must be called `file`"));
     }
     // Cut out in place: the content is most of the body.
     body.truncate(field.content.end);
@@ -135,11 +137,11 @@ fn from_json(body: &[u8]) -> Result<(String, Vec<u8>), DoorError> {
     let AttachmentBody { name, data, .. } = parse(body)?;
     let content = BASE64
         .decode(data.as_bytes())
-        .map_err(|error| invalid(&format!("`data` is not base64 of the standard alphabet: {error}")))?;
+        .map_err(|error| invalid_body(&format!("`data` is not base64 of the standard alphabet: {error}")))?;
     Ok((name, content))
 }
 
-fn unsupported(headers: &HeaderMap) -> DoorError {
+fn unsupported_type(headers: &HeaderMap) -> DoorError {
     let message =
         "a file is sent as `multipart/form-data` with a boundary, or in base64 as `application/json`";
     let error = DoorError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message);

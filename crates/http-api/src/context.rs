@@ -12,10 +12,10 @@ pub(super) async fn show(
     State(context): State<DoorContext>,
     PathParams(id): PathParams<SessionId>,
 ) -> Result<Json<ContextView>, DoorError> {
-    let messages = context.engine.context(id).await?;
+    let messages = context.engine.model_context(id).await?;
     let view = context.engine.view(id).await?;
     let session = view.session;
-    let sections = context.settings.gauge.measure(&session, &messages);
+    let sections = context.settings.context_meter.measure(&session, &messages);
     let sum: u64 = sections.iter().map(|section| section.tokens).sum();
     let window = context.settings.models.info(&session.model).context_window;
     let tokens = view.context_tokens.unwrap_or(sum);

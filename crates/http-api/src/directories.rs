@@ -28,7 +28,7 @@ pub(super) async fn list(
     let start = || context.settings.workspace.display().to_string();
     let path = existing_directory(&context, "path", &params.path.unwrap_or_else(start)).await?;
     let parent = Path::new(&path).parent().map(|parent| parent.display().to_string());
-    let listed = context.engine.runner().workspaces().directories(path.clone()).await;
+    let listed = context.engine.runner().workspaces().list_directories(path.clone()).await;
     let listed = listed.map_err(|error| {
         let message = format!("`{path}` cannot be read: {error}");
         DoorError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_workspace", message)

@@ -12,7 +12,7 @@ use ostler_engine::{OpenBlob, StoredBlob};
 const CHUNK: usize = 64 << 10;
 
 /// Endings of files that a browser would run or draw with scripts in them.
-const ACTIVE: [&str; 13] =
+const ACTIVE_EXTENSIONS: [&str; 13] =
     ["html", "htm", "xhtml", "xht", "shtml", "svg", "svgz", "xml", "xsl", "xslt", "js", "mjs", "mht"];
 
 /// The answer that holds a file.
@@ -53,7 +53,7 @@ fn served_type(mime_type: &'static str, name: &str, head: &[u8]) -> &'static str
 fn is_active(name: &str, head: &[u8]) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    extension.is_some_and(|extension| ACTIVE.contains(&extension.as_str()))
+    extension.is_some_and(|extension| ACTIVE_EXTENSIONS.contains(&extension.as_str()))
         || text.trim_ascii_start().starts_with(b"<")
 }
 

@@ -54,7 +54,7 @@ pub(super) struct FeedParams {
     types: Option<String>,
 }
 
-pub(super) async fn session(
+pub(super) async fn session_events(
     State(context): State<DoorContext>,
     PathParams(id): PathParams<SessionId>,
     QueryParams(params): QueryParams<SessionEventParams>,
@@ -68,7 +68,7 @@ pub(super) async fn session(
     Ok(respond(&context, source, pass, params.types.as_deref(), &headers))
 }
 
-pub(super) async fn all(
+pub(super) async fn feed_events(
     State(context): State<DoorContext>,
     QueryParams(params): QueryParams<FeedParams>,
     Extension(pass): Extension<AccessGrant>,
@@ -77,7 +77,7 @@ pub(super) async fn all(
     let after = match (last_event_id(&headers)?, params.after.as_deref()) {
         (Some(position), _) => Some(FeedPosition(position)),
         (None, Some("start")) => Some(FeedPosition(0)),
-        (None, Some(cursor)) => Some(FeedPosition(number(cursor)?)),
+        (None, Some(cursor)) => Some(FeedPosition(parse_cursor(cursor)?)),
         (None, None) => None,
     };
     let subscription = context.engine.subscribe_all(after)?;
@@ -119,7 +119,7 @@ fn respond(
     types: Option<&str>,
     headers: &HeaderMap,
 ) -> Response {
-    let framing = Framing::wanted(headers);
+    let framing = Framing::from_accept_header(headers);
     let types = types.map(|types| types.split(',').map(|name| name.trim().to_owned()).collect());
     let stopping = context.engine.stopping();
     let now = Instant::now();
@@ -135,7 +135,7 @@ fn respond(
         done: false,
     };
     let chunks = stream::unfold(events, |mut events| async move {
-        let chunk = events.chunk().await?;
+        let chunk = events.next_chunk().await?;
         Some((Ok::<Bytes, Infallible>(chunk), events))
     });
     let mut response = Response::new(Body::from_stream(chunks));
@@ -147,16 +147,16 @@ fn respond(
 
 impl HttpEventStream {
     /// All that is ready, or the next thing that comes; `None` when the stream is over.
-    async fn chunk(&mut self) -> Option<Bytes> {
+    async fn next_chunk(&mut self) -> Option<Bytes> {
         let mut chunk = BytesMut::new();
         self.check_pass();
         while !self.done && chunk.len() < CHUNK {
             match self.source.ready().await {
-                Ok(Some(frame)) => self.put(&mut chunk, &frame),
+                Ok(Some(frame)) => self.append_frame(&mut chunk, &frame),
                 Ok(None) if self.source.is_over() => self.done = true,
                 Ok(None) if !chunk.is_empty() => break,
-                Ok(None) if !self.greeted => self.put(&mut chunk, &self.source.heartbeat()),
-                Ok(None) => self.wait(&mut chunk).await,
+                Ok(None) if !self.greeted => self.append_frame(&mut chunk, &self.source.heartbeat()),
+                Ok(None) => self.wait_for_frame(&mut chunk).await,
                 Err(error) => self.fail(&mut chunk, error),
             }
             self.greeted |= !chunk.is_empty();
@@ -169,12 +169,12 @@ impl HttpEventStream {
     fn check_pass(&mut self) {
         if self.checked.elapsed() >= CHECK_EVERY {
             self.checked = Instant::now();
-            self.done |= !self.pass.holds();
+            self.done |= !self.pass.is_valid();
         }
     }
 
     /// Waits for something to happen; too long a silence is broken by a heartbeat.
-    async fn wait(&mut self, chunk: &mut BytesMut) {
+    async fn wait_for_frame(&mut self, chunk: &mut BytesMut) {
         let frame = tokio::select! {
             frame = self.source.next() => frame,
             () = tokio::time::sleep_until(self.sent + HEARTBEAT) => Ok(Some(self.source.heartbeat())),
@@ -182,16 +182,16 @@ impl HttpEventStream {
             _ = self.stopping.wait_for(|stopping| *stopping), if self.source.is_all() => Ok(None),
         };
         match frame {
-            Ok(Some(frame)) => self.put(chunk, &frame),
+            Ok(Some(frame)) => self.append_frame(chunk, &frame),
             Ok(None) => self.done = true,
             Err(error) => self.fail(chunk, error),
         }
     }
 
-    fn put(&self, chunk: &mut BytesMut, frame: &EventFrame) {
+    fn append_frame(&self, chunk: &mut BytesMut, frame: &EventFrame) {
         let wanted = self.types.as_ref().is_none_or(|types| types.contains(&*frame.name));
         if wanted || matches!(&*frame.name, "heartbeat" | "error") {
-            self.framing.put(chunk, frame.id, &frame.name, &frame.data);
+            self.framing.append_event(chunk, frame.id, &frame.name, &frame.data);
         }
     }
 
@@ -199,7 +199,7 @@ impl HttpEventStream {
     fn fail(&mut self, chunk: &mut BytesMut, error: EngineError) {
         let body = DoorError::from(error).body;
         let data = json!({"type": "error", "data": body}).to_string().into();
-        self.put(chunk, &EventFrame { id: None, name: "error".into(), data });
+        self.append_frame(chunk, &EventFrame { id: None, name: "error".into(), data });
         self.done = true;
     }
 }
@@ -276,10 +276,10 @@ fn from_feed(item: FeedItem) -> EventFrame {
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, DoorError> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let text = value.to_str().map_err(|_| bad_cursor())?;
-    if text.is_empty() { Ok(None) } else { number(text).map(Some) }
+    if text.is_empty() { Ok(None) } else { parse_cursor(text).map(Some) }
 }
 
-fn number(text: &str) -> Result<u64, DoorError> {
+fn parse_cursor(text: &str) -> Result<u64, DoorError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits).ok_or_else(bad_cursor)
 }

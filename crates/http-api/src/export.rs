@@ -29,12 +29,12 @@ use super::HttpDoor;
 use super::extract::{PathParams, QueryParams};
 
 /// Exports at the same time. Each has a thread for as long as its client takes.
-const AT_ONCE: usize = 16;
+const MAX_EXPORTS: usize = 16;
 /// Bytes that are sent at a time, and how many such pieces wait for the client.
 const CHUNK: usize = 64 << 10;
 const CHUNKS: usize = 4;
 /// How long a client may take nothing.
-const PATIENCE: Duration = Duration::from_secs(60);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes that are read from the log at a time.
 const PAGE: usize = 1 << 20;
 
@@ -63,7 +63,7 @@ pub(super) struct ExportSlots(Arc<Semaphore>);
 
 impl ExportSlots {
     pub(super) fn new() -> ExportSlots {
-        ExportSlots(Arc::new(Semaphore::new(AT_ONCE)))
+        ExportSlots(Arc::new(Semaphore::new(MAX_EXPORTS)))
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn export(
         ExportFormat::Sqlite => SessionExportFormat::Sqlite,
         ExportFormat::Zip => SessionExportFormat::Zip,
     };
-    let place = Arc::clone(&door.exports.0).try_acquire_owned().map_err(|_| busy())?;
+    let place = Arc::clone(&door.exports.0).try_acquire_owned().map_err(|_| too_many_exports())?;
     let view = door.context.engine.view(id).await?;
     if matches!(format, SessionExportFormat::Sqlite | SessionExportFormat::Zip) {
         door.context.engine.flush_views(id).await?;
@@ -88,7 +88,10 @@ pub(super) async fn export(
         views: door.context.engine.readable_folder(&view.session),
         session_folder: door.context.engine.session_folder(id),
         files: Box::new(door.context.engine.exported_files(id)),
-        scratch: door.scratch.path(door.context.engine.clock().uuid()).map_err(|error| no_scratch(&error))?,
+        scratch: door
+            .scratch
+            .new_file(door.context.engine.clock().uuid())
+            .map_err(|error| scratch_error(&error))?,
         session: view.session,
         last_seq: view.last_seq,
         engine: door.context.engine.clone(),
@@ -96,12 +99,12 @@ pub(super) async fn export(
     Ok(respond(job, format, place))
 }
 
-fn busy() -> DoorError {
-    let message = format!("{AT_ONCE} exports are being made already");
+fn too_many_exports() -> DoorError {
+    let message = format!("{MAX_EXPORTS} exports are being made already");
     DoorError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_exports", message).hint("try again in a moment")
 }
 
-fn no_scratch(error: &io::Error) -> DoorError {
+fn scratch_error(error: &io::Error) -> DoorError {
     let message = format!("there is no room to prepare the file: {error}");
     DoorError::new(StatusCode::SERVICE_UNAVAILABLE, "disk_failed", message)
         .hint("look at the disk and try again")
@@ -215,7 +218,7 @@ struct ChunkedBodyWriter {
 
 impl ChunkedBodyWriter {
     fn send(&mut self, chunk: io::Result<Bytes>) -> io::Result<()> {
-        let sent = self.runtime.block_on(tokio::time::timeout(PATIENCE, self.sender.send(chunk)));
+        let sent = self.runtime.block_on(tokio::time::timeout(CLIENT_TIMEOUT, self.sender.send(chunk)));
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has gone")),

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Limited};
-use ostler_door_kit::{DoorError, is_json, late, read_body, unreadable};
+use ostler_door_kit::{DoorError, body_timed_out, is_json, read_body, unreadable_body};
 use serde::de::{Deserialize, DeserializeOwned, IgnoredAny};
 
 /// How long a client may take to send a file.
@@ -54,7 +54,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(ids)) => Ok(PathParams(ids)),
             Err(rejection) => {
-                let message = format!("the path names nothing: {}", why(&rejection));
+                let message = format!("the path names nothing: {}", rejection_reason(&rejection));
                 Err(DoorError::new(StatusCode::NOT_FOUND, "not_found", message)
                     .hint("ids are `sess_`, `turn_` or `msg_` and 32 lower-case hex digits"))
             }
@@ -63,7 +63,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
 }
 
 /// What is wrong with a path, without repeating it, however long it is.
-fn why(rejection: &PathRejection) -> &str {
+fn rejection_reason(rejection: &PathRejection) -> &str {
     let PathRejection::FailedToDeserializePathParams(failed) = rejection else { return "it has no ids" };
     let (ErrorKind::DeserializeError { message, .. } | ErrorKind::Message(message)) = failed.kind() else {
         return "it cannot be read";
@@ -100,13 +100,13 @@ pub(super) async fn read_whole(
     let reading = async {
         let (mut body, mut whole) = (Limited::new(body, limit), Vec::with_capacity(expected));
         while let Some(frame) = body.frame().await {
-            if let Ok(data) = frame.map_err(|error| unreadable(&*error, limit))?.into_data() {
+            if let Ok(data) = frame.map_err(|error| unreadable_body(&*error, limit))?.into_data() {
                 whole.extend_from_slice(&data);
             }
         }
         Ok(whole)
     };
-    tokio::time::timeout(FILE_TIMEOUT, reading).await.map_err(|_| late())?
+    tokio::time::timeout(FILE_TIMEOUT, reading).await.map_err(|_| body_timed_out())?
 }
 
 /// A page of another origin can send other types without asking, so a body of those is not looked at.
@@ -123,14 +123,16 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DoorEr
     let is_object = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     match serde_json::from_slice(bytes) {
         Ok(body) if is_object => Ok(body),
-        Ok(_) => Err(invalid("it must be an object")),
+        Ok(_) => Err(invalid_body("it must be an object")),
         // Not every mistake of the shape is told apart from one of the syntax, so that is looked at again.
-        Err(error) if serde_json::from_slice::<IgnoredAny>(bytes).is_ok() => Err(invalid(&error.to_string())),
+        Err(error) if serde_json::from_slice::<IgnoredAny>(bytes).is_ok() => {
+            Err(invalid_body(&error.to_string()))
+        }
         Err(error) => Err(DoorError::bad_request("malformed_json", format!("the body is not JSON: {error}"))),
     }
 }
 
-pub(super) fn invalid(what: &str) -> DoorError {
+pub(super) fn invalid_body(what: &str) -> DoorError {
     let message = format!("the body does not have the right shape: {what}");
     DoorError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", message)
         .hint("/openapi.json describes it")

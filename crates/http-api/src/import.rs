@@ -12,7 +12,8 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use ostler_api_types::Created;
 use ostler_door_kit::{
-    DoorError, existing_directory, imported_records, late, refuse_own_data, too_large, unreadable,
+    DoorError, body_timed_out, body_too_large, existing_directory, imported_records, refuse_own_data,
+    unreadable_body,
 };
 use ostler_engine::{EngineError, check_attachment_limits};
 use ostler_recorder::import::{ImportError, ImportedArchive, ImportedSession, read_ndjson, read_transcript};
@@ -27,7 +28,8 @@ use super::extract::QueryParams;
 use super::scratch::ScratchFile;
 
 /// What a file may be called. A page of another origin can send other types without asking.
-pub(super) const TYPES: [&str; 3] = ["application/zip", "application/x-ndjson", "application/octet-stream"];
+pub(super) const CONTENT_TYPES: [&str; 3] =
+    ["application/zip", "application/x-ndjson", "application/octet-stream"];
 /// Bytes of a file.
 const MAX_IMPORT: usize = 256 << 20;
 /// How long a client may take to send it.
@@ -65,15 +67,15 @@ pub(super) async fn import(
     // What is read is held in memory until it is appended, so one at a time.
     let _turn = door.imports.acquire().await.expect("the semaphore is never closed");
     let scratch =
-        door.scratch.path(door.context.engine.clock().uuid()).map_err(|error| unwritable(&error))?;
+        door.scratch.new_file(door.context.engine.clock().uuid()).map_err(|error| write_error(&error))?;
     store(request, &scratch).await?;
     let id = SessionId::new(door.context.engine.clock().uuid());
-    let content = read(scratch, params.format, id).await?;
+    let content = read_import(scratch, params.format, id).await?;
     if let ImportContent::Archive(_, archive, _) = &content {
         let attachments = archive.attachments();
         check_attachment_limits(attachments.count, attachments.bytes)?;
     }
-    let (records, files) = adopt(&door, content, id, workspace).await?;
+    let (records, files) = to_records(&door, content, id, workspace).await?;
     let session = door.context.engine.import(records).await?;
     if let Some(archive) = files
         && let Err(error) = keep_files(&door, session.id, archive).await
@@ -88,34 +90,34 @@ pub(super) async fn import(
 fn refuse_unless_file(headers: &HeaderMap) -> Result<(), DoorError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim();
-    if TYPES.iter().any(|known| known.eq_ignore_ascii_case(essence)) {
+    if CONTENT_TYPES.iter().any(|known| known.eq_ignore_ascii_case(essence)) {
         return Ok(());
     }
-    let message = format!("the body must be a file, sent as one of {}", TYPES.join(", "));
+    let message = format!("the body must be a file, sent as one of {}", CONTENT_TYPES.join(", "));
     Err(DoorError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
 }
 
 /// Puts the body into a file, from which it can be read in any order.
 async fn store(request: Request, scratch: &ScratchFile) -> Result<(), DoorError> {
     if request.body().size_hint().lower() > MAX_IMPORT as u64 {
-        return Err(too_large(MAX_IMPORT));
+        return Err(body_too_large(MAX_IMPORT));
     }
-    let mut file = File::create_new(scratch.path()).map_err(|error| unwritable(&error))?;
+    let mut file = File::create_new(scratch.path()).map_err(|error| write_error(&error))?;
     let storing = async {
         let (mut body, mut size) = (request.into_body(), 0);
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| unreadable(&error, MAX_IMPORT))?;
+            let frame = frame.map_err(|error| unreadable_body(&error, MAX_IMPORT))?;
             let Ok(data) = frame.into_data() else { continue };
             size += data.len();
             if size > MAX_IMPORT {
-                return Err(too_large(MAX_IMPORT));
+                return Err(body_too_large(MAX_IMPORT));
             }
             // Into the page cache of a local disk; handing each piece to a thread would take longer.
-            file.write_all(&data).map_err(|error| unwritable(&error))?;
+            file.write_all(&data).map_err(|error| write_error(&error))?;
         }
         Ok(())
     };
-    tokio::time::timeout(TIMEOUT, storing).await.map_err(|_| late())?
+    tokio::time::timeout(TIMEOUT, storing).await.map_err(|_| body_timed_out())?
 }
 
 /// What was found in a file.
@@ -126,7 +128,7 @@ enum ImportContent {
 }
 
 /// Reads the file, away from what must not wait.
-async fn read(
+async fn read_import(
     scratch: ScratchFile,
     format: Option<ImportFormat>,
     id: SessionId,
@@ -147,8 +149,8 @@ async fn read(
         })
     });
     match reading.await {
-        Ok(read) => read.map_err(refused),
-        Err(error) => Err(unwritable(&io::Error::other(error))),
+        Ok(read) => read.map_err(import_error),
+        Err(error) => Err(write_error(&io::Error::other(error))),
     }
 }
 
@@ -168,7 +170,7 @@ fn sniff(input: &mut BufReader<File>) -> Result<ImportFormat, ImportError> {
 type UploadedArchive = Option<(Box<ImportedArchive<BufReader<File>>>, ScratchFile)>;
 
 /// The records of the session as it will be here.
-async fn adopt(
+async fn to_records(
     door: &HttpDoor,
     content: ImportContent,
     id: SessionId,
@@ -218,8 +220,8 @@ async fn from_transcript(
         read_transcript(input, &model, &mut next_id)
     });
     match reading.await {
-        Ok(read) => records.extend(read.map_err(refused)?),
-        Err(error) => return Err(unwritable(&io::Error::other(error))),
+        Ok(read) => records.extend(read.map_err(import_error)?),
+        Err(error) => return Err(write_error(&io::Error::other(error))),
     }
     Ok(records)
 }
@@ -243,18 +245,18 @@ async fn keep_files(
         });
         match (kept, failed) {
             (_, Some(error)) => Err(DoorError::from(error)),
-            (kept, None) => kept.map_err(refused),
+            (kept, None) => kept.map_err(import_error),
         }
     });
     match keeping.await {
         Ok(kept) => kept,
-        Err(error) => Err(unwritable(&io::Error::other(error))),
+        Err(error) => Err(write_error(&io::Error::other(error))),
     }
 }
 
-fn refused(error: ImportError) -> DoorError {
+fn import_error(error: ImportError) -> DoorError {
     match error {
-        ImportError::Io(error) => unwritable(&error),
+        ImportError::Io(error) => write_error(&error),
         other @ (ImportError::Damaged { .. } | ImportError::Refused(_)) => {
             Refusal::invalid("bad_import", other.to_string())
                 .hint("a file to import is an export as zip or ndjson, or a transcript")
@@ -263,7 +265,7 @@ fn refused(error: ImportError) -> DoorError {
     }
 }
 
-fn unwritable(error: &io::Error) -> DoorError {
+fn write_error(error: &io::Error) -> DoorError {
     let message = format!("the file cannot be kept while it is read: {error}");
     DoorError::new(StatusCode::SERVICE_UNAVAILABLE, "disk_failed", message)
         .hint("look at the disk and try again")

@@ -10,19 +10,17 @@ mod artifacts;
 mod attachments;
 mod branch;
 mod built_page;
-mod changes;
-mod choices;
 mod context;
-mod create;
+mod create_session;
 mod directories;
 mod download;
 mod events;
 mod export;
 mod extract;
-mod files;
 mod import;
 mod login;
 mod messages;
+mod models_and_tools;
 mod multipart;
 mod openapi;
 mod page;
@@ -32,8 +30,10 @@ mod scratch;
 mod sessions;
 mod settings;
 mod trust;
+mod turn_diff;
 mod undo;
 mod usage;
+mod workspace_files;
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub struct HttpDoor {
     /// Lets in one import at a time.
     imports: Arc<Semaphore>,
     scratch: ScratchDirectory,
-    configured: Option<Arc<ConfigurationInfo>>,
+    configuration: Option<Arc<ConfigurationInfo>>,
 }
 
 /// Most routes need no more than any door does.
@@ -80,7 +80,7 @@ impl HttpDoor {
             exports: ExportSlots::new(),
             imports: Arc::new(Semaphore::new(1)),
             scratch,
-            configured: None,
+            configuration: None,
         }
     }
 
@@ -92,8 +92,8 @@ impl HttpDoor {
 
     /// The same door, which tells how the daemon is set up.
     #[must_use]
-    pub fn with_configured(self, configured: ConfigurationInfo) -> HttpDoor {
-        HttpDoor { configured: Some(Arc::new(configured)), ..self }
+    pub fn with_configuration(self, configured: ConfigurationInfo) -> HttpDoor {
+        HttpDoor { configuration: Some(Arc::new(configured)), ..self }
     }
 
     /// All routes of this door.
@@ -102,7 +102,7 @@ impl HttpDoor {
             .admit(HEALTH, Admission::Public)
             .admit(LOGIN, Admission::Public);
         match self.page {
-            Some(files) => routes.with_open_files(Arc::new(move |request| page::answer(files, request))),
+            Some(files) => routes.with_public_files(Arc::new(move |request| page::answer(files, request))),
             None => routes,
         }
     }

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use ostler_api_types::{LoginCode, LoginRequest};
-use ostler_door_kit::{AccessGrant, DoorError, LoginLink, Logins, too_many_refusals};
+use ostler_door_kit::{AccessGrant, DoorError, LoginLink, Logins, too_many_failures_response};
 
 use super::HttpDoor;
 use super::extract::JsonBody;
@@ -21,14 +21,14 @@ pub(super) async fn log_in(
     let Some(cookie) = logins.log_in(&body.code).await.map_err(|_| failed())? else {
         return Ok(match logins.wait_to_refuse().await {
             Ok(()) => bad_code().into_response(),
-            Err(many) => too_many_refusals(&many),
+            Err(many) => too_many_failures_response(&many),
         });
     };
     let seconds = Logins::cookie_seconds();
     Ok(with_cookie(&format!("{}={cookie}; Max-Age={seconds}", logins.cookie_name())))
 }
 
-pub(super) async fn invite(
+pub(super) async fn create_login_code(
     State(door): State<HttpDoor>,
     Extension(pass): Extension<AccessGrant>,
 ) -> Result<(StatusCode, Json<LoginCode>), DoorError> {
@@ -38,7 +38,7 @@ pub(super) async fn invite(
             .hint("run `ostler open` in a terminal"));
     }
     let LoginLink { address, expires_at } =
-        logins(&door)?.invite().map_err(|_| failed())?.ok_or_else(no_page)?;
+        logins(&door)?.create_login_link().map_err(|_| failed())?.ok_or_else(no_page)?;
     Ok((StatusCode::CREATED, Json(LoginCode { address, expires_at })))
 }
 

@@ -7,7 +7,7 @@ use ostler_api_types::{
     AttachmentReference, CancelRequest, Canceled, ChangeQueued, InputPart, MessagePage, MessageQueue,
     MessageWithdrawn, SendMessage, Sent, Speaker, Started, Waits,
 };
-use ostler_door_kit::{DoorContext, DoorError, requester};
+use ostler_door_kit::{DoorContext, DoorError, caller};
 use ostler_engine::EngineError;
 use ostler_types::{
     Accepted, CancelTurn, Command, Delivery, Message, MessageId, Part, Refusal, RequeueMessage, Role,
@@ -33,7 +33,7 @@ pub(super) async fn send(
     };
     let mut parts = Vec::new();
     for part in body.parts {
-        parts.push(checked(&context, id, part).await?);
+        parts.push(checked_part(&context, id, part).await?);
     }
     let command = Command::Submit(SubmitMessage {
         message: Message { id: message_id, role, parts, created_at },
@@ -41,7 +41,7 @@ pub(super) async fn send(
         delivery: body.delivery.unwrap_or_default(),
         auto_run: body.auto_run,
         idempotency_key: body.idempotency_key,
-        by: requester(&headers),
+        by: caller(&headers),
     });
     let mut sent = Sent { message_id, turn_id: None };
     if let Accepted::Message { message_id, turn_id } = context.engine.submit(id, command).await? {
@@ -92,7 +92,7 @@ pub(super) async fn requeue(
         Some(given) => {
             let mut parts = Vec::new();
             for part in given {
-                parts.push(checked(&context, id, part).await?);
+                parts.push(checked_part(&context, id, part).await?);
             }
             Some(parts)
         }
@@ -103,7 +103,7 @@ pub(super) async fn requeue(
         Waits::Steer => Delivery::Steer,
     });
     let turn_id = TurnId::new(context.engine.clock().uuid());
-    let (before, by) = (body.before, requester(&headers));
+    let (before, by) = (body.before, caller(&headers));
     context
         .engine
         .submit(id, Command::Requeue(RequeueMessage { message_id, turn_id, parts, delivery, before, by }))
@@ -116,7 +116,7 @@ pub(super) async fn withdraw(
     PathParams((id, message_id)): PathParams<(SessionId, MessageId)>,
     headers: HeaderMap,
 ) -> Result<Json<MessageWithdrawn>, DoorError> {
-    context.engine.submit(id, Command::Withdraw { message_id, by: requester(&headers) }).await?;
+    context.engine.submit(id, Command::Withdraw { message_id, by: caller(&headers) }).await?;
     Ok(Json(MessageWithdrawn { message_id }))
 }
 
@@ -145,18 +145,18 @@ pub(super) async fn cancel(
     OptionalJsonBody(body): OptionalJsonBody<CancelRequest>,
 ) -> Result<Json<Canceled>, DoorError> {
     let CancelRequest { turn_id, reason } = body;
-    let command = Command::Cancel(CancelTurn { turn_id, by: requester(&headers), reason });
+    let command = Command::Cancel(CancelTurn { turn_id, by: caller(&headers), reason });
     let accepted = context.engine.submit(id, command).await?;
     Ok(Json(Canceled { canceled: accepted != Accepted::Unchanged }))
 }
 
 /// A part as it is kept. A reference must name a file that is there, and the part is of the kind that
 /// its bytes are: what is called a picture or a sound and is none is a file.
-async fn checked(context: &DoorContext, id: SessionId, part: InputPart) -> Result<Part, DoorError> {
+async fn checked_part(context: &DoorContext, id: SessionId, part: InputPart) -> Result<Part, DoorError> {
     Ok(match part {
         InputPart::Text { text } => Part::Text { text },
         InputPart::Image(AttachmentReference { reference, .. }) => {
-            let (reference, mime_type) = stored(context, id, reference).await?;
+            let (reference, mime_type) = stored_attachment(context, id, reference).await?;
             if mime_type.starts_with("image/") {
                 Part::Image { reference, mime_type }
             } else {
@@ -164,7 +164,7 @@ async fn checked(context: &DoorContext, id: SessionId, part: InputPart) -> Resul
             }
         }
         InputPart::Audio(AttachmentReference { reference, .. }) => {
-            let (reference, mime_type) = stored(context, id, reference).await?;
+            let (reference, mime_type) = stored_attachment(context, id, reference).await?;
             if mime_type.starts_with("audio/") {
                 Part::Audio { reference, mime_type }
             } else {
@@ -172,14 +172,14 @@ async fn checked(context: &DoorContext, id: SessionId, part: InputPart) -> Resul
             }
         }
         InputPart::File(AttachmentReference { reference, .. }) => {
-            let (reference, mime_type) = stored(context, id, reference).await?;
+            let (reference, mime_type) = stored_attachment(context, id, reference).await?;
             Part::File { reference, mime_type }
         }
     })
 }
 
 /// The reference of an attachment that is there, and what its bytes are.
-async fn stored(
+async fn stored_attachment(
     context: &DoorContext,
     id: SessionId,
     reference: String,

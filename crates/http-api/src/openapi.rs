@@ -32,7 +32,7 @@ pub(super) struct Operation {
 }
 
 /// The statuses that any operation may answer with when it is not a success.
-const REFUSALS: [(StatusCode, &str); 12] = [
+const ERROR_STATUSES: [(StatusCode, &str); 12] = [
     (StatusCode::BAD_REQUEST, "The request is malformed."),
     (StatusCode::UNAUTHORIZED, "The token is missing or wrong."),
     (StatusCode::FORBIDDEN, "Meant for another host, or sent by a page of another origin."),
@@ -225,7 +225,7 @@ impl Operation {
         let mut responses = Map::new();
         let (status, content) = self.success;
         responses.insert(status.as_str().to_owned(), json!({"description": "Success.", "content": content}));
-        for (status, description) in REFUSALS {
+        for (status, description) in ERROR_STATUSES {
             let content = json!({"application/json": {"schema": error}});
             let response = json!({"description": description, "content": content});
             responses.insert(status.as_str().to_owned(), response);

@@ -19,12 +19,12 @@ pub type PageFiles = fn(&str) -> Option<Cow<'static, [u8]>>;
 const POLICY: &str = "default-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'";
 /// Where files lie whose names change with their content.
-const HASHED: &str = "assets/";
+const HASHED_FILES_PREFIX: &str = "assets/";
 const INDEX: &str = "index.html";
 
 /// Answers a request that asks for a file of the page; none where it asks for something else.
 pub(super) fn answer(files: PageFiles, request: &Request) -> Option<Response> {
-    wanted(files, request).map(|file| file.into_response(request.method(), request.headers()))
+    requested_file(files, request).map(|file| file.into_response(request.method(), request.headers()))
 }
 
 /// A file of the page that a request asks for.
@@ -36,17 +36,19 @@ struct RequestedPageFile {
 
 /// The file that a request asks for, if it asks for the page. Every path that a person may type leads there, unless
 /// it is one of the doors'.
-fn wanted(files: PageFiles, request: &Request) -> Option<RequestedPageFile> {
+fn requested_file(files: PageFiles, request: &Request) -> Option<RequestedPageFile> {
     let path = request.uri().path();
     let is_route = path != "/" && request.extensions().get::<MatchedPath>().is_some();
     if is_route || !matches!(*request.method(), Method::GET | Method::HEAD) {
         return None;
     }
-    let name = if path == "/" { INDEX } else { plain(path)? };
+    let name = if path == "/" { INDEX } else { plain_file_name(path)? };
     let file =
         |name: &str| files(name).map(|content| RequestedPageFile { files, name: name.to_owned(), content });
-    let is_place =
-        !name.starts_with("v1/") && name != "v1" && !name.contains('.') && !name.starts_with(HASHED);
+    let is_place = !name.starts_with("v1/")
+        && name != "v1"
+        && !name.contains('.')
+        && !name.starts_with(HASHED_FILES_PREFIX);
     match file(name) {
         None if is_place && accepts(request.headers(), header::ACCEPT, "text/html") => file(INDEX),
         found => found,
@@ -56,9 +58,9 @@ fn wanted(files: PageFiles, request: &Request) -> Option<RequestedPageFile> {
 impl RequestedPageFile {
     /// The answer, compressed where the client takes that and short where it has the file.
     fn into_response(self, method: &Method, headers: &HeaderMap) -> Response {
-        let (encoding, content) = self.encoded(headers);
+        let (encoding, content) = self.negotiate_encoding(headers);
         let tag = format!("\"{}\"", hex(&Sha256::digest(&content)[..16]));
-        let kept = match self.name.starts_with(HASHED) {
+        let kept = match self.name.starts_with(HASHED_FILES_PREFIX) {
             true => "public, max-age=31536000, immutable",
             false => "no-cache",
         };
@@ -90,7 +92,7 @@ impl RequestedPageFile {
         response
     }
 
-    fn encoded(&self, headers: &HeaderMap) -> (Option<&'static str>, Cow<'static, [u8]>) {
+    fn negotiate_encoding(&self, headers: &HeaderMap) -> (Option<&'static str>, Cow<'static, [u8]>) {
         for (encoding, ending) in [("br", "br"), ("gzip", "gz")] {
             if accepts(headers, header::ACCEPT_ENCODING, encoding)
                 && let Some(content) = (self.files)(&format!("{}.{ending}", self.name))
@@ -103,7 +105,7 @@ impl RequestedPageFile {
 }
 
 /// The path as a name, if it is of plain letters and leads nowhere else.
-fn plain(path: &str) -> Option<&str> {
+fn plain_file_name(path: &str) -> Option<&str> {
     let name = path.strip_prefix('/')?;
     let is_plain = |part: &str| {
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
@@ -146,12 +148,12 @@ fn media_type(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::plain_file_name;
 
     #[test]
     fn names_lead_nowhere_else() {
         for name in ["index.html", "assets/a-B_1.js", "s/sess_0190"] {
-            assert_eq!(plain(&format!("/{name}")), Some(name));
+            assert_eq!(plain_file_name(&format!("/{name}")), Some(name));
         }
         for path in [
             "",
@@ -166,7 +168,7 @@ mod tests {
             "/a\\b",
             "/a%00",
         ] {
-            assert_eq!(plain(path), None, "{path}");
+            assert_eq!(plain_file_name(path), None, "{path}");
         }
     }
 }

@@ -4,7 +4,7 @@ use ostler_api_types::{ApprovalBody, ModelBody, PatchReviewBody, PolicyBody, Rul
 use ostler_types::{Policy, Refusal};
 
 /// The policy with these changes.
-pub(super) fn changed(mut policy: Policy, changes: PolicyBody) -> Result<Policy, Refusal> {
+pub(super) fn apply_changes(mut policy: Policy, changes: PolicyBody) -> Result<Policy, Refusal> {
     if let Some(ApprovalBody { require_for_kinds, require_for_tools, rules, safe_commands }) =
         changes.approval
     {

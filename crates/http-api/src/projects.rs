@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::extract::{JsonBody, PathParams};
 
 pub(super) async fn list(State(context): State<DoorContext>) -> Result<Json<ProjectList>, DoorError> {
-    let projects = context.engine.projects()?.into_iter().map(described).collect();
+    let projects = context.engine.projects()?.into_iter().map(to_project_view).collect();
     Ok(Json(ProjectList { projects }))
 }
 
@@ -20,7 +20,7 @@ pub(super) async fn add(
     JsonBody(body): JsonBody<AddProject>,
 ) -> Result<(StatusCode, Json<ProjectView>), DoorError> {
     let project = context.engine.add_project(&body.path).await?;
-    Ok((StatusCode::CREATED, Json(described(project))))
+    Ok((StatusCode::CREATED, Json(to_project_view(project))))
 }
 
 pub(super) async fn remove(
@@ -34,6 +34,6 @@ pub(super) async fn remove(
 }
 
 /// A project, as clients are told of it.
-fn described(Project { id, runner: _, path, name, added_at }: Project) -> ProjectView {
+fn to_project_view(Project { id, runner: _, path, name, added_at }: Project) -> ProjectView {
     ProjectView { id: id.to_string(), path, name, added_at }
 }

@@ -20,7 +20,7 @@ impl ScratchDirectory {
     }
 
     /// A path that nothing is at. What is put there is removed with what is returned.
-    pub(super) fn path(&self, name: Uuid) -> io::Result<ScratchFile> {
+    pub(super) fn new_file(&self, name: Uuid) -> io::Result<ScratchFile> {
         fs::create_dir_all(&*self.0)?;
         Ok(ScratchFile(self.0.join(name.simple().to_string())))
     }

@@ -6,14 +6,14 @@ use axum::http::HeaderMap;
 use ostler_api_types::{
     ContextUsage, ListedSession, SessionClosed, SessionPage, SessionWithContext, UpdateSession,
 };
-use ostler_door_kit::{DoorContext, DoorError, NATIVE, changed_settings, requester};
+use ostler_door_kit::{DoorContext, DoorError, NATIVE, caller, changed_settings};
 use ostler_index::{IndexedSession, ListFilter};
 use ostler_types::{Command, SessionChange, SessionId, SessionStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::extract::{JsonBody, PathParams, QueryParams};
-use super::policy::changed;
+use super::policy::apply_changes;
 
 /// Which sessions to list.
 #[derive(Deserialize, JsonSchema)]
@@ -52,7 +52,8 @@ pub(super) async fn list(
     let SessionListParams { status, workspace, archived, pinned, parent, children, q, cursor, .. } = params;
     // One session may start hundreds; people look for their own.
     let top = parent.is_none() && !children.unwrap_or(false);
-    let filter = ListFilter { status, workspace, archived, pinned, q, cursor, limit, parent, top };
+    let filter =
+        ListFilter { status, workspace, archived, pinned, q, cursor, limit, parent, top_level_only: top };
     let listing = context.engine.list(filter).await?;
     let entry = |listed: IndexedSession| {
         let IndexedSession { session, last_seq, running_turn_id, snippet, source } = listed;
@@ -90,7 +91,7 @@ pub(super) async fn update(
     for name in ours.chain(fallback_models.iter().flatten()) {
         context.settings.models.check(name)?;
     }
-    let policy = policy.map(|changes| changed(view.session.policy, changes)).transpose()?;
+    let policy = policy.map(|changes| apply_changes(view.session.policy, changes)).transpose()?;
     let change = SessionChange {
         title,
         archived,
@@ -125,7 +126,7 @@ pub(super) async fn close(
     if purged {
         context.engine.purge(session_id).await?;
     } else {
-        context.engine.submit(session_id, Command::Close { by: requester(&headers) }).await?;
+        context.engine.submit(session_id, Command::Close { by: caller(&headers) }).await?;
     }
     Ok(Json(SessionClosed { session_id, purged }))
 }

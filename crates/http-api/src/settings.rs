@@ -18,7 +18,7 @@ pub struct ConfigurationInfo {
 }
 
 pub(super) async fn show(State(door): State<HttpDoor>) -> Json<SettingsView> {
-    let configured = door.configured.as_ref();
+    let configured = door.configuration.as_ref();
     let config_path = configured.and_then(|configured| configured.config_path.as_ref());
     Json(SettingsView {
         providers: configured.map(|configured| (configured.providers)()).unwrap_or_default(),

@@ -25,7 +25,7 @@ pub(super) async fn show(
 ) -> Result<Json<WorkspaceTrust>, DoorError> {
     let workspace_path = existing_directory(&context, "workspace_path", &params.workspace_path).await?;
     let trusted = context.engine.is_trusted(&workspace_path).await;
-    Ok(Json(stands(&context, workspace_path, trusted).await))
+    Ok(Json(workspace_trust(&context, workspace_path, trusted).await))
 }
 
 pub(super) async fn set(
@@ -36,16 +36,16 @@ pub(super) async fn set(
     let (servers, trusted) = (&context.settings.servers, body.trusted);
     // What counts with trust is settled before it is given, and ended after it is taken.
     if trusted {
-        servers.trust(PathBuf::from(&workspace_path), true).await?;
+        servers.trust_changed(PathBuf::from(&workspace_path), true).await?;
     }
     context.engine.trust(workspace_path.clone(), trusted).await?;
     if !trusted {
-        servers.trust(PathBuf::from(&workspace_path), false).await?;
+        servers.trust_changed(PathBuf::from(&workspace_path), false).await?;
     }
-    Ok(Json(stands(&context, workspace_path, trusted).await))
+    Ok(Json(workspace_trust(&context, workspace_path, trusted).await))
 }
 
-async fn stands(context: &DoorContext, workspace_path: String, trusted: bool) -> WorkspaceTrust {
-    let brings = context.settings.servers.brought(PathBuf::from(&workspace_path), trusted).await;
+async fn workspace_trust(context: &DoorContext, workspace_path: String, trusted: bool) -> WorkspaceTrust {
+    let brings = context.settings.servers.workspace_config(PathBuf::from(&workspace_path), trusted).await;
     WorkspaceTrust { workspace_path, trusted, brings }
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use ostler_api_types::{NotUndone, UndoTurn, Undone};
-use ostler_door_kit::{DoorContext, DoorError, requester};
+use ostler_door_kit::{DoorContext, DoorError, caller};
 use ostler_engine::UndoRequest;
 use ostler_types::SessionId;
 
@@ -18,7 +18,7 @@ pub(super) async fn undo(
 ) -> Result<Json<Undone>, DoorError> {
     let (preview, force) = (body.preview.unwrap_or(false), body.force.unwrap_or(false));
     let undo = UndoRequest { turn_id: body.turn_id, preview, force };
-    let undone = context.engine.undo(id, undo, requester(&headers)).await?;
+    let undone = context.engine.undo(id, undo, caller(&headers)).await?;
     let not_undone = |(path, why)| NotUndone { path, why };
     Ok(Json(Undone {
         preview,

@@ -41,11 +41,11 @@ pub(super) async fn usage(
     QueryParams(params): QueryParams<UsageParams>,
 ) -> Result<Json<UsageTable>, DoorError> {
     let by = params.by.unwrap_or(UsageBy::Day);
-    let report = context.engine.usage(query(by, params)?).await?;
-    Ok(Json(table(by, report)))
+    let report = context.engine.usage(to_query(by, params)?).await?;
+    Ok(Json(to_table(by, report)))
 }
 
-fn query(by: UsageBy, params: UsageParams) -> Result<UsageQuery, DoorError> {
+fn to_query(by: UsageBy, params: UsageParams) -> Result<UsageQuery, DoorError> {
     let utc_offset_minutes = params.utc_offset_minutes.unwrap_or(0);
     let offset = match utc_offset_minutes {
         minutes @ -1080..=1080 => Offset::from_seconds(minutes * 60).ok(),
@@ -54,7 +54,8 @@ fn query(by: UsageBy, params: UsageParams) -> Result<UsageQuery, DoorError> {
     let offset = offset.ok_or_else(|| {
         DoorError::bad_request("bad_query", "`utc_offset_minutes` must be from -1080 to 1080")
     })?;
-    let time = |name: &str, text: Option<String>| text.map(|text| time(name, &text, offset)).transpose();
+    let time =
+        |name: &str, text: Option<String>| text.map(|text| parse_time(name, &text, offset)).transpose();
     Ok(UsageQuery {
         by: match by {
             UsageBy::Day => ostler_index::UsageGrouping::Day,
@@ -73,7 +74,7 @@ fn query(by: UsageBy, params: UsageParams) -> Result<UsageQuery, DoorError> {
 }
 
 /// A time, or the beginning of a day where this offset holds.
-fn time(name: &str, text: &str, offset: Offset) -> Result<Timestamp, DoorError> {
+fn parse_time(name: &str, text: &str, offset: Offset) -> Result<Timestamp, DoorError> {
     let date = || {
         // A longer text would be read as a date too, and its time be left out.
         let date: Date = text.parse().ok().filter(|_| text.len() == "2026-01-31".len())?;
@@ -86,12 +87,12 @@ fn time(name: &str, text: &str, offset: Offset) -> Result<Timestamp, DoorError> 
     })
 }
 
-fn table(by: UsageBy, report: UsageReport) -> UsageTable {
-    let keyed = |ostler_index::UsageGroup { key, sum: of }| UsageRow { key, sum: sum(of) };
+fn to_table(by: UsageBy, report: UsageReport) -> UsageTable {
+    let keyed = |ostler_index::UsageGroup { key, sum: of }| UsageRow { key, sum: to_usage_sum(of) };
     let UsageReport { rows, left_out, total } = report;
-    UsageTable { by, rows: rows.into_iter().map(keyed).collect(), left_out, total: sum(total) }
+    UsageTable { by, rows: rows.into_iter().map(keyed).collect(), left_out, total: to_usage_sum(total) }
 }
 
-fn sum(of: ostler_index::UsageTotal) -> UsageSum {
+fn to_usage_sum(of: ostler_index::UsageTotal) -> UsageSum {
     UsageSum { steps: of.steps, usage: of.usage, unpriced_steps: of.unpriced_steps }
 }

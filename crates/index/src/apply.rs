@@ -3,7 +3,7 @@
 use ostler_types::{SessionId, SessionStatus};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use crate::schema::place;
+use crate::schema::record_rowid;
 use crate::update::{IndexUpdate, IndexWrite, ModelUse};
 
 /// Brings the tables up to date with one write. Doing it twice is the same as doing it once.
@@ -24,7 +24,7 @@ struct SessionRow {
 }
 
 fn apply_update(connection: &Connection, update: &IndexUpdate) -> rusqlite::Result<()> {
-    let last_seq = number(update.last_seq)?;
+    let last_seq = sql_seq(update.last_seq)?;
     let found = find(connection, update.session.id)?;
     if found.as_ref().is_some_and(|row| last_seq <= row.position) {
         return Ok(());
@@ -32,7 +32,7 @@ fn apply_update(connection: &Connection, update: &IndexUpdate) -> rusqlite::Resu
     let known = found.is_some();
     let row = found.unwrap_or_default();
     // A hole before this update: its row is news all the same, but the position must not pass the hole.
-    let position = if number(update.after_seq)? <= row.position { last_seq } else { row.position };
+    let position = if sql_seq(update.after_seq)? <= row.position { last_seq } else { row.position };
     let num = if last_seq > row.last_seq || !known {
         put_row(connection, update, last_seq, position)?
     } else {
@@ -45,7 +45,7 @@ fn apply_update(connection: &Connection, update: &IndexUpdate) -> rusqlite::Resu
     }
     let news = |seq: u64| i64::try_from(seq).is_ok_and(|seq| seq > row.position && seq <= last_seq);
     for text in update.texts.iter().filter(|text| news(text.seq)) {
-        let Some(rowid) = place(num, text.seq).filter(|_| text.seq > 0) else { continue };
+        let Some(rowid) = record_rowid(num, text.seq).filter(|_| text.seq > 0) else { continue };
         // Replaced, because an update after a hole may have brought it already.
         let sql = "INSERT OR REPLACE INTO texts (rowid, text, message_id, role) VALUES (?1, ?2, ?3, ?4)";
         connection.prepare_cached(sql)?.execute(params![
@@ -118,7 +118,7 @@ fn put_row(
 }
 
 fn put_title(connection: &Connection, num: i64, title: Option<&str>) -> rusqlite::Result<()> {
-    let rowid = place(num, 0);
+    let rowid = record_rowid(num, 0);
     let sql = "INSERT OR REPLACE INTO texts (rowid, text) VALUES (?1, ?2)";
     match title {
         Some(title) => connection.prepare_cached(sql)?.execute(params![rowid, title])?,
@@ -128,7 +128,7 @@ fn put_title(connection: &Connection, num: i64, title: Option<&str>) -> rusqlite
 }
 
 fn put_use(connection: &Connection, num: i64, used: &ModelUse) -> rusqlite::Result<()> {
-    let Some(place) = place(num, used.seq) else { return Ok(()) };
+    let Some(place) = record_rowid(num, used.seq) else { return Ok(()) };
     let usage = &used.usage;
     connection
         .prepare_cached(
@@ -140,30 +140,30 @@ fn put_use(connection: &Connection, num: i64, used: &ModelUse) -> rusqlite::Resu
             used.at.as_microsecond(),
             place,
             used.model,
-            amount(usage.input_tokens),
-            amount(usage.output_tokens),
-            amount(usage.cached_tokens),
-            amount(usage.cache_write_tokens),
-            amount(usage.reasoning_tokens),
-            usage.cost_usd.map(|cost| amount(cost.nanos())),
+            saturating_count(usage.input_tokens),
+            saturating_count(usage.output_tokens),
+            saturating_count(usage.cached_tokens),
+            saturating_count(usage.cache_write_tokens),
+            saturating_count(usage.reasoning_tokens),
+            usage.cost_usd.map(|cost| saturating_count(cost.nanos())),
         ])?;
     Ok(())
 }
 
 fn remove(connection: &Connection, session: SessionId) -> rusqlite::Result<()> {
     let Some(row) = find(connection, session)? else { return Ok(()) };
-    let places = [place(row.num, 0), place(row.num + 1, 0)];
+    let places = [record_rowid(row.num, 0), record_rowid(row.num + 1, 0)];
     connection.prepare_cached("DELETE FROM texts WHERE rowid >= ?1 AND rowid < ?2")?.execute(places)?;
     connection.prepare_cached("DELETE FROM uses WHERE place >= ?1 AND place < ?2")?.execute(places)?;
     connection.prepare_cached("DELETE FROM sessions WHERE num = ?1")?.execute([row.num])?;
     Ok(())
 }
 
-fn number(seq: u64) -> rusqlite::Result<i64> {
+fn sql_seq(seq: u64) -> rusqlite::Result<i64> {
     i64::try_from(seq).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// A number as large as there is room for: a provider that counts nonsense must not hold up the rest.
-fn amount(count: u64) -> i64 {
+fn saturating_count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -18,10 +18,10 @@ pub trait Index: Send + Sync + 'static {
 
     /// Returns once everything queued before is committed; with the reason when it cannot be. What
     /// could not be committed is kept, and tried again at the next call or after some more updates.
-    fn flushed(&self) -> BoxFuture<'_, Result<(), IndexError>>;
+    fn flush(&self) -> BoxFuture<'_, Result<(), IndexError>>;
 
     /// Notes that every log has been fed, so that the next opening does not ask for it again.
-    fn rebuilt(&self) -> BoxFuture<'_, Result<(), IndexError>>;
+    fn mark_rebuilt(&self) -> BoxFuture<'_, Result<(), IndexError>>;
 
     /// Up to which record all that a session's log says is committed; 0 when the session is not known.
     /// Updates that still wait do not count.
@@ -52,5 +52,9 @@ pub trait Index: Send + Sync + 'static {
     fn by_name<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<SessionId>, IndexError>>;
 
     /// The open sessions that have a name, in the order of their names: those after `after`, at most `limit`.
-    fn named<'a>(&'a self, after: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Session>, IndexError>>;
+    fn named_sessions<'a>(
+        &'a self,
+        after: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Session>, IndexError>>;
 }

@@ -25,13 +25,13 @@ pub struct ListFilter {
     /// The session that started them.
     pub parent: Option<SessionId>,
     /// Only those that no other session started.
-    pub top: bool,
+    pub top_level_only: bool,
     /// Words that a title or a message has, all of them in one text: `"…"` is a phrase, and the
     /// last word may be unfinished if it has two letters. Nothing in it is an error; without a word it is no filter.
     pub q: Option<String>,
     /// How many to return, from 1 to 200.
     pub limit: usize,
-    /// Where to go on: the [`Listing::next_cursor`] of the page before.
+    /// Where to go on: the [`SessionListing::next_cursor`] of the page before.
     pub cursor: Option<String>,
 }
 
@@ -74,7 +74,17 @@ impl Default for ListFilter {
     fn default() -> Self {
         let (status, workspace, archived, pinned) = (None, None, None, None);
         let (parent, q, cursor) = (None, None, None);
-        ListFilter { status, workspace, archived, pinned, parent, top: false, q, limit: 50, cursor }
+        ListFilter {
+            status,
+            workspace,
+            archived,
+            pinned,
+            parent,
+            top_level_only: false,
+            q,
+            limit: 50,
+            cursor,
+        }
     }
 }
 
@@ -101,7 +111,8 @@ impl CheckedFilter {
     /// The index that listings with this filter walk: it begins with the narrowest column of the filter, and
     /// has the others too.
     fn index(&self) -> &'static str {
-        let ListFilter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
+        let ListFilter { status, workspace, archived, pinned, parent, top_level_only: top, .. } =
+            &self.filter;
         if *pinned == Some(true) {
             return "by_pinned";
         }
@@ -118,7 +129,8 @@ impl CheckedFilter {
 
     /// The filter as SQL, and what its question marks stand for.
     fn conditions(&self) -> (String, Vec<Value>) {
-        let ListFilter { status, workspace, archived, pinned, parent, top, .. } = &self.filter;
+        let ListFilter { status, workspace, archived, pinned, parent, top_level_only: top, .. } =
+            &self.filter;
         let mut sql = if *top { "parent IS NULL" } else { "true" }.to_owned();
         let mut values = Vec::new();
         let mut add = |condition: &str, value: Option<Value>| {
@@ -152,7 +164,7 @@ struct ListRow {
 }
 
 impl ListRow {
-    fn of(row: &Row<'_>) -> rusqlite::Result<ListRow> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<ListRow> {
         Ok(ListRow { num: row.get(0)?, place: (row.get(1)?, row.get(2)?) })
     }
 }
@@ -163,8 +175,8 @@ pub(crate) fn list(connection: &Connection, page: &CheckedFilter) -> Result<Sess
         page.expression.as_deref().map(|expression| search::find(connection, expression)).transpose()?;
     // One more than is shown, to see whether there is another page.
     let mut keys = match &found {
-        Some(found) if found.is_few() => pick(connection, page, found)?,
-        Some(_) | None => walk(connection, page, found.as_ref())?,
+        Some(found) if found.is_small() => sort_matches(connection, page, found)?,
+        Some(_) | None => walk_in_order(connection, page, found.as_ref())?,
     };
     let more = keys.len() > page.limit;
     keys.truncate(page.limit);
@@ -181,7 +193,7 @@ pub(crate) fn list(connection: &Connection, page: &CheckedFilter) -> Result<Sess
 
 /// Walks the sessions in order and stops when the page is full. The way when nothing is searched
 /// for, or when so much was found that the page fills soon.
-fn walk(
+fn walk_in_order(
     connection: &Connection,
     page: &CheckedFilter,
     found: Option<&SearchMatches>,
@@ -193,8 +205,8 @@ fn walk(
     while keys.len() <= page.limit
         && let Some(row) = rows.next()?
     {
-        if found.is_none_or(|found| row.get(0).is_ok_and(|num| found.text_of(num).is_some())) {
-            keys.push(ListRow::of(row)?);
+        if found.is_none_or(|found| row.get(0).is_ok_and(|num| found.newest_match(num).is_some())) {
+            keys.push(ListRow::from_row(row)?);
         }
     }
     Ok(keys)
@@ -211,7 +223,7 @@ fn walk_sql(page: &CheckedFilter) -> (String, Vec<Value>) {
 }
 
 /// Looks at each session that was found, and sorts. The way when those are few among many.
-fn pick(
+fn sort_matches(
     connection: &Connection,
     page: &CheckedFilter,
     found: &SearchMatches,
@@ -224,7 +236,7 @@ fn pick(
         let values = values.iter().cloned().chain([Value::from(num)]);
         let mut rows = statement.query(params_from_iter(values))?;
         if let Some(row) = rows.next()? {
-            keys.push(ListRow::of(row)?);
+            keys.push(ListRow::from_row(row)?);
         }
     }
     keys.sort_by(|a, b| b.place.cmp(&a.place));
@@ -280,7 +292,7 @@ mod tests {
                 archived: has(2).then_some(false),
                 parent: has(3).then(|| place.1.parse().unwrap()),
                 cursor: has(4).then(|| cursor(&place)),
-                top: has(5),
+                top_level_only: has(5),
                 pinned: has(6).then_some(has(7)),
                 ..ListFilter::default()
             };

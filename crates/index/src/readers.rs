@@ -25,7 +25,7 @@ impl IndexReaders {
     }
 
     /// Asks a question. All that it reads is of one moment.
-    pub(crate) async fn ask<T, F>(&self, question: F) -> Result<T, IndexError>
+    pub(crate) async fn query<T, F>(&self, question: F) -> Result<T, IndexError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, IndexError> + Send + 'static,
@@ -50,7 +50,7 @@ impl IndexReaders {
 
     /// Closes every connection, once its question is answered, and keeps questions waiting until the permit
     /// is dropped. A connection that outlived its file would delete the next file's WAL when it closes.
-    pub(crate) async fn alone(&self) -> Result<OwnedSemaphorePermit, IndexError> {
+    pub(crate) async fn exclusive(&self) -> Result<OwnedSemaphorePermit, IndexError> {
         let permit =
             self.permits.clone().acquire_many_owned(READERS).await.map_err(|_| IndexError::Stopped)?;
         self.close();

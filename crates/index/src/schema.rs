@@ -43,7 +43,7 @@ pub enum OpenedIndex {
     /// An index that was complete once. It may lag behind sessions that were active at the end.
     Existing,
     /// There was none, or none that can be used, or updates were lost, or a rebuild did not come to its
-    /// end. Feed it every log from its position on, then call [`Index::rebuilt`](crate::Index::rebuilt).
+    /// end. Feed it every log from its position on, then call [`Index::mark_rebuilt`](crate::Index::mark_rebuilt).
     Empty,
 }
 
@@ -54,7 +54,7 @@ const APPLICATION: i64 = 0x6f73_746c;
 /// Before this, WAL could corrupt a file when a checkpoint met a write.
 const SQLITE_VERSION: i32 = 3_051_003;
 /// How many unusable files are kept for whoever wants to know why.
-const ASIDE: u32 = 9;
+const MAX_BAD_FILES: u32 = 9;
 /// How long to wait for another program that has the file locked. Writes are tried again anyway.
 const LOCK_WAIT: Duration = Duration::from_millis(100);
 
@@ -114,7 +114,7 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, OpenedIndex), IndexError>
     assert!(rusqlite::version_number() >= SQLITE_VERSION, "SQLite {} is too old", rusqlite::version());
     match try_open(path) {
         Err(IndexError::Damaged(why)) => {
-            let aside = move_aside(path).map_err(|error| storage(path, &error))?;
+            let aside = move_aside(path).map_err(|error| storage_error(path, &error))?;
             tracing::warn!(aside = %aside.display(), why, "the index could not be used and was moved aside");
             try_open(path)
         }
@@ -136,14 +136,14 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, IndexError> {
 /// Removes the file. Nobody may have it open.
 pub(crate) fn delete(path: &Path) -> Result<(), IndexError> {
     // The file goes first: SQLite throws away a WAL that has no file, but a file without its WAL is damaged.
-    for file in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
-        remove(&file).map_err(|error| storage(&file, &error))?;
+    for file in [path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")] {
+        remove(&file).map_err(|error| storage_error(&file, &error))?;
     }
     Ok(())
 }
 
 /// Where in `texts` and `uses` a session's record is; `None` beyond what a rowid has room for.
-pub(crate) fn place(num: i64, seq: u64) -> Option<i64> {
+pub(crate) fn record_rowid(num: i64, seq: u64) -> Option<i64> {
     let seq = i64::try_from(seq).ok().filter(|seq| *seq < 1 << SEQ_BITS)?;
     Some(num << SEQ_BITS | seq)
 }
@@ -155,7 +155,7 @@ fn try_open(path: &Path) -> Result<(Connection, OpenedIndex), IndexError> {
     // SQLite gives the files beside it the same permissions.
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)))
-        .map_err(|error| storage(path, &error))?;
+        .map_err(|error| storage_error(path, &error))?;
     let mut connection = connect(path)?;
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id")?;
@@ -198,15 +198,15 @@ fn create(connection: &mut Connection) -> Result<(), IndexError> {
 }
 
 fn move_aside(path: &Path) -> io::Result<PathBuf> {
-    let name = |n: u32| beside(path, &format!(".bad-{n}"));
-    let free = name((1..=ASIDE).find(|n| !name(*n).exists()).unwrap_or(ASIDE));
+    let name = |n: u32| with_suffix(path, &format!(".bad-{n}"));
+    let free = name((1..=MAX_BAD_FILES).find(|n| !name(*n).exists()).unwrap_or(MAX_BAD_FILES));
     fs::rename(path, &free)?;
-    remove(&beside(path, "-wal"))?;
-    remove(&beside(path, "-shm"))?;
+    remove(&with_suffix(path, "-wal"))?;
+    remove(&with_suffix(path, "-shm"))?;
     Ok(free)
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
@@ -219,6 +219,6 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn storage(path: &Path, error: &io::Error) -> IndexError {
+fn storage_error(path: &Path, error: &io::Error) -> IndexError {
     IndexError::Storage(format!("{}: {error}", path.display()))
 }

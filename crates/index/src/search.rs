@@ -14,9 +14,9 @@ use crate::schema::SEQ_BITS;
 /// Bytes of a search that are looked at. More is a text that was pasted by mistake.
 const QUERY_BYTES: usize = 1000;
 /// Words of a search that are looked at.
-const WORDS: usize = 32;
+const MAX_WORDS: usize = 32;
 /// Up to so many sessions it is quicker to look at each than to walk all in order.
-const FEW: usize = 2000;
+const SMALL_RESULT: usize = 2000;
 /// Characters in a snippet, at most. One word may be as long as a whole text.
 const SNIPPET_CHARS: usize = 240;
 
@@ -28,7 +28,7 @@ pub(crate) fn expression(q: &str) -> Option<String> {
     let mut rest = q.trim();
     let mut words = Vec::new();
     let mut unfinished = false;
-    while !rest.is_empty() && words.len() < WORDS {
+    while !rest.is_empty() && words.len() < MAX_WORDS {
         let (word, after) = match rest.strip_prefix('"') {
             Some(phrase) => {
                 unfinished = !phrase.contains('"');
@@ -55,8 +55,8 @@ pub(crate) fn expression(q: &str) -> Option<String> {
 pub(crate) struct SearchMatches(Vec<(i64, i64)>);
 
 impl SearchMatches {
-    pub(crate) fn is_few(&self) -> bool {
-        self.0.len() <= FEW
+    pub(crate) fn is_small(&self) -> bool {
+        self.0.len() <= SMALL_RESULT
     }
 
     pub(crate) fn sessions(&self) -> impl Iterator<Item = i64> {
@@ -64,7 +64,7 @@ impl SearchMatches {
     }
 
     /// The newest match in a session, if it has one.
-    pub(crate) fn text_of(&self, num: i64) -> Option<i64> {
+    pub(crate) fn newest_match(&self, num: i64) -> Option<i64> {
         let at = self.0.binary_search_by_key(&num, |(num, _)| *num).ok()?;
         Some(self.0[at].1)
     }
@@ -103,7 +103,7 @@ pub(crate) fn snippets(
     // The plus keeps FTS5 from looking up each rowid for itself, which would search anew for each.
     let sql = "SELECT rowid, snippet(texts, 0, '', '', '…', 16), message_id, role FROM texts
                WHERE texts MATCH ?1 AND +rowid IN (SELECT value FROM json_each(?2))";
-    let wanted: Vec<i64> = nums.iter().filter_map(|num| found.text_of(*num)).collect();
+    let wanted: Vec<i64> = nums.iter().filter_map(|num| found.newest_match(*num)).collect();
     let wanted = serde_json::Value::from(wanted).to_string();
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([expression, &wanted])?;
@@ -111,7 +111,7 @@ pub(crate) fn snippets(
     while let Some(row) = rows.next()? {
         let rowid: i64 = row.get(0)?;
         let Some(at) = nums.iter().position(|num| *num == rowid >> SEQ_BITS) else { continue };
-        let text = in_a_line(&row.get::<_, String>(1)?);
+        let text = one_line(&row.get::<_, String>(1)?);
         let message: Option<(String, String)> = row.get::<_, Option<String>>(2)?.zip(row.get(3)?);
         let source = message.map(|(id, role)| source(rowid, &id, &role)).transpose()?;
         snippets.push((at, SearchSnippet { text, source }));
@@ -129,7 +129,7 @@ fn source(rowid: i64, message_id: &str, role: &str) -> Result<MatchedMessage, In
     })
 }
 
-fn in_a_line(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SNIPPET_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -164,7 +164,7 @@ mod tests {
         for (q, wanted) in cases {
             assert_eq!(expression(q).as_deref(), wanted, "{q:?}");
         }
-        assert_eq!(expression(&"a ".repeat(10_000)).unwrap().matches("\"a\"").count(), super::WORDS);
+        assert_eq!(expression(&"a ".repeat(10_000)).unwrap().matches("\"a\"").count(), super::MAX_WORDS);
         assert!(expression(&"ä".repeat(10_000)).unwrap().len() <= super::QUERY_BYTES + 10);
     }
 }

@@ -28,7 +28,7 @@ const QUEUE_BYTES: usize = 16 << 20;
 /// An index in a SQLite file. Dropping it commits what is queued.
 pub struct SqliteIndex {
     requests: Option<mpsc::Sender<IndexWriterRequest>>,
-    room: Arc<Semaphore>,
+    queue_permits: Arc<Semaphore>,
     readers: IndexReaders,
     lost: Arc<AtomicU64>,
     writer: Option<JoinHandle<()>>,
@@ -57,7 +57,10 @@ impl SqliteIndex {
             .map_err(|error| IndexError::Storage(format!("cannot start its thread: {error}")))?;
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
         let readers = IndexReaders::new(path);
-        Ok((SqliteIndex { requests: Some(sender), room, readers, lost, writer: Some(thread) }, opened))
+        Ok((
+            SqliteIndex { requests: Some(sender), queue_permits: room, readers, lost, writer: Some(thread) },
+            opened,
+        ))
     }
 
     /// How many updates were given up since opening, because writing failed for too long. When it grows,
@@ -66,16 +69,16 @@ impl SqliteIndex {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Empties the index, damaged or not, so that it can be fed anew. Until [`Index::rebuilt`] it opens
-    /// as [`Opened::Empty`].
+    /// Empties the index, damaged or not, so that it can be fed anew. Until [`Index::mark_rebuilt`] it opens
+    /// as [`OpenedIndex::Empty`].
     pub async fn clear(&self) -> Result<(), IndexError> {
-        let _alone = self.readers.alone().await?;
-        self.demand(IndexWriterRequest::Clear).await
+        let _alone = self.readers.exclusive().await?;
+        self.request(IndexWriterRequest::Clear).await
     }
 
     /// How much there is. Reads through much of the file: for a doctor, not for every request.
     pub async fn counts(&self) -> Result<IndexCounts, IndexError> {
-        self.settle().await?;
+        self.wait_for_writes().await?;
         let question = |connection: &rusqlite::Connection| {
             let sql = format!(
                 "SELECT (SELECT count(*) FROM sessions),
@@ -86,7 +89,7 @@ impl SqliteIndex {
                 connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(IndexCounts { sessions: sessions.cast_unsigned(), texts: texts.cast_unsigned() })
         };
-        self.readers.ask(question).await
+        self.readers.query(question).await
     }
 
     /// The id that a statement with these parameters finds first.
@@ -102,13 +105,13 @@ impl SqliteIndex {
             id.map(|id| id.parse().map_err(|error| IndexError::Damaged(format!("id {id}: {error}"))))
                 .transpose()
         };
-        self.readers.ask(question).await
+        self.readers.query(question).await
     }
 
     /// Waits for what is queued, but goes on without it when it cannot be written: an old answer is
     /// better than none, and the writer has said so in the daemon's log.
-    async fn settle(&self) -> Result<(), IndexError> {
-        match self.flushed().await {
+    async fn wait_for_writes(&self) -> Result<(), IndexError> {
+        match self.flush().await {
             Err(IndexError::Stopped) => Err(IndexError::Stopped),
             Ok(()) | Err(IndexError::BadCursor | IndexError::Damaged(_) | IndexError::Storage(_)) => Ok(()),
         }
@@ -118,28 +121,28 @@ impl SqliteIndex {
         let bytes = u32::try_from(write.size().min(QUEUE_BYTES)).expect("the queue is smaller than 4 GiB");
         // A lost removal would leave a session that no log knows, so it is not kept waiting.
         let is_urgent = matches!(write, IndexWrite::Remove(_));
-        let room = match self.room.clone().try_acquire_many_owned(bytes) {
+        let room = match self.queue_permits.clone().try_acquire_many_owned(bytes) {
             Ok(room) => room,
             Err(_) => {
-                self.hurry();
-                self.room.clone().acquire_many_owned(bytes).await.map_err(|_| IndexError::Stopped)?
+                self.wake_writer();
+                self.queue_permits.clone().acquire_many_owned(bytes).await.map_err(|_| IndexError::Stopped)?
             }
         };
         let is_filling = self.requests().capacity() <= QUEUE / 2;
         self.send(IndexWriterRequest::Write(write, room)).await?;
         if is_urgent || is_filling {
-            self.hurry();
+            self.wake_writer();
         }
         Ok(())
     }
 
-    async fn demand(
+    async fn request(
         &self,
         request: impl FnOnce(oneshot::Sender<Result<(), IndexError>>) -> IndexWriterRequest,
     ) -> Result<(), IndexError> {
         let (done, result) = oneshot::channel();
         self.send(request(done)).await?;
-        self.hurry();
+        self.wake_writer();
         result.await.map_err(|_| IndexError::Stopped)?
     }
 
@@ -152,7 +155,7 @@ impl SqliteIndex {
     }
 
     /// Lets the writer gather no longer, if it does.
-    fn hurry(&self) {
+    fn wake_writer(&self) {
         if let Some(writer) = &self.writer {
             writer.thread().unpark();
         }
@@ -168,12 +171,12 @@ impl Index for SqliteIndex {
         Box::pin(self.write(IndexWrite::Remove(session)))
     }
 
-    fn flushed(&self) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.demand(IndexWriterRequest::Flush))
+    fn flush(&self) -> BoxFuture<'_, Result<(), IndexError>> {
+        Box::pin(self.request(IndexWriterRequest::Flush))
     }
 
-    fn rebuilt(&self) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.demand(IndexWriterRequest::Rebuilt))
+    fn mark_rebuilt(&self) -> BoxFuture<'_, Result<(), IndexError>> {
+        Box::pin(self.request(IndexWriterRequest::MarkRebuilt))
     }
 
     fn position(&self, session: SessionId) -> BoxFuture<'_, Result<u64, IndexError>> {
@@ -185,21 +188,21 @@ impl Index for SqliteIndex {
                 .optional()?;
             Ok(position.map_or(0, i64::cast_unsigned))
         };
-        Box::pin(self.readers.ask(question))
+        Box::pin(self.readers.query(question))
     }
 
     fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<SessionListing, IndexError>> {
         Box::pin(async move {
             let page = CheckedFilter::new(filter)?;
-            self.settle().await?;
-            self.readers.ask(move |connection| list::list(connection, &page)).await
+            self.wait_for_writes().await?;
+            self.readers.query(move |connection| list::list(connection, &page)).await
         })
     }
 
     fn usage(&self, query: UsageQuery) -> BoxFuture<'_, Result<UsageReport, IndexError>> {
         Box::pin(async move {
-            self.settle().await?;
-            self.readers.ask(move |connection| usage::report(connection, &query)).await
+            self.wait_for_writes().await?;
+            self.readers.query(move |connection| usage::report(connection, &query)).await
         })
     }
 
@@ -209,7 +212,7 @@ impl Index for SqliteIndex {
     ) -> BoxFuture<'a, Result<Option<SessionId>, IndexError>> {
         const SQL: &str = "SELECT id FROM sessions WHERE idempotency_key = ?1 ORDER BY id LIMIT 1";
         Box::pin(async move {
-            self.settle().await?;
+            self.wait_for_writes().await?;
             self.find(SQL, vec![key.to_owned()]).await
         })
     }
@@ -227,7 +230,7 @@ impl Index for SqliteIndex {
             if let Some(known) = self.find(SQL, parameters.clone()).await? {
                 return Ok(Some(known));
             }
-            self.settle().await?;
+            self.wait_for_writes().await?;
             self.find(SQL, parameters).await
         })
     }
@@ -237,7 +240,11 @@ impl Index for SqliteIndex {
         Box::pin(self.find(SQL, vec![name.to_owned()]))
     }
 
-    fn named<'a>(&'a self, after: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Session>, IndexError>> {
+    fn named_sessions<'a>(
+        &'a self,
+        after: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Session>, IndexError>> {
         let (after, limit) = (after.to_owned(), i64::try_from(limit).unwrap_or(i64::MAX));
         let question = move |connection: &rusqlite::Connection| {
             let sql = "SELECT session FROM sessions INDEXED BY by_name
@@ -251,8 +258,8 @@ impl Index for SqliteIndex {
             rows.map(|row| read(row?)).collect()
         };
         Box::pin(async move {
-            self.settle().await?;
-            self.readers.ask(question).await
+            self.wait_for_writes().await?;
+            self.readers.query(question).await
         })
     }
 }
@@ -261,7 +268,7 @@ impl Drop for SqliteIndex {
     fn drop(&mut self) {
         self.readers.close();
         self.requests = None;
-        self.hurry();
+        self.wake_writer();
         if let Some(writer) = self.writer.take() {
             // A panic of the writer was reported when it happened.
             let _ = writer.join();

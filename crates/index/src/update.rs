@@ -79,7 +79,7 @@ impl IndexWrite {
 
     /// Takes in the write that follows on this one, if both are updates of one session without a hole in between: its
     /// row is then written once. `next` is left empty.
-    pub(crate) fn absorb(&mut self, next: &mut IndexWrite) -> bool {
+    pub(crate) fn merge(&mut self, next: &mut IndexWrite) -> bool {
         let (IndexWrite::Update(update), IndexWrite::Update(next)) = (self, next) else { return false };
         if update.session.id != next.session.id || update.last_seq != next.after_seq {
             return false;

@@ -15,10 +15,10 @@ use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use crate::IndexError;
-use crate::schema::{SEQ_BITS, place};
+use crate::schema::{SEQ_BITS, record_rowid};
 
 /// Rows of a report, at most.
-const ROWS: usize = 1000;
+const MAX_ROWS: usize = 1000;
 /// Microseconds in a minute, in which offsets are given.
 const MINUTE: i64 = 60_000_000;
 /// Microseconds in a day.
@@ -148,15 +148,16 @@ pub(crate) fn report(connection: &Connection, query: &UsageQuery) -> Result<Usag
         UsageGrouping::Day => {
             let offset = i64::from(query.utc_offset_minutes.clamp(-MAX_OFFSET, MAX_OFFSET)) * MINUTE;
             let days = gather(connection, query, "at", |at: i64| (at + offset).div_euclid(DAY))?;
-            shown(days, |(a, _), (b, _)| b.cmp(a), |day| Ok(date(*day)))
+            top_groups(days, |(a, _), (b, _)| b.cmp(a), |day| Ok(date(*day)))
         }
         UsageGrouping::Model => {
             let models = gather(connection, query, "model", |model: String| model)?;
-            shown(models, dearest, |model| Ok(model.clone()))
+            top_groups(models, by_cost_then_key, |model| Ok(model.clone()))
         }
         UsageGrouping::Session => {
             let sessions = gather(connection, query, &num, |num: i64| num)?;
-            let mut report = shown(sessions, dearest, |num| session_column(connection, "id", *num))?;
+            let mut report =
+                top_groups(sessions, by_cost_then_key, |num| session_column(connection, "id", *num))?;
             // A session's number depends on how the index came to be, its id does not.
             report.rows.sort_by(|a, b| a.sum.by_cost(&b.sum).then_with(|| a.key.cmp(&b.key)));
             Ok(report)
@@ -166,11 +167,11 @@ pub(crate) fn report(connection: &Connection, query: &UsageQuery) -> Result<Usag
             for (num, sum) in gather(connection, query, &num, |num: i64| num)? {
                 workspaces.entry(session_column(connection, "workspace", num)?).or_default().add(sum);
             }
-            shown(workspaces, dearest, |workspace| Ok(workspace.clone()))
+            top_groups(workspaces, by_cost_then_key, |workspace| Ok(workspace.clone()))
         }
         UsageGrouping::Total => {
             let total = gather(connection, query, "0", |zero: i64| zero)?;
-            shown(total, dearest, |_| Ok("total".to_owned()))
+            top_groups(total, by_cost_then_key, |_| Ok("total".to_owned()))
         }
     }
 }
@@ -194,7 +195,7 @@ fn gather<C: FromSql, K: Eq + Hash>(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     while let Some(row) = rows.next()? {
-        sums.entry(group(row.get(0)?)).or_default().add(one(row)?);
+        sums.entry(group(row.get(0)?)).or_default().add(row_total(row)?);
     }
     Ok(sums)
 }
@@ -209,7 +210,7 @@ fn walk_sql(query: &UsageQuery, places: Option<[i64; 2]>, column: &str) -> (Stri
 }
 
 /// The sum of a row alone.
-fn one(row: &Row<'_>) -> rusqlite::Result<UsageTotal> {
+fn row_total(row: &Row<'_>) -> rusqlite::Result<UsageTotal> {
     let count = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
     let cost: Option<i64> = row.get(6)?;
     let usage = Usage {
@@ -224,7 +225,7 @@ fn one(row: &Row<'_>) -> rusqlite::Result<UsageTotal> {
 }
 
 /// The first groups in this order, under their names, and the sum of all.
-fn shown<K: Ord>(
+fn top_groups<K: Ord>(
     groups: HashMap<K, UsageTotal>,
     order: impl Fn(&(K, UsageTotal), &(K, UsageTotal)) -> Ordering,
     name: impl Fn(&K) -> Result<String, IndexError>,
@@ -235,14 +236,14 @@ fn shown<K: Ord>(
         total.add(*sum);
     }
     groups.sort_unstable_by(order);
-    let left_out = groups.len().saturating_sub(ROWS) as u64;
-    groups.truncate(ROWS);
+    let left_out = groups.len().saturating_sub(MAX_ROWS) as u64;
+    groups.truncate(MAX_ROWS);
     let row = |(key, sum): &(K, UsageTotal)| Ok(UsageGroup { key: name(key)?, sum: *sum });
     let rows = groups.iter().map(row).collect::<Result<_, IndexError>>()?;
     Ok(UsageReport { rows, left_out, total })
 }
 
-fn dearest<K: Ord>((a, a_sum): &(K, UsageTotal), (b, b_sum): &(K, UsageTotal)) -> Ordering {
+fn by_cost_then_key<K: Ord>((a, a_sum): &(K, UsageTotal), (b, b_sum): &(K, UsageTotal)) -> Ordering {
     a_sum.by_cost(b_sum).then_with(|| a.cmp(b))
 }
 
@@ -259,7 +260,7 @@ fn session_places(connection: &Connection, session: SessionId) -> Result<Option<
         .prepare_cached("SELECT num FROM sessions WHERE id = ?1")?
         .query_row([session.to_string()], |row| row.get(0))
         .optional()?;
-    Ok(num.and_then(|num| Some([place(num, 0)?, place(num + 1, 0)?])))
+    Ok(num.and_then(|num| Some([record_rowid(num, 0)?, record_rowid(num + 1, 0)?])))
 }
 
 fn session_column(connection: &Connection, column: &str, num: i64) -> Result<String, IndexError> {

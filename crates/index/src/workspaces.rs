@@ -6,7 +6,7 @@ use crate::schema;
 
 /// Finds each workspace by the one before it, so that the time depends on how many there are and not on how many
 /// sessions they have.
-const EACH: &str = "
+const WORKSPACES_SQL: &str = "
     WITH RECURSIVE each(workspace) AS (
         SELECT min(workspace) FROM sessions
         UNION ALL
@@ -18,7 +18,7 @@ const EACH: &str = "
 pub fn workspaces(path: &Path) -> Vec<PathBuf> {
     let found = || -> Result<Vec<PathBuf>, rusqlite::Error> {
         let Ok(connection) = schema::open_reader(path) else { return Ok(Vec::new()) };
-        let mut statement = connection.prepare(EACH)?;
+        let mut statement = connection.prepare(WORKSPACES_SQL)?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
         rows.map(|row| row.map(PathBuf::from)).collect()
     };

@@ -19,15 +19,15 @@ use crate::update::IndexWrite;
 use crate::{IndexError, schema};
 
 /// How many requests are taken together.
-const GROUP: usize = 256;
+const MAX_GROUP: usize = 256;
 /// How long an update waits for others, unless the thread is unparked.
-const GATHERING: Duration = Duration::from_millis(750);
+const COMMIT_DELAY: Duration = Duration::from_millis(750);
 /// How many writes are kept while none can be committed.
-const KEPT: usize = 4096;
+const MAX_KEPT_WRITES: usize = 4096;
 /// How many bytes those may hold.
-const KEPT_BYTES: usize = 32 << 20;
+const MAX_KEPT_BYTES: usize = 32 << 20;
 /// After a failure nothing is tried before so many further writes, unless somebody waits for it.
-const PATIENCE: usize = 64;
+const RETRY_AFTER_WRITES: usize = 64;
 
 /// What the writer can be asked for.
 pub(crate) enum IndexWriterRequest {
@@ -38,7 +38,7 @@ pub(crate) enum IndexWriterRequest {
     /// To begin anew with an empty file, which nobody else has open.
     Clear(oneshot::Sender<Result<(), IndexError>>),
     /// To note that the index is complete.
-    Rebuilt(oneshot::Sender<Result<(), IndexError>>),
+    MarkRebuilt(oneshot::Sender<Result<(), IndexError>>),
 }
 
 pub(crate) struct IndexWriter {
@@ -74,7 +74,7 @@ impl IndexWriter {
         while let Some(first) = requests.blocking_recv() {
             if matches!(first, IndexWriterRequest::Write(IndexWrite::Update(_), _)) && may_gather(&requests) {
                 // A wake-up that came too early or twice only makes this group smaller.
-                thread::park_timeout(GATHERING);
+                thread::park_timeout(COMMIT_DELAY);
             }
             let mut flushes = Vec::new();
             let mut next = Some(first);
@@ -82,7 +82,7 @@ impl IndexWriter {
             while let Some(request) = next {
                 self.take(request, &mut flushes);
                 taken += 1;
-                next = if taken < GROUP { requests.try_recv().ok() } else { None };
+                next = if taken < MAX_GROUP { requests.try_recv().ok() } else { None };
             }
             if !flushes.is_empty() || self.waiting.len() >= self.retry_at {
                 self.commit_waiting();
@@ -105,7 +105,7 @@ impl IndexWriter {
             IndexWriterRequest::Clear(done) => {
                 let _ = done.send(self.clear());
             }
-            IndexWriterRequest::Rebuilt(done) => {
+            IndexWriterRequest::MarkRebuilt(done) => {
                 self.commit_waiting();
                 let result = match &self.failure {
                     Some(error) => Err(error.clone()),
@@ -121,14 +121,14 @@ impl IndexWriter {
         // In the order of ids, which is nearly the order of rowids: FTS5 writes a segment whenever they go back.
         // The sort is stable, so each session's own order stays.
         self.waiting.sort_by_key(IndexWrite::session);
-        self.waiting.dedup_by(|next, write| write.absorb(next));
+        self.waiting.dedup_by(|next, write| write.merge(next));
         let failure = self.commit().err();
         if failure.is_none() {
             self.waiting.clear();
             self.retry_at = 0;
         } else {
             self.bound_waiting();
-            self.retry_at = self.waiting.len() + PATIENCE;
+            self.retry_at = self.waiting.len() + RETRY_AFTER_WRITES;
         }
         match (&self.failure, &failure) {
             (None, Some(error)) => tracing::warn!(%error, "the index falls behind"),
@@ -149,10 +149,10 @@ impl IndexWriter {
                     self.incomplete = false;
                     return Ok(());
                 }
-                Err((Some(at), error)) if !passes(&error) => {
+                Err((Some(at), error)) if !is_transient(&error) => {
                     let write = self.waiting.remove(at);
                     tracing::error!(session = %write.session(), %error, "an update cannot be indexed");
-                    self.lose(1);
+                    self.count_lost(1);
                 }
                 Err((_, error)) => return Err(error.into()),
             }
@@ -168,7 +168,7 @@ impl IndexWriter {
         let mut count = before;
         let mut bytes: usize = self.waiting.iter().map(IndexWrite::size).sum();
         let mut fits = |write: &IndexWrite| {
-            let fits = count <= KEPT && bytes <= KEPT_BYTES;
+            let fits = count <= MAX_KEPT_WRITES && bytes <= MAX_KEPT_BYTES;
             if !fits {
                 count -= 1;
                 bytes -= write.size();
@@ -176,14 +176,14 @@ impl IndexWriter {
             fits
         };
         self.waiting.retain(|write| matches!(write, IndexWrite::Remove(_)) || fits(write));
-        self.waiting.truncate(KEPT);
+        self.waiting.truncate(MAX_KEPT_WRITES);
         let lost = before - self.waiting.len();
         if lost > 0 {
-            self.lose(lost);
+            self.count_lost(lost);
         }
     }
 
-    fn lose(&mut self, writes: usize) {
+    fn count_lost(&mut self, writes: usize) {
         self.lost.fetch_add(writes as u64, Ordering::Relaxed);
         self.incomplete = true;
     }
@@ -207,7 +207,7 @@ impl IndexWriter {
 
 /// Whether it is worth waiting for more to commit.
 fn may_gather(requests: &mpsc::Receiver<IndexWriterRequest>) -> bool {
-    requests.len() < GROUP && !requests.is_closed()
+    requests.len() < MAX_GROUP && !requests.is_closed()
 }
 
 fn open_again<'a>(
@@ -238,7 +238,7 @@ fn commit_all(
 }
 
 /// Whether the failure is the disk's or the file's, so that the same write may succeed another time.
-fn passes(error: &rusqlite::Error) -> bool {
+fn is_transient(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => !matches!(
             code,

@@ -1,8 +1,8 @@
 //! Third-party agents: what the configuration names becomes programs that run turns, and that clients are told of. How
 //! they are spoken to is left to `agent-acp`.
 
+mod confinement;
 mod installation;
-mod profile;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use ostler_acceptance::Baselines;
 use ostler_acp::{McpDescription, McpTransport};
 use ostler_agent::Agent;
 use ostler_agent_acp::{
@@ -22,12 +23,11 @@ use ostler_runner::{
     AdoptSession, AdoptedAgentSession, BeginSession, Runner, ThirdPartyAgents, unknown_agent,
 };
 use ostler_sandbox::Sandbox;
-use ostler_turn_care::Baselines;
 use ostler_types::{AgentDescription, AgentLink, AgentProcess, AgentSession, AgentState, Clock, Failure};
 use tokio::sync::watch;
 
-use self::profile::ConfinedAgentLaunch;
-pub use self::profile::expand;
+use self::confinement::ConfinedAgentLaunch;
+pub use self::confinement::expand;
 use ostler_config::with_variables;
 use ostler_config::{AgentConfinement, AgentSection, Config, Environment, McpSection};
 
@@ -64,7 +64,7 @@ struct ConfiguredAgent {
 
 impl ConfiguredAgents {
     /// Those of a configuration, and those of whoever embeds the daemon. Nothing is started.
-    pub fn of(
+    pub fn from_config(
         config: &Config,
         parts: &AgentDependencies,
         embedded: &BTreeMap<String, Arc<dyn Agent>>,
@@ -96,7 +96,7 @@ impl ConfiguredAgents {
 }
 
 impl ThirdPartyAgents for ConfiguredAgents {
-    fn all(&self) -> Vec<(String, Arc<dyn Agent>)> {
+    fn named_agents(&self) -> Vec<(String, Arc<dyn Agent>)> {
         let configured = self.agents.iter().map(|(name, configured)| {
             let agent: Arc<dyn Agent> = configured.agent.clone();
             (name.clone(), agent)
@@ -105,15 +105,15 @@ impl ThirdPartyAgents for ConfiguredAgents {
         configured.chain(embedded).collect()
     }
 
-    fn described(&self) -> Vec<AgentDescription> {
-        self.agents.iter().map(|(name, configured)| configured.described(name)).collect()
+    fn descriptions(&self) -> Vec<AgentDescription> {
+        self.agents.iter().map(|(name, configured)| configured.description(name)).collect()
     }
 
     fn statuses(&self) -> Vec<(String, AgentLink)> {
-        self.agents.iter().map(|(name, configured)| (name.clone(), configured.link())).collect()
+        self.agents.iter().map(|(name, configured)| (name.clone(), configured.best_process_link())).collect()
     }
 
-    fn changes(&self) -> Vec<watch::Receiver<u64>> {
+    fn status_changes(&self) -> Vec<watch::Receiver<u64>> {
         self.agents.values().map(|configured| configured.agent.status_changes()).collect()
     }
 
@@ -128,11 +128,15 @@ impl ThirdPartyAgents for ConfiguredAgents {
         .boxed()
     }
 
-    fn settings(&self, agent: &str) -> BTreeMap<String, String> {
+    fn default_settings(&self, agent: &str) -> BTreeMap<String, String> {
         self.agents.get(agent).map(|configured| configured.command.settings.clone()).unwrap_or_default()
     }
 
-    fn begin<'a>(&'a self, agent: &'a str, new: BeginSession) -> BoxFuture<'a, Result<AgentState, Failure>> {
+    fn begin_session<'a>(
+        &'a self,
+        agent: &'a str,
+        new: BeginSession,
+    ) -> BoxFuture<'a, Result<AgentState, Failure>> {
         async move {
             if self.embedded.contains_key(agent) {
                 return Ok(AgentState::default());
@@ -144,7 +148,7 @@ impl ThirdPartyAgents for ConfiguredAgents {
         .boxed()
     }
 
-    fn sessions<'a>(
+    fn list_sessions<'a>(
         &'a self,
         agent: &'a str,
         workspace: PathBuf,
@@ -162,7 +166,7 @@ impl ThirdPartyAgents for ConfiguredAgents {
         .boxed()
     }
 
-    fn adopt<'a>(
+    fn adopt_session<'a>(
         &'a self,
         agent: &'a str,
         adopt: AdoptSession,
@@ -180,10 +184,10 @@ impl ThirdPartyAgents for ConfiguredAgents {
 }
 
 impl ConfiguredAgent {
-    fn described(&self, name: &str) -> AgentDescription {
+    fn description(&self, name: &str) -> AgentDescription {
         let processes = self.agent.statuses().into_iter().map(|status| AgentProcess {
             workspace: status.workspace.display().to_string(),
-            status: link(status.state),
+            status: process_link(status.state),
             error: status.error,
             stderr: status.stderr_tail,
         });
@@ -192,7 +196,7 @@ impl ConfiguredAgent {
             kind: "acp".to_owned(),
             title: self.command.preset().map(|preset| preset.title.to_owned()),
             program: Some(self.program.program.clone()),
-            status: self.link(),
+            status: self.best_process_link(),
             install: self.program.install.clone(),
             login: self.program.login.clone(),
             settings: self.command.settings.clone(),
@@ -201,19 +205,19 @@ impl ConfiguredAgent {
     }
 
     /// How its best process stands.
-    fn link(&self) -> AgentLink {
+    fn best_process_link(&self) -> AgentLink {
         let rank = |link: &AgentLink| match link {
             AgentLink::Connected => 3,
             AgentLink::Starting => 2,
             AgentLink::Reconnecting => 1,
             AgentLink::Disconnected => 0,
         };
-        let links = self.agent.statuses().into_iter().map(|status: AgentStatus| link(status.state));
+        let links = self.agent.statuses().into_iter().map(|status: AgentStatus| process_link(status.state));
         links.max_by_key(rank).unwrap_or(AgentLink::Disconnected)
     }
 }
 
-fn link(state: ProcessState) -> AgentLink {
+fn process_link(state: ProcessState) -> AgentLink {
     match state {
         ProcessState::Starting => AgentLink::Starting,
         ProcessState::Connected => AgentLink::Connected,
@@ -229,7 +233,7 @@ pub fn acp_agent(
     command: &AgentSection,
     parts: &AgentDependencies,
 ) -> AcpAgent {
-    let agent = AcpAgent::new(program, settings, spawn(command, parts), Arc::clone(&parts.runner));
+    let agent = AcpAgent::new(program, settings, process_spawner(command, parts), Arc::clone(&parts.runner));
     match &parts.baselines {
         Some(baselines) => agent.with_baselines(Arc::clone(baselines)),
         None => agent,
@@ -261,7 +265,7 @@ pub fn program(name: &str, command: &AgentSection, servers: &BTreeMap<String, Mc
 
 /// Prepares its process: with a program that no sandboxed command can have changed, with little of the daemon's
 /// environment, and confined unless its owner wants it in the open.
-fn spawn(command: &AgentSection, parts: &AgentDependencies) -> AgentSpawnFn {
+fn process_spawner(command: &AgentSection, parts: &AgentDependencies) -> AgentSpawnFn {
     let (command, parts) = (command.clone(), parts.clone());
     Arc::new(move |launch: &AgentLaunch| {
         let program = parts.programs.find(&launch.program).map_err(|error| error.to_string())?;
@@ -272,30 +276,32 @@ fn spawn(command: &AgentSection, parts: &AgentDependencies) -> AgentSpawnFn {
         variables.extend(all.into_iter().filter(|(name, _)| is_named(name)));
         variables.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
         match command.sandbox {
-            AgentConfinement::Off => Ok(in_the_open(program, launch, parts.sandbox.as_ref(), variables)?),
-            AgentConfinement::On => confined(&program, launch, &command, &parts, variables),
+            AgentConfinement::Off => {
+                Ok(prepare_unconfined(program, launch, parts.sandbox.as_ref(), variables)?)
+            }
+            AgentConfinement::On => prepare_confined(&program, launch, &command, &parts, variables),
         }
     })
 }
 
 /// Unconfined; where the sandbox's helper is used at all, it sees to it that nothing of an agent outlives the daemon.
-fn in_the_open(
+fn prepare_unconfined(
     program: Program,
     launch: &AgentLaunch,
     sandbox: Option<&Sandbox>,
     variables: Vec<(OsString, OsString)>,
 ) -> Result<PreparedChild, String> {
     if let Some(sandbox) = sandbox {
-        let attended = sandbox.attended(&launch.workspace, &program, &launch.arguments);
+        let attended = sandbox.unconfined_command(&launch.workspace, &program, &launch.arguments);
         let attended = attended.map_err(|error| error.to_string())?;
         let (command, confinement) = attended.envs(variables).prepare();
-        return Ok(PreparedChild { command, keep: Box::new(confinement) });
+        return Ok(PreparedChild { command, keep_alive: Box::new(confinement) });
     }
     let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
-    Ok(PreparedChild { command: invocation.envs(variables).prepare(), keep: Box::new(()) })
+    Ok(PreparedChild { command: invocation.envs(variables).prepare(), keep_alive: Box::new(()) })
 }
 
-fn confined(
+fn prepare_confined(
     program: &Program,
     launch: &AgentLaunch,
     command: &AgentSection,
@@ -303,7 +309,7 @@ fn confined(
     variables: Vec<(OsString, OsString)>,
 ) -> Result<PreparedChild, NotPrepared> {
     let Some(sandbox) = parts.sandbox.as_ref().filter(|sandbox| sandbox.is_available()) else {
-        return Err(nothing_confines(&launch.agent, parts.sandbox.is_some()));
+        return Err(sandbox_unavailable(&launch.agent, parts.sandbox.is_some()));
     };
     let home = &sandbox.settings().home;
     let home = &home.canonicalize().unwrap_or_else(|_| home.clone());
@@ -327,11 +333,11 @@ fn confined(
         )),
     })?;
     let (command, confinement) = confined.envs(variables).prepare();
-    Ok(PreparedChild { command, keep: Box::new(confinement) })
+    Ok(PreparedChild { command, keep_alive: Box::new(confinement) })
 }
 
 /// Why an agent that is to be confined is not started, and what its owner can do.
-fn nothing_confines(agent: &str, is_wanted: bool) -> NotPrepared {
+fn sandbox_unavailable(agent: &str, is_wanted: bool) -> NotPrepared {
     let (message, first) = match is_wanted {
         true => (
             "nothing on this machine confines it",
@@ -355,12 +361,12 @@ mod tests {
 
     use ostler_config::{AgentSection, McpSection};
 
-    use super::{nothing_confines, program};
+    use super::{program, sandbox_unavailable};
 
     #[test]
     fn who_cannot_have_a_confined_agent_is_told_what_to_do() {
         for (is_wanted, expected) in [(true, "bubblewrap"), (false, "[sandbox]")] {
-            let hint = nothing_confines("work", is_wanted).hint.unwrap();
+            let hint = sandbox_unavailable("work", is_wanted).hint.unwrap();
             assert!(hint.contains(expected) && hint.contains("`[agents.work]`"), "{hint}");
             assert!(hint.contains("`sandbox = \"off\"`"), "{hint}");
         }

@@ -34,18 +34,18 @@ const RECIPES: &[(&[&str], &[&str])] = &[
     (&["pre-commit"], &[".pre-commit-config.yaml"]),
 ];
 /// Files that name the lines themselves.
-const LINES: [&str; 2] = ["AGENTS.md", ".ostler/config.toml"];
+const COMMAND_FILES: [&str; 2] = ["AGENTS.md", ".ostler/config.toml"];
 /// Endings of files that are run or included without being executable.
 const SCRIPTS: [&str; 10] =
     [".sh", ".bash", ".zsh", ".mk", ".make", ".makefile", ".just", ".rake", ".cmake", ".d"];
 /// Programs and words before the name of a file that is run or taken in, whatever it is called.
-const TAKES_FILE: [&str; 16] = [
+const FILE_RUNNING_WORDS: [&str; 16] = [
     "sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php", "source", ".",
     "include", "-include", "sinclude", "Rscript",
 ];
 /// How much of a file is looked at; a sum is over all of it up to a limit that no script reaches.
 const MAX_TEXT: usize = 256 << 10;
-const MAX_SUMMED: u64 = 4 << 20;
+const MAX_SUMMED_BYTES: u64 = 4 << 20;
 /// How many files are followed from a line.
 const MAX_FILES: usize = 128;
 
@@ -54,11 +54,11 @@ pub(crate) fn check_files(request: &FindCheckFiles) -> FileSums {
     let workspace = Path::new(&request.workspace);
     let lines = || request.lines.iter();
     let mut sums: FileSums = match request.scope {
-        CheckFileScope::Lines => lines().flat_map(|line| of_line(workspace, line)).collect(),
-        CheckFileScope::Workspace => of_workspace(workspace, &request.lines),
-        CheckFileScope::Named => lines().flat_map(|line| named(workspace, line)).collect(),
+        CheckFileScope::Lines => lines().flat_map(|line| files_of_line(workspace, line)).collect(),
+        CheckFileScope::Workspace => files_of_workspace(workspace, &request.lines),
+        CheckFileScope::Named => lines().flat_map(|line| files_named_by(workspace, line)).collect(),
     };
-    let texts = sums.keys().filter_map(|name| text_of(workspace, name));
+    let texts = sums.keys().filter_map(|name| read_text_prefix(workspace, name));
     let texts: Vec<String> = request.lines.iter().cloned().chain(texts).collect();
     let recipes: BTreeSet<&str> = texts.iter().flat_map(|text| recipes_in(text)).map(file_name).collect();
     let can_run = |name: &&String| {
@@ -68,28 +68,31 @@ pub(crate) fn check_files(request: &FindCheckFiles) -> FileSums {
     };
     for name in request.candidates.iter().filter(can_run).filter(|name| stays_inside(name)) {
         if let Some(content) = read(&workspace.join(name)) {
-            sums.insert(name.clone(), sum(file_name(name), &content));
+            sums.insert(name.clone(), content_sum(file_name(name), &content));
         }
     }
     sums
 }
 
 /// Every file of the workspace that a line names, and the scripts that they lead to.
-fn named(workspace: &Path, line: &str) -> FileSums {
+fn files_named_by(workspace: &Path, line: &str) -> FileSums {
     let inside = |word: &str| {
         let word = word
             .strip_prefix(&*workspace.to_string_lossy())
             .map_or(word, |inner| inner.trim_start_matches('/'));
         stays_inside(word).then(|| word.trim_start_matches("./").to_owned())
     };
-    follow(workspace, words(line).filter_map(inside).filter(|name| workspace.join(name).is_file()).collect())
+    follow_scripts(
+        workspace,
+        words(line).filter_map(inside).filter(|name| workspace.join(name).is_file()).collect(),
+    )
 }
 
 /// The files that decide what a command line runs.
-fn of_line(workspace: &Path, line: &str) -> FileSums {
+fn files_of_line(workspace: &Path, line: &str) -> FileSums {
     let mut wanted: BTreeSet<String> = recipes_in(line).map(str::to_owned).collect();
     wanted.extend(scripts(workspace, line));
-    follow(workspace, wanted)
+    follow_scripts(workspace, wanted)
 }
 
 /// The recipes of the programs that a text names.
@@ -103,29 +106,29 @@ fn recipes_in(text: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The beginning of a file as text.
-fn text_of(workspace: &Path, name: &str) -> Option<String> {
+fn read_text_prefix(workspace: &Path, name: &str) -> Option<String> {
     let content = read(&workspace.join(name))?;
     Some(String::from_utf8_lossy(&content[..content.len().min(MAX_TEXT)]).into_owned())
 }
 
 /// Every file that may decide what is run, for these lines or by itself.
-fn of_workspace(workspace: &Path, lines: &[String]) -> FileSums {
-    let known = RECIPES.iter().flat_map(|(_, files)| *files).chain(&LINES);
+fn files_of_workspace(workspace: &Path, lines: &[String]) -> FileSums {
+    let known = RECIPES.iter().flat_map(|(_, files)| *files).chain(&COMMAND_FILES);
     let mut wanted: BTreeSet<String> = known.map(|name| (*name).to_owned()).collect();
     wanted.extend(lines.iter().flat_map(|line| scripts(workspace, line)));
-    follow(workspace, wanted)
+    follow_scripts(workspace, wanted)
 }
 
 /// The sums of these files and of the scripts that they name in turn.
-fn follow(workspace: &Path, mut wanted: BTreeSet<String>) -> FileSums {
+fn follow_scripts(workspace: &Path, mut wanted: BTreeSet<String>) -> FileSums {
     let mut sums = FileSums::new();
     while let Some(name) = wanted.pop_first() {
         if sums.len() >= MAX_FILES || sums.contains_key(&name) {
             continue;
         }
         let Some(content) = read(&workspace.join(&name)) else { continue };
-        sums.insert(name.clone(), sum(&name, &content));
-        if !LINES.contains(&name.as_str()) {
+        sums.insert(name.clone(), content_sum(&name, &content));
+        if !COMMAND_FILES.contains(&name.as_str()) {
             let text = String::from_utf8_lossy(&content[..content.len().min(MAX_TEXT)]).into_owned();
             wanted.extend(scripts(workspace, &text));
             wanted.extend(recipes_in(&text).map(str::to_owned));
@@ -138,7 +141,8 @@ fn follow(workspace: &Path, mut wanted: BTreeSet<String>) -> FileSums {
 fn scripts(workspace: &Path, text: &str) -> BTreeSet<String> {
     let seen: BTreeSet<&str> = words(text).collect();
     let all: Vec<&str> = words(text).collect();
-    let taken = all.windows(2).filter(|pair| TAKES_FILE.contains(&file_name(pair[0]))).map(|pair| pair[1]);
+    let taken =
+        all.windows(2).filter(|pair| FILE_RUNNING_WORDS.contains(&file_name(pair[0]))).map(|pair| pair[1]);
     let taken = taken.filter(|word| workspace.join(word).is_file());
     let named = seen.into_iter().filter(|word| is_script(workspace, word)).chain(taken);
     let named = named.filter(|word| stays_inside(word));
@@ -177,7 +181,7 @@ fn file_name(word: &str) -> &str {
 }
 
 /// The sum of what counts in a file. Of a package that is its scripts: dependencies come and go with the work.
-fn sum(name: &str, content: &[u8]) -> String {
+fn content_sum(name: &str, content: &[u8]) -> String {
     let scripts = matches!(name, "package.json" | "composer.json").then(|| {
         let package: serde_json::Value = serde_json::from_slice(content).ok()?;
         serde_json::to_vec(package.get("scripts").unwrap_or(&serde_json::Value::Null)).ok()
@@ -192,7 +196,7 @@ fn sum(name: &str, content: &[u8]) -> String {
 
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    open_regular(path).ok()?.take(MAX_SUMMED).read_to_end(&mut content).ok()?;
+    open_regular(path).ok()?.take(MAX_SUMMED_BYTES).read_to_end(&mut content).ok()?;
     Some(content)
 }
 
@@ -200,7 +204,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::{CheckFileScope, FindCheckFiles, check_files, of_line, of_workspace};
+    use super::{CheckFileScope, FindCheckFiles, check_files, files_of_line, files_of_workspace};
 
     #[test]
     fn a_line_is_decided_by_its_recipe_and_the_scripts_that_it_leads_to() {
@@ -216,18 +220,18 @@ mod tests {
         put("ci/deep.sh", "true\n");
         put("src/main.c", "int main;\n");
         put("package.json", r#"{"scripts":{"test":"x"},"dependencies":{}}"#);
-        let names = |line: &str| of_line(dir.path(), line).into_keys().collect::<Vec<_>>();
+        let names = |line: &str| files_of_line(dir.path(), line).into_keys().collect::<Vec<_>>();
         assert_eq!(names("make test"), ["Makefile", "ci/deep.sh", "ci/run.sh", "rules.mk"]);
         assert_eq!(names("cd . && env A=1 /usr/bin/make -C . test").len(), 4);
         assert_eq!(names("bash ./ci/deep.sh"), ["ci/deep.sh"]);
         assert_eq!(names("npm test"), ["package.json"]);
         assert!(names("cc src/main.c && ../make/up.sh && cat /etc/passwd").is_empty());
-        let before = of_line(dir.path(), "npm test");
+        let before = files_of_line(dir.path(), "npm test");
         put("package.json", r#"{"scripts":{"test":"x"},"dependencies":{"a":"1"}}"#);
-        assert_eq!(of_line(dir.path(), "npm test"), before, "dependencies are not what runs");
+        assert_eq!(files_of_line(dir.path(), "npm test"), before, "dependencies are not what runs");
         put("package.json", r#"{"scripts":{"test":"y"}}"#);
-        assert_ne!(of_line(dir.path(), "npm test"), before);
-        assert_eq!(of_workspace(dir.path(), &["ci/run.sh".to_owned()]).len(), 5);
+        assert_ne!(files_of_line(dir.path(), "npm test"), before);
+        assert_eq!(files_of_workspace(dir.path(), &["ci/run.sh".to_owned()]).len(), 5);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Checkpoints in a store on this disk. All work on it blocks, so it is done on threads for that.
 
-mod put_back;
+mod revert;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,12 +42,12 @@ impl LocalCheckpoints {
 }
 
 impl Checkpoints for LocalCheckpoints {
-    fn hold(&self, workspace: String, purpose: HoldPurpose) -> BoxFuture<'_, HoldGuard> {
+    fn hold_workspace(&self, workspace: String, purpose: HoldPurpose) -> BoxFuture<'_, HoldGuard> {
         async move {
             let workspace = Path::new(&workspace);
             match purpose {
-                HoldPurpose::Changing => HoldGuard::new(self.store.changing(workspace).await),
-                HoldPurpose::Undoing => HoldGuard::new(self.store.undoing(workspace).await),
+                HoldPurpose::Changing => HoldGuard::new(self.store.lease_for_change(workspace).await),
+                HoldPurpose::Undoing => HoldGuard::new(self.store.lease_for_undo(workspace).await),
             }
         }
         .boxed()
@@ -58,22 +58,22 @@ impl Checkpoints for LocalCheckpoints {
         capture: CaptureWorkspace,
     ) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>> {
         self.blocking(move |store| {
-            let since = capture.since.as_ref().map(parsed).transpose()?;
+            let since = capture.since.as_ref().map(parse_id).transpose()?;
             let options = CaptureOptions { since, ..CaptureOptions::default() };
             store
                 .capture(Path::new(&capture.workspace), &options)
-                .map(|checkpoint| captured(&checkpoint))
-                .map_err(|error| failed(&error))
+                .map(|checkpoint| to_captured_checkpoint(&checkpoint))
+                .map_err(|error| from_store_error(&error))
         })
     }
 
     fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>> {
-        self.blocking(move |store| find(store, &id).map(|checkpoint| captured(&checkpoint)))
+        self.blocking(move |store| find(store, &id).map(|checkpoint| to_captured_checkpoint(&checkpoint)))
     }
 
-    fn keep(&self, id: CheckpointId) -> BoxFuture<'_, HoldGuard> {
+    fn retain(&self, id: CheckpointId) -> BoxFuture<'_, HoldGuard> {
         // An id that is none keeps nothing.
-        let kept = parsed(&id).ok().map(|id| self.store.in_use(id));
+        let kept = parse_id(&id).ok().map(|id| self.store.in_use(id));
         std::future::ready(HoldGuard::new(kept)).boxed()
     }
 
@@ -86,7 +86,7 @@ impl Checkpoints for LocalCheckpoints {
             let to = compare.to.as_ref().map(|to| find(store, to)).transpose()?;
             let workspace = Path::new(&compare.workspace);
             let against = to.as_ref().map_or(DiffTarget::Workspace(workspace), DiffTarget::Checkpoint);
-            let changes = store.diff(&from, against).map_err(|error| failed(&error))?;
+            let changes = store.diff(&from, against).map_err(|error| from_store_error(&error))?;
             let changed = |file: ostler_checkpoint::CheckpointFileChange| ChangedFile {
                 truncated: file.truncated,
                 change: file.into(),
@@ -95,21 +95,24 @@ impl Checkpoints for LocalCheckpoints {
         })
     }
 
-    fn put_back(
+    fn revert_rejected(
         &self,
         rejected: RevertRejected,
     ) -> BoxFuture<'_, Result<Vec<RevertOutcome>, CheckpointError>> {
         self.blocking(move |store| {
             let (before, shown) = (find(store, &rejected.before)?, find(store, &rejected.shown)?);
             let workspace = Path::new(&rejected.workspace);
-            let change = put_back::RejectedChange { store, workspace, before: &before, shown: &shown };
-            let put_back =
-                if rejected.files.is_empty() { change.all() } else { change.some(&rejected.files) };
-            put_back.map_err(|error| failed(&error))
+            let change = revert::RejectedChange { store, workspace, before: &before, shown: &shown };
+            let put_back = if rejected.files.is_empty() {
+                change.revert_all()
+            } else {
+                change.revert_files(&rejected.files)
+            };
+            put_back.map_err(|error| from_store_error(&error))
         })
     }
 
-    fn undo(&self, undo: UndoTurns) -> BoxFuture<'_, Result<UndoOutcome, CheckpointError>> {
+    fn undo_turns(&self, undo: UndoTurns) -> BoxFuture<'_, Result<UndoOutcome, CheckpointError>> {
         self.blocking(move |store| {
             let mut found = Vec::new();
             for turn in &undo.turns {
@@ -122,7 +125,7 @@ impl Checkpoints for LocalCheckpoints {
                 .collect();
             let options = RestoreOptions { only: None, preview: undo.preview, force: undo.force };
             let restored = store.undo(Path::new(&undo.workspace), &spans, &options);
-            restored.map(told).map_err(|error| failed(&error))
+            restored.map(to_undo_outcome).map_err(|error| from_store_error(&error))
         })
     }
 
@@ -136,20 +139,20 @@ impl Checkpoints for LocalCheckpoints {
     }
 }
 
-fn parsed(id: &CheckpointId) -> Result<ostler_checkpoint::CheckpointDigest, CheckpointError> {
+fn parse_id(id: &CheckpointId) -> Result<ostler_checkpoint::CheckpointDigest, CheckpointError> {
     id.0.parse().map_err(|_| CheckpointError::Failed(format!("`{id}` is no checkpoint")))
 }
 
 fn find(store: &CheckpointStore, id: &CheckpointId) -> Result<Checkpoint, CheckpointError> {
-    store.find(parsed(id)?).map_err(|error| failed(&error))
+    store.find(parse_id(id)?).map_err(|error| from_store_error(&error))
 }
 
-fn captured(checkpoint: &Checkpoint) -> CapturedCheckpoint {
+fn to_captured_checkpoint(checkpoint: &Checkpoint) -> CapturedCheckpoint {
     let Checkpoint { id, files, bytes, left_out, .. } = checkpoint;
     CapturedCheckpoint { id: CheckpointId(id.to_string()), files: *files, bytes: *bytes, left_out: *left_out }
 }
 
-fn failed(error: &Error) -> CheckpointError {
+fn from_store_error(error: &Error) -> CheckpointError {
     match error {
         Error::NotFound(_) => CheckpointError::Gone(error.to_string()),
         _ => CheckpointError::Failed(error.to_string()),
@@ -157,7 +160,7 @@ fn failed(error: &Error) -> CheckpointError {
 }
 
 /// A restore in words, with paths as text.
-fn told(restored: ostler_checkpoint::RestoreReport) -> UndoOutcome {
+fn to_undo_outcome(restored: ostler_checkpoint::RestoreReport) -> UndoOutcome {
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     let texts = |paths: Vec<PathBuf>| -> Vec<String> { paths.into_iter().map(text).collect() };
     let conflict =

@@ -51,10 +51,10 @@ impl WorkspaceContext for LocalRunner {
     fn late_context(&self, request: LateContext) -> BoxFuture<'_, Option<String>> {
         let LateContext { session, workspace, budget } = request;
         let request = GatherRequest { budget, ..self.request(session, workspace) };
-        std::future::ready(self.gatherer.late(&request, &self.sources()).text()).boxed()
+        std::future::ready(self.gatherer.late_context(&request, &self.sources()).text()).boxed()
     }
 
-    fn skills(&self, request: FindSkills) -> BoxFuture<'_, Vec<String>> {
+    fn skill_names(&self, request: FindSkills) -> BoxFuture<'_, Vec<String>> {
         let places = self.skill_places(request);
         let found = tokio::task::spawn_blocking(move || {
             Skills::find(&places).all().iter().map(|skill| skill.name.clone()).collect()
@@ -62,7 +62,7 @@ impl WorkspaceContext for LocalRunner {
         async move { found.await.unwrap_or_default() }.boxed()
     }
 
-    fn skill(&self, request: FindSkills, name: String) -> BoxFuture<'_, Result<String, String>> {
+    fn read_skill(&self, request: FindSkills, name: String) -> BoxFuture<'_, Result<String, String>> {
         let (places, wanted) = (self.skill_places(request), name.clone());
         let read = tokio::task::spawn_blocking(move || Skills::find(&places).load(&wanted));
         async move {
@@ -89,7 +89,7 @@ impl LocalRunner {
     fn sources(&self) -> GatherSources {
         let tools = Arc::clone(&self.tools);
         let checked_out = Arc::new(move |workspace: &Path| tools.checked_out(workspace));
-        GatherSources { tools: Arc::clone(self.tools.set()), checked_out }
+        GatherSources { tools: Arc::clone(self.tools.tool_set()), checked_out }
     }
 
     fn skill_places(&self, request: FindSkills) -> SkillLocations {

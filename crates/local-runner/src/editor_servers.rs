@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use ostler_acp::plain;
+use ostler_acp::to_plain_line;
 use ostler_mcp::{McpLimits, McpServers, ServerConfig, ServerSpawnFn};
 use ostler_runner::Tool;
 use ostler_types::SessionId;
 
 /// Servers that one session may have of an editor.
-const OF_SESSION: usize = 16;
+const MAX_PER_SESSION: usize = 16;
 /// Servers that all sessions together may have of editors.
-const OF_ALL: usize = 64;
+const MAX_IN_ALL: usize = 64;
 /// How long a turn waits for one that is being started. Nobody but this session has it, so that it is new to its first.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Sessions of which it is remembered that their servers have gone.
-const REMEMBERED: usize = 1_000;
+const MAX_REMEMBERED_SESSIONS: usize = 1_000;
 
 /// The servers of tools that editors bring, by session.
 pub struct EditorServers {
@@ -41,7 +41,7 @@ pub struct UnusedServer {
 struct EditorServerState {
     sessions: HashMap<SessionId, SessionEditorServers>,
     /// Which servers have gone that a model was told of.
-    gone: HashMap<SessionId, Vec<String>>,
+    ended_servers: HashMap<SessionId, Vec<String>>,
 }
 
 struct SessionEditorServers {
@@ -49,7 +49,7 @@ struct SessionEditorServers {
     names: Vec<String>,
     servers: McpServers,
     /// Whether the model knows.
-    is_told: bool,
+    is_announced: bool,
 }
 
 impl EditorServers {
@@ -70,9 +70,9 @@ impl EditorServers {
     /// What the model of a session has not been told: that it has servers of an editor, or that they have gone.
     pub(crate) fn notice(&self, session: SessionId) -> Option<String> {
         let mut state = self.state();
-        let gone = state.gone.remove(&session);
+        let gone = state.ended_servers.remove(&session);
         if let Some(of_session) = state.sessions.get_mut(&session) {
-            let is_new = !std::mem::replace(&mut of_session.is_told, true);
+            let is_new = !std::mem::replace(&mut of_session.is_announced, true);
             return is_new.then(|| {
                 format!(
                     "The user's editor has brought these servers of tools for as long as it shows this session: {}.",
@@ -96,17 +96,30 @@ impl EditorServers {
 
     /// Takes the servers that an editor brings for a session, in place of those that it had. Returns those that are not
     /// used.
-    pub async fn take(&self, session: SessionId, editor: u64, named: Vec<ServerConfig>) -> Vec<UnusedServer> {
+    pub async fn attach(
+        &self,
+        session: SessionId,
+        editor: u64,
+        named: Vec<ServerConfig>,
+    ) -> Vec<UnusedServer> {
         let (configs, not_used) = self.usable(session, named);
         let before = {
             let mut state = self.state();
             let before = state.sessions.remove(&session);
             if !configs.is_empty() {
-                let names: Vec<String> = configs.iter().map(|config| plain(&config.name, 200)).collect();
-                let is_told = before.as_ref().is_some_and(|before| before.is_told && before.names == names);
-                let limits = McpLimits { processes: OF_SESSION, patience: PATIENCE, ..McpLimits::default() };
+                let names: Vec<String> =
+                    configs.iter().map(|config| to_plain_line(&config.name, 200)).collect();
+                let is_told =
+                    before.as_ref().is_some_and(|before| before.is_announced && before.names == names);
+                let limits = McpLimits {
+                    processes: MAX_PER_SESSION,
+                    tools_wait: START_TIMEOUT,
+                    ..McpLimits::default()
+                };
                 let servers = McpServers::new(configs, Arc::clone(&self.spawn), limits);
-                state.sessions.insert(session, SessionEditorServers { editor, names, servers, is_told });
+                state
+                    .sessions
+                    .insert(session, SessionEditorServers { editor, names, servers, is_announced: is_told });
             }
             before
         };
@@ -129,13 +142,15 @@ impl EditorServers {
                 Some("a server of this name is configured, and is used instead".to_owned())
             } else if configs.iter().any(|other| other.name == config.name) {
                 Some("another one has this name".to_owned())
-            } else if configs.len() >= OF_SESSION || others + configs.len() >= OF_ALL {
-                Some(format!("a session has at most {OF_SESSION} of them, and all together {OF_ALL}"))
+            } else if configs.len() >= MAX_PER_SESSION || others + configs.len() >= MAX_IN_ALL {
+                Some(format!(
+                    "a session has at most {MAX_PER_SESSION} of them, and all together {MAX_IN_ALL}"
+                ))
             } else {
-                config.check_of_others().err()
+                config.check_untrusted().err()
             };
             match why {
-                Some(why) => not_used.push(UnusedServer { name: plain(&config.name, 200), why }),
+                Some(why) => not_used.push(UnusedServer { name: to_plain_line(&config.name, 200), why }),
                 None => configs.push(config),
             }
         }
@@ -143,18 +158,18 @@ impl EditorServers {
     }
 
     /// Ends the servers that an editor brought for a session.
-    pub async fn leave(&self, session: SessionId, editor: u64) {
+    pub async fn detach(&self, session: SessionId, editor: u64) {
         let left = {
             let mut state = self.state();
             if state.sessions.get(&session).is_none_or(|of_session| of_session.editor != editor) {
                 return;
             }
             let left = state.sessions.remove(&session);
-            if let Some(left) = left.as_ref().filter(|left| left.is_told) {
-                if state.gone.len() >= REMEMBERED {
-                    state.gone.clear();
+            if let Some(left) = left.as_ref().filter(|left| left.is_announced) {
+                if state.ended_servers.len() >= MAX_REMEMBERED_SESSIONS {
+                    state.ended_servers.clear();
                 }
-                state.gone.insert(session, left.names.clone());
+                state.ended_servers.insert(session, left.names.clone());
             }
             left
         };

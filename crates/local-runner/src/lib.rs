@@ -8,11 +8,11 @@ mod checkpoints;
 mod context;
 mod documented_checks;
 mod editor_servers;
-mod file_lists;
-mod project;
+mod file_list_cache;
 mod read_text;
-mod servers;
+mod tool_servers;
 mod toolbox;
+mod workspace_settings;
 mod workspaces;
 mod worktrees;
 
@@ -36,7 +36,7 @@ use worktrees::LocalWorktrees;
 pub use agents::{AgentDependencies, ConfiguredAgents, acp_agent, expand, program};
 pub use context::ContextGatherSettings;
 pub use editor_servers::{EditorServers, UnusedServer};
-pub use servers::{RunnerToolServers, spawn_confined, spawn_in_the_open};
+pub use tool_servers::{RunnerToolServers, spawn_confined, spawn_unconfined};
 
 /// The workspaces of this machine. Cheap to clone; clones share everything.
 #[derive(Clone)]

@@ -14,14 +14,14 @@ use crate::LocalRunner;
 use crate::read_text::read_text;
 
 impl Toolbox for LocalRunner {
-    fn built_in(&self) -> Arc<ToolSet> {
-        Arc::clone(self.tools.set())
+    fn built_in_tools(&self) -> Arc<ToolSet> {
+        Arc::clone(self.tools.tool_set())
     }
 
-    fn offer(&self, request: OfferTools) -> BoxFuture<'_, OfferedTools> {
+    fn offer_tools(&self, request: OfferTools) -> BoxFuture<'_, OfferedTools> {
         async move {
             let Some(servers) = &self.servers else {
-                return OfferedTools { tools: self.built_in(), notice: None };
+                return OfferedTools { tools: self.built_in_tools(), notice: None };
             };
             let workspace = Path::new(&request.workspace);
             let mut tools = servers.tools(workspace, request.trusted, &request.held_back).await;
@@ -30,10 +30,10 @@ impl Toolbox for LocalRunner {
                 tools.extend(servers.of_editors().tools(session, workspace).await);
                 notice = request.tells.then(|| servers.of_editors().notice(session)).flatten();
             }
-            let built_in = self.tools.set();
+            let built_in = self.tools.tool_set();
             let tools = match tools.is_empty() {
                 true => Arc::clone(built_in),
-                false => Arc::new(ToolSet::clone(built_in).and(tools)),
+                false => Arc::new(ToolSet::clone(built_in).with_tools(tools)),
             };
             OfferedTools { tools, notice }
         }

@@ -13,8 +13,8 @@ use ostler_runner::{
 
 use crate::check_files::check_files;
 use crate::documented_checks::documented_checks;
-use crate::file_lists::FileListCache;
-use crate::project::WorkspaceSettingsReader;
+use crate::file_list_cache::FileListCache;
+use crate::workspace_settings::WorkspaceSettingsReader;
 
 /// How many directories are listed.
 const MAX_DIRECTORIES: usize = 1000;
@@ -28,14 +28,14 @@ const MAX_INSTRUCTIONS: u64 = 256 * 1024;
 pub(crate) struct LocalWorkspaces {
     data_dir: PathBuf,
     home: Option<PathBuf>,
-    projects: WorkspaceSettingsReader,
+    settings_reader: WorkspaceSettingsReader,
     file_lists: Arc<FileListCache>,
 }
 
 impl LocalWorkspaces {
     pub(crate) fn new(data_dir: PathBuf) -> LocalWorkspaces {
         let (projects, file_lists) = (WorkspaceSettingsReader::default(), Arc::new(FileListCache::new()));
-        LocalWorkspaces { data_dir, home: None, projects, file_lists }
+        LocalWorkspaces { data_dir, home: None, settings_reader: projects, file_lists }
     }
 
     pub(crate) fn with_home(self, home: PathBuf) -> LocalWorkspaces {
@@ -44,7 +44,10 @@ impl LocalWorkspaces {
 }
 
 impl Workspaces for LocalWorkspaces {
-    fn resolve(&self, path: String) -> BoxFuture<'_, Result<ResolvedDirectory, WorkspacePathError>> {
+    fn resolve_directory(
+        &self,
+        path: String,
+    ) -> BoxFuture<'_, Result<ResolvedDirectory, WorkspacePathError>> {
         async move {
             let real = tokio::fs::canonicalize(&path).await;
             let real = real.map_err(|error| WorkspacePathError::Missing(error.to_string()))?;
@@ -61,20 +64,23 @@ impl Workspaces for LocalWorkspaces {
         .boxed()
     }
 
-    fn unfit(&self, workspace: String) -> BoxFuture<'_, Option<String>> {
+    fn unsuitable_reason(&self, workspace: String) -> BoxFuture<'_, Option<String>> {
         async move {
             let (home, data_dir) = (self.home.clone()?, self.data_dir.clone());
             let judged = tokio::task::spawn_blocking(move || {
                 let workspace = Path::new(&workspace);
                 // A directory that is gone breaks no rule; whoever needs it says so.
-                workspace.exists().then(|| ostler_sandbox::unfit(workspace, &data_dir, &home)).flatten()
+                workspace
+                    .exists()
+                    .then(|| ostler_sandbox::unfit_workspace_reason(workspace, &data_dir, &home))
+                    .flatten()
             });
             judged.await.ok().flatten()
         }
         .boxed()
     }
 
-    fn directories(&self, path: String) -> BoxFuture<'_, Result<SubdirectoryList, WorkspacePathError>> {
+    fn list_directories(&self, path: String) -> BoxFuture<'_, Result<SubdirectoryList, WorkspacePathError>> {
         async move {
             let listed = tokio::task::spawn_blocking(move || directories(Path::new(&path))).await;
             let listed = listed.map_err(std::io::Error::other).flatten();
@@ -102,7 +108,7 @@ impl Workspaces for LocalWorkspaces {
     }
 
     fn settings(&self, workspace: String) -> BoxFuture<'_, WorkspaceSettings> {
-        async move { self.projects.settings(Path::new(&workspace)).await }.boxed()
+        async move { self.settings_reader.settings(Path::new(&workspace)).await }.boxed()
     }
 
     fn documented_checks(&self, workspace: String) -> BoxFuture<'_, Option<DocumentedChecks>> {

@@ -21,70 +21,81 @@ impl LocalWorktrees {
 }
 
 impl Worktrees for LocalWorktrees {
-    fn make(
+    fn create(
         &self,
         new: NewWorktree,
         canceled: CancellationToken,
     ) -> BoxFuture<'_, Result<MadeWorktree, WorktreeError>> {
         async move {
-            let made = self.worktrees.make(&new.name, Path::new(&new.workspace), &canceled).await;
-            let ostler_git::CreatedWorktree { workspace, base } = made.map_err(error)?;
+            let made = self.worktrees.create(&new.name, Path::new(&new.workspace), &canceled).await;
+            let ostler_git::CreatedWorktree { workspace, base } = made.map_err(to_worktree_error)?;
             Ok(MadeWorktree { workspace: workspace.display().to_string(), base })
         }
         .boxed()
     }
 
     fn changes(&self, name: String) -> BoxFuture<'_, Result<Vec<ChangedPath>, WorktreeError>> {
-        async move { self.worktrees.changes(&name).await.map(paths).map_err(error) }.boxed()
+        async move { self.worktrees.changes(&name).await.map(to_changed_paths).map_err(to_worktree_error) }
+            .boxed()
     }
 
     fn changes_to_merge(&self, name: String) -> BoxFuture<'_, Result<Vec<ChangedPath>, WorktreeError>> {
-        async move { self.worktrees.changes_to_merge(&name).await.map(paths).map_err(error) }.boxed()
+        async move {
+            self.worktrees.changes_to_merge(&name).await.map(to_changed_paths).map_err(to_worktree_error)
+        }
+        .boxed()
     }
 
     fn diff(&self, name: String) -> BoxFuture<'_, Result<Vec<FileChange>, WorktreeError>> {
         async move {
-            let changed = self.worktrees.diff(&name).await.map_err(error)?;
-            Ok(changed.into_iter().map(file_change).collect())
+            let changed = self.worktrees.diff(&name).await.map_err(to_worktree_error)?;
+            Ok(changed.into_iter().map(to_file_change).collect())
         }
         .boxed()
     }
 
     fn merge(&self, name: String) -> BoxFuture<'_, Result<Vec<ChangedPath>, WorktreeError>> {
-        async move { self.worktrees.merge(&name).await.map(|merged| paths(merged.changed)).map_err(error) }
-            .boxed()
-    }
-
-    fn remove(&self, name: String) -> BoxFuture<'_, Result<(), WorktreeError>> {
-        async move { self.worktrees.remove(&name).await.map_err(error) }.boxed()
-    }
-
-    fn list(&self) -> BoxFuture<'_, Result<Vec<WorktreeName>, WorktreeError>> {
         async move {
-            let name = |it: ostler_git::ListedWorktree| WorktreeName { name: it.name, is_made: it.is_made };
-            Ok(self.worktrees.list().await.map_err(error)?.into_iter().map(name).collect())
+            self.worktrees
+                .merge(&name)
+                .await
+                .map(|merged| to_changed_paths(merged.changed))
+                .map_err(to_worktree_error)
         }
         .boxed()
     }
 
-    fn made_of(&self, name: String) -> BoxFuture<'_, Option<String>> {
-        let made_of = self.worktrees.made_of(&name);
+    fn remove(&self, name: String) -> BoxFuture<'_, Result<(), WorktreeError>> {
+        async move { self.worktrees.remove(&name).await.map_err(to_worktree_error) }.boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<WorktreeName>, WorktreeError>> {
+        async move {
+            let name =
+                |it: ostler_git::ListedWorktree| WorktreeName { name: it.name, is_made: it.is_complete };
+            Ok(self.worktrees.list().await.map_err(to_worktree_error)?.into_iter().map(name).collect())
+        }
+        .boxed()
+    }
+
+    fn source_workspace(&self, name: String) -> BoxFuture<'_, Option<String>> {
+        let made_of = self.worktrees.source_workspace(&name);
         std::future::ready(made_of.map(|workspace| workspace.display().to_string())).boxed()
     }
 
-    fn origin(&self, path: String) -> BoxFuture<'_, String> {
+    fn root_workspace(&self, path: String) -> BoxFuture<'_, String> {
         // A path that is no text is that of no session.
         let origin = self.worktrees.origin(Path::new(&path)).into_os_string().into_string();
         std::future::ready(origin.unwrap_or(path)).boxed()
     }
 }
 
-fn paths(changed: Vec<WorktreeChange>) -> Vec<ChangedPath> {
+fn to_changed_paths(changed: Vec<WorktreeChange>) -> Vec<ChangedPath> {
     let path = |it: WorktreeChange| ChangedPath { path: it.path, what: it.what.to_owned() };
     changed.into_iter().map(path).collect()
 }
 
-fn file_change(file: WorktreeFileDiff) -> FileChange {
+fn to_file_change(file: WorktreeFileDiff) -> FileChange {
     FileChange {
         path: file.path,
         kind: match file.what {
@@ -100,7 +111,7 @@ fn file_change(file: WorktreeFileDiff) -> FileChange {
     }
 }
 
-fn error(error: GitError) -> WorktreeError {
+fn to_worktree_error(error: GitError) -> WorktreeError {
     let text = error.to_string();
     match error {
         GitError::Conflict(_) => WorktreeError::Conflict(text),

@@ -12,8 +12,8 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::server::ServerHandle;
-use crate::text::{clean, head};
+use crate::server_text::{head, strip_hidden};
+use crate::supervised_server::ServerHandle;
 
 /// How many times its timeout a call may take that keeps showing progress.
 const MOST_TIMEOUTS: u32 = 10;
@@ -33,10 +33,12 @@ pub(crate) async fn call(
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let sent = live.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-    let mut handle =
-        timeout(patience, sent).await.map_err(|_| silent(patience))?.map_err(|error| words(&error))?;
+    let mut handle = timeout(patience, sent)
+        .await
+        .map_err(|_| timeout_text(patience))?
+        .map_err(|error| error_text(&error))?;
     let mut call_off = CancelOnDrop { peer: &live.peer, id: Some(handle.id.clone()) };
-    let mut progress = live.progress.of(handle.progress_token.clone());
+    let mut progress = live.progress.register(handle.progress_token.clone());
     let mut room = PROGRESS_BYTES;
     let idle = sleep(patience);
     let most = sleep(patience * MOST_TIMEOUTS);
@@ -52,15 +54,15 @@ pub(crate) async fn call(
                     output("progress", &message);
                 }
             }
-            () = &mut idle => return Err(silent(patience)),
-            () = &mut most => return Err(silent(patience * MOST_TIMEOUTS)),
+            () = &mut idle => return Err(timeout_text(patience)),
+            () = &mut most => return Err(timeout_text(patience * MOST_TIMEOUTS)),
         }
     };
     call_off.id = None;
     match response {
         Ok(Ok(result)) => final_result(result),
-        Ok(Err(error)) => Err(words(&error)),
-        Err(_) => Err(words(&ServiceError::TransportClosed)),
+        Ok(Err(error)) => Err(error_text(&error)),
+        Err(_) => Err(error_text(&ServiceError::TransportClosed)),
     }
 }
 
@@ -94,21 +96,25 @@ fn final_result(result: ServerResult) -> Result<CallToolResult, String> {
     }
 }
 
-fn silent(time: Duration) -> String {
+fn timeout_text(time: Duration) -> String {
     format!(
         "it did not answer within {} s, and the call was called off; whether it had an effect is not known",
         time.as_secs_f64()
     )
 }
 
-fn words(error: &ServiceError) -> String {
+fn error_text(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => {
-            format!("it refused the call: {} ({})", clean(head(&error.message, ERROR_BYTES)), error.code.0)
+            format!(
+                "it refused the call: {} ({})",
+                strip_hidden(head(&error.message, ERROR_BYTES)),
+                error.code.0
+            )
         }
         ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
             "it ended before it answered; whether the call had an effect is not known".to_owned()
         }
-        other => format!("the call failed: {}", clean(head(&other.to_string(), ERROR_BYTES))),
+        other => format!("the call failed: {}", strip_hidden(head(&other.to_string(), ERROR_BYTES))),
     }
 }

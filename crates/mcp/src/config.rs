@@ -10,12 +10,12 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 
 /// The shortest word that is taken out of texts. Shorter ones would tear words that are no secret.
-const SHORTEST_SECRET: usize = 6;
+const MIN_SECRET_BYTES: usize = 6;
 /// How long a call may be silent where nothing is said.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Headers that the protocol sets itself.
-const OWN_HEADERS: [&str; 5] =
+const PROTOCOL_HEADERS: [&str; 5] =
     ["accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
 
 /// One server, as its owner configured it.
@@ -95,7 +95,7 @@ impl ServerConfig {
     }
 
     /// The same for a server that a workspace or an editor names, which may not choose what code programs load.
-    pub fn check_of_others(&self) -> Result<(), String> {
+    pub fn check_untrusted(&self) -> Result<(), String> {
         self.check()?;
         let Transport::Stdio { env, .. } = &self.transport else { return Ok(()) };
         match env.keys().find(|name| is_loader_variable(name)) {
@@ -127,7 +127,7 @@ impl ServerConfig {
                 secrets
             }
         };
-        secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
+        secrets.retain(|secret| secret.len() >= MIN_SECRET_BYTES);
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[secret]"))
     }
@@ -137,7 +137,7 @@ impl ServerConfig {
 pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let wrong = |what| format!("the header `{name}` has {what} that HTTP does not allow; correct it.");
     let header_name = HeaderName::try_from(name).map_err(|_| wrong("a name"))?;
-    if OWN_HEADERS.contains(&header_name.as_str()) {
+    if PROTOCOL_HEADERS.contains(&header_name.as_str()) {
         return Err(format!("the header `{name}` belongs to the protocol and cannot be set; remove it."));
     }
     let mut header_value = HeaderValue::try_from(value).map_err(|_| wrong("a value"))?;
@@ -160,7 +160,7 @@ fn secrets_of(url: &str) -> Vec<String> {
     };
     let mut secrets: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
     secrets.extend([url.password(), url.query()].into_iter().flatten().map(str::to_owned));
-    secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
+    secrets.retain(|secret| secret.len() >= MIN_SECRET_BYTES);
     secrets
 }
 

@@ -17,12 +17,12 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use crate::bounded_lines::{BoundedLines, ConnectionFault, MESSAGE_BYTES};
 use crate::config::{ServerConfig, Transport};
 use crate::handler::{McpClientHandler, ProgressReceivers};
 use crate::launch::{ServerLaunch, ServerSpawnFn};
-use crate::lines::{BoundedLines, ConnectionFault, MESSAGE_BYTES};
-use crate::listing::{ToolCollector, ToolListing};
-use crate::text::{clean, head, tail};
+use crate::server_text::{head, strip_hidden, tail};
+use crate::tool_listing::{ToolCollector, ToolListing};
 use ostler_process::{ChildProcess, Launcher, StderrTail};
 
 /// How many pages of tools are asked for.
@@ -78,7 +78,7 @@ type ClosedFuture = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 /// What can happen to a connection by itself.
 pub(crate) enum McpConnectionEvent {
     /// It is over, for this reason.
-    Over(String),
+    Closed(String),
     /// The server may have other tools now.
     ToolsChanged,
 }
@@ -146,11 +146,12 @@ async fn open(
             // The limit is kept by the reader; the transport's own would let the call wait in vain.
             let transport =
                 AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(2 * MESSAGE_BYTES);
-            agree(handler, transport, opening, process).await
+            initialize_process(handler, transport, opening, process).await
         }
         Transport::Http { url, headers } => {
-            let transport = crate::http::transport(url, headers).map_err(ConnectFailure::NotStarted)?;
-            serve(handler, transport, opening).await.map_err(|error| words(&error))
+            let transport =
+                crate::http_transport::transport(url, headers).map_err(ConnectFailure::NotStarted)?;
+            serve(handler, transport, opening).await.map_err(|error| error_text(&error))
         }
     };
     match agreed {
@@ -164,7 +165,7 @@ async fn open(
                 child.stop().await;
             }
             let why = fault.text().unwrap_or(why);
-            Err(ConnectFailure::Refused(with_last_words(&why, stderr)))
+            Err(ConnectFailure::Refused(with_stderr_tail(&why, stderr)))
         }
     }
 }
@@ -185,7 +186,7 @@ async fn start(
 }
 
 /// Agrees with a process on how to speak, unless it ends before.
-async fn agree<T>(
+async fn initialize_process<T>(
     handler: McpClientHandler,
     transport: T,
     opening: OpeningMode,
@@ -195,12 +196,12 @@ where
     T: rmcp::transport::Transport<RoleClient> + 'static,
 {
     let served = tokio::select! {
-        served = serve(handler, transport, opening) => served.map_err(|error| words(&error)),
+        served = serve(handler, transport, opening) => served.map_err(|error| error_text(&error)),
         how = process.ended() => Err(format!("{how} while it was being started")),
     };
     match served {
         // Its output closes a moment before it ends, and how it ended says more.
-        Err(why) => Err(match process.ended_by_now().await {
+        Err(why) => Err(match process.poll_ended().await {
             Some(how) if !why.starts_with(&how) => format!("{how} while it was being started"),
             Some(_) | None => why,
         }),
@@ -228,14 +229,14 @@ where
 }
 
 /// An error of the protocol in words, without what a server may have put into it to be obeyed.
-fn words(error: &ClientInitializeError) -> String {
-    format!("no connection was made: {}", clean(head(&error.to_string(), QUOTED_BYTES)))
+fn error_text(error: &ClientInitializeError) -> String {
+    format!("no connection was made: {}", strip_hidden(head(&error.to_string(), QUOTED_BYTES)))
 }
 
 /// The reason, and the last of what the server said about it.
-pub(crate) fn with_last_words(why: &str, stderr: &StderrTail) -> String {
+pub(crate) fn with_stderr_tail(why: &str, stderr: &StderrTail) -> String {
     let said = stderr.text();
-    let said = clean(tail(said.trim(), QUOTED_BYTES));
+    let said = strip_hidden(tail(said.trim(), QUOTED_BYTES));
     if said.is_empty() { why.to_owned() } else { format!("{why}; its last words were: {said}") }
 }
 
@@ -252,7 +253,10 @@ impl McpConnection {
             page.cursor = cursor;
             let page = self.peer.list_tools(Some(page)).await;
             let page = page.map_err(|error| {
-                format!("it did not say what tools it has: {}", clean(head(&error.to_string(), QUOTED_BYTES)))
+                format!(
+                    "it did not say what tools it has: {}",
+                    strip_hidden(head(&error.to_string(), QUOTED_BYTES))
+                )
             })?;
             page.tools.iter().for_each(|tool| collector.add(tool));
             cursor = page.next_cursor;
@@ -278,13 +282,13 @@ impl McpConnection {
     }
 
     /// Waits for the next thing that happens to it by itself.
-    pub(crate) async fn next(&mut self) -> McpConnectionEvent {
+    pub(crate) async fn next_event(&mut self) -> McpConnectionEvent {
         let McpConnection { changed, subscription, closed, child, fault, .. } = self;
         let is_told = tokio::select! {
             biased;
-            how = over(closed, child.as_mut()) => return McpConnectionEvent::Over(fault.text().unwrap_or(how)),
+            how = wait_for_close(closed, child.as_mut()) => return McpConnectionEvent::Closed(fault.text().unwrap_or(how)),
             () = changed.notified() => true,
-            is_told = told(subscription.as_mut()) => is_told,
+            is_told = wait_for_tool_change(subscription.as_mut()) => is_told,
         };
         if !is_told {
             *subscription = None;
@@ -293,9 +297,9 @@ impl McpConnection {
     }
 
     /// Waits until it is over, and says why.
-    pub(crate) async fn over(&mut self) -> McpConnectionEvent {
-        let how = over(&mut self.closed, self.child.as_mut()).await;
-        McpConnectionEvent::Over(self.fault.text().unwrap_or(how))
+    pub(crate) async fn wait_closed(&mut self) -> McpConnectionEvent {
+        let how = wait_for_close(&mut self.closed, self.child.as_mut()).await;
+        McpConnectionEvent::Closed(self.fault.text().unwrap_or(how))
     }
 
     /// Closes it, and ends the process with all that it started.
@@ -315,7 +319,7 @@ impl McpConnection {
 }
 
 /// Waits until the connection is closed or the process has ended, and says how.
-async fn over(closed: &mut ClosedFuture, child: Option<&mut ChildProcess>) -> String {
+async fn wait_for_close(closed: &mut ClosedFuture, child: Option<&mut ChildProcess>) -> String {
     let Some(child) = child else {
         closed.await;
         return "the connection ended".to_owned();
@@ -324,11 +328,11 @@ async fn over(closed: &mut ClosedFuture, child: Option<&mut ChildProcess>) -> St
         how = child.ended() => return how,
         () = closed => {}
     }
-    child.ended_by_now().await.unwrap_or_else(|| "it closed its output".to_owned())
+    child.poll_ended().await.unwrap_or_else(|| "it closed its output".to_owned())
 }
 
 /// Waits until the server tells of a change. False if it will tell of none any more.
-async fn told(subscription: Option<&mut Subscription>) -> bool {
+async fn wait_for_tool_change(subscription: Option<&mut Subscription>) -> bool {
     match subscription {
         Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
         None => std::future::pending().await,

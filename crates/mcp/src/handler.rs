@@ -16,12 +16,12 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Notify, mpsc};
 
-use crate::text::{clean, head};
+use crate::server_text::{head, strip_hidden};
 
 /// How much of a progress message is shown.
 const PROGRESS_BYTES: usize = 1024;
 /// How many progress messages of a call may wait to be shown; more are let go of.
-const PROGRESS_WAITING: usize = 16;
+const MAX_PENDING_PROGRESS: usize = 16;
 
 /// Answers a server.
 pub(crate) struct McpClientHandler {
@@ -44,17 +44,17 @@ pub(crate) struct CallProgress {
 }
 
 impl ProgressReceivers {
-    pub(crate) fn of(&self, token: ProgressToken) -> CallProgress {
-        let (sender, messages) = mpsc::channel(PROGRESS_WAITING);
+    pub(crate) fn register(&self, token: ProgressToken) -> CallProgress {
+        let (sender, messages) = mpsc::channel(MAX_PENDING_PROGRESS);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
         CallProgress { progress: self.clone(), token, messages }
     }
 
-    fn tell(&self, told: &ProgressNotificationParam) {
+    fn deliver(&self, told: &ProgressNotificationParam) {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = waiting.get(&told.progress_token) {
             // One that is full is told often enough.
-            let _ = sender.try_send(words(told));
+            let _ = sender.try_send(progress_text(told));
         }
     }
 }
@@ -75,12 +75,12 @@ impl Drop for CallProgress {
     }
 }
 
-fn words(told: &ProgressNotificationParam) -> String {
+fn progress_text(told: &ProgressNotificationParam) -> String {
     let count = match told.total {
         Some(total) => format!("{} of {total}", told.progress),
         None => told.progress.to_string(),
     };
-    match told.message.as_deref().map(|message| clean(head(message, PROGRESS_BYTES))) {
+    match told.message.as_deref().map(|message| strip_hidden(head(message, PROGRESS_BYTES))) {
         Some(message) if !message.trim().is_empty() => format!("{count}: {}\n", message.trim()),
         Some(_) | None => format!("{count}\n"),
     }
@@ -118,7 +118,7 @@ impl rmcp::ClientHandler for McpClientHandler {
     }
 
     async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.progress.tell(&told);
+        self.progress.deliver(&told);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

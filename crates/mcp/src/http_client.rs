@@ -17,8 +17,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use crate::lines::MESSAGE_BYTES;
-use crate::text::head;
+use crate::bounded_lines::MESSAGE_BYTES;
+use crate::server_text::head;
 
 const SESSION: &str = "mcp-session-id";
 const EVENTS: &str = "text/event-stream";
@@ -51,7 +51,7 @@ impl StreamableHttpClient for BoundedClient {
             request = request.header(SESSION, session);
         }
         let response = request.send().await?;
-        answer(&message, session.is_some(), response).await
+        parse_response(&message, session.is_some(), response).await
     }
 
     async fn delete_session(
@@ -79,7 +79,7 @@ impl StreamableHttpClient for BoundedClient {
 }
 
 /// What a response says to a message.
-async fn answer(
+async fn parse_response(
     message: &ClientJsonRpcMessage,
     in_session: bool,
     response: Response,
@@ -94,9 +94,9 @@ async fn answer(
         |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let session = header(SESSION);
     if status.is_success() && header(CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(EVENTS)) {
-        return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+        return Ok(StreamableHttpPostResponse::Sse(event_stream(response), session));
     }
-    let body = read(response).await?;
+    let body = read_bounded(response).await?;
     let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
     let text = String::from_utf8_lossy(&body);
     let unexpected = || {
@@ -126,7 +126,7 @@ async fn answer(
     }
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, HttpClientFailure> {
+async fn read_bounded(mut response: Response) -> Result<Vec<u8>, HttpClientFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > MESSAGE_BYTES {
@@ -137,7 +137,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, HttpClientFailure> {
     Ok(body)
 }
 
-fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+fn event_stream(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
     let mut event = EventLength::default();
     let bytes = response.bytes_stream().map_err(io::Error::other).map(move |chunk| {
         let chunk = chunk?;

@@ -5,23 +5,23 @@
 //! servers there are, what confines their processes and who may call their tools is settled elsewhere.
 //! Types of the protocol do not leave this crate.
 
+mod bounded_lines;
 mod call;
 mod config;
 mod connect;
 mod handler;
-mod http;
 mod http_client;
+mod http_transport;
 mod launch;
-mod lines;
-mod listing;
-mod names;
-mod pool;
 mod result;
-mod server;
+mod server_pool;
+mod server_text;
 mod servers;
 mod status;
-mod text;
+mod supervised_server;
 mod tool;
+mod tool_listing;
+mod tool_names;
 
 pub use config::{ServerConfig, Transport};
 pub use launch::{ServerLaunch, ServerSpawnFn};

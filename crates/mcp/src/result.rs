@@ -7,7 +7,7 @@ use ostler_runner::ToolOutcome;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
-use crate::text::{clean, head, tail};
+use crate::server_text::{head, strip_hidden, tail};
 
 /// How much of the text the model sees.
 const SHOWN_BYTES: usize = 32 * 1024;
@@ -23,7 +23,7 @@ const STRUCTURE_BYTES: usize = 64 * 1024;
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The outcome of a call that was answered.
-pub(crate) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
+pub(crate) fn to_tool_outcome(server: &str, tool: &str, result: CallToolResult) -> ToolOutcome {
     let mut answer = CallResultContent::default();
     for block in result.content {
         answer.add(block);
@@ -40,7 +40,7 @@ pub(crate) fn outcome(server: &str, tool: &str, result: CallToolResult) -> ToolO
             "The tool failed and did not say why."
         });
     }
-    let (text, whole) = cut(answer.text, answer.total);
+    let (text, whole) = head_and_tail(answer.text, answer.total);
     details["truncated"] = whole.is_some().into();
     let attachments = answer.images;
     ToolOutcome { ok, details: Some(details), whole, attachments, ..ToolOutcome::failed(text) }
@@ -62,10 +62,12 @@ impl CallResultContent {
             ContentBlock::Image(content) => self.image(&content.mime_type, &content.data),
             ContentBlock::Audio(content) => self.not_shown("sound", &content.mime_type, content.data.len()),
             ContentBlock::ResourceLink(link) => {
-                let name = word(link.title.as_deref().unwrap_or(&link.name));
-                let kind =
-                    link.mime_type.as_deref().map_or_else(String::new, |kind| format!(" ({})", word(kind)));
-                self.push(&format!("[A resource: {name}{kind} at {}]", word(&link.uri)));
+                let name = quoted_word(link.title.as_deref().unwrap_or(&link.name));
+                let kind = link
+                    .mime_type
+                    .as_deref()
+                    .map_or_else(String::new, |kind| format!(" ({})", quoted_word(kind)));
+                self.push(&format!("[A resource: {name}{kind} at {}]", quoted_word(&link.uri)));
             }
             ContentBlock::Resource(content) => self.resource(content.resource),
             _ => self.push("[Something of a kind that is not known here was left out.]"),
@@ -75,10 +77,10 @@ impl CallResultContent {
     fn resource(&mut self, contents: ResourceContents) {
         match contents {
             ResourceContents::TextResourceContents { uri, text, .. } => {
-                self.push(&format!("[The resource {}]\n{text}", word(&uri)));
+                self.push(&format!("[The resource {}]\n{text}", quoted_word(&uri)));
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                self.push(&format!("[The resource {}]", word(&uri)));
+                self.push(&format!("[The resource {}]", quoted_word(&uri)));
                 self.image(mime_type.as_deref().unwrap_or("application/octet-stream"), &blob);
             }
             _ => self.push("[A resource of a kind that is not known here was left out.]"),
@@ -103,7 +105,7 @@ impl CallResultContent {
         let bytes = encoded_bytes / 4 * 3;
         self.push(&format!(
             "[There was {what} ({}, about {bytes} bytes) that cannot be shown.]",
-            word(mime_type)
+            quoted_word(mime_type)
         ));
     }
 
@@ -129,7 +131,7 @@ impl CallResultContent {
 }
 
 /// Head and tail of the text, and the text itself, where it is too long to be shown in whole.
-fn cut(mut text: String, total: usize) -> (String, Option<Vec<u8>>) {
+fn head_and_tail(mut text: String, total: usize) -> (String, Option<Vec<u8>>) {
     if total <= SHOWN_BYTES {
         return (text, None);
     }
@@ -147,8 +149,8 @@ fn cut(mut text: String, total: usize) -> (String, Option<Vec<u8>>) {
 }
 
 /// A word that stands within a sentence of ours.
-fn word(text: &str) -> String {
-    clean(head(text, 500)).replace(['\n', '\t'], " ")
+fn quoted_word(text: &str) -> String {
+    strip_hidden(head(text, 500)).replace(['\n', '\t'], " ")
 }
 
 #[cfg(test)]
@@ -156,7 +158,7 @@ mod tests {
     use rmcp::model::{CallToolResult, ContentBlock};
     use serde_json::json;
 
-    use super::{KEPT_BYTES, SHOWN_BYTES, outcome};
+    use super::{KEPT_BYTES, SHOWN_BYTES, to_tool_outcome};
 
     #[test]
     fn texts_are_joined_and_images_attached() {
@@ -169,7 +171,7 @@ mod tests {
             ContentBlock::embedded_text("file:///a\u{1b}b", "inside"),
             ContentBlock::audio("AAAA", "audio/wav"),
         ];
-        let outcome = outcome("s", "t", CallToolResult::success(blocks));
+        let outcome = to_tool_outcome("s", "t", CallToolResult::success(blocks));
         assert!(outcome.ok);
         assert_eq!(outcome.attachments, [("image/png".to_owned(), b"\x89PNG\r\n\x1a\n".to_vec())]);
         let lines: Vec<&str> = outcome.text.lines().collect();
@@ -186,7 +188,7 @@ mod tests {
         let middle = "é".repeat(KEPT_BYTES);
         let blocks =
             vec![ContentBlock::text("first"), ContentBlock::text(middle), ContentBlock::text("last")];
-        let outcome = outcome("s", "t", CallToolResult::success(blocks));
+        let outcome = to_tool_outcome("s", "t", CallToolResult::success(blocks));
         assert!(outcome.text.starts_with("first\né") && outcome.text.len() < SHOWN_BYTES + 200);
         assert!(outcome.text.contains("bytes left out here; only the first"));
         let whole = outcome.whole.expect("the text was cut");
@@ -198,14 +200,14 @@ mod tests {
     fn structure_stands_in_for_text_that_is_missing() {
         let mut result = CallToolResult::structured(json!({ "a": 1 }));
         result.content.clear();
-        let done = outcome("s", "t", result);
+        let done = to_tool_outcome("s", "t", result);
         assert_eq!((done.text.as_str(), done.ok), (r#"{"a":1}"#, true));
         let details = done.details.expect("there are some");
         assert_eq!(
             details,
             json!({ "server": "s", "tool": "t", "structured": { "a": 1 }, "truncated": false })
         );
-        let failed = outcome("s", "t", CallToolResult::error(Vec::new()));
+        let failed = to_tool_outcome("s", "t", CallToolResult::error(Vec::new()));
         assert_eq!((failed.text.as_str(), failed.ok), ("The tool failed and did not say why.", false));
     }
 }

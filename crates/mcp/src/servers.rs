@@ -9,9 +9,9 @@ use ostler_runner::Tool;
 
 use crate::config::ServerConfig;
 use crate::launch::ServerSpawnFn;
-use crate::pool::ServerPool;
-use crate::server::listing;
+use crate::server_pool::ServerPool;
 use crate::status::ServerStatus;
+use crate::supervised_server::listing;
 use crate::tool::McpTool;
 
 /// The configured MCP servers. Cheap to clone; when the last clone and the last tool are dropped, the
@@ -29,12 +29,12 @@ pub struct McpLimits {
     /// How long a server may take to start.
     pub start: Duration,
     /// How long a server that is being started is waited for before the tools of the others are given.
-    pub patience: Duration,
+    pub tools_wait: Duration,
     /// The pause before a server that ended by itself is started again; it doubles each time, up to thirty
     /// times its length.
-    pub first_pause: Duration,
+    pub first_backoff: Duration,
     /// How long a server that does not work is left alone.
-    pub rest: Duration,
+    pub retry_after: Duration,
     /// How long a server must have been unused to make room for one of another workspace.
     pub evict_after: Duration,
 }
@@ -45,9 +45,9 @@ impl Default for McpLimits {
             processes: 32,
             idle: Duration::from_secs(10 * 60),
             start: Duration::from_secs(20),
-            patience: Duration::from_secs(2),
-            first_pause: Duration::from_secs(1),
-            rest: Duration::from_secs(5 * 60),
+            tools_wait: Duration::from_secs(2),
+            first_backoff: Duration::from_secs(1),
+            retry_after: Duration::from_secs(5 * 60),
             evict_after: Duration::from_secs(30),
         }
     }
@@ -63,12 +63,12 @@ impl McpServers {
     /// Gives a workspace servers of its own beside those of all, in place of the ones that it had: none, to
     /// take them away. Those that it has already are left alone, and the others have ended when this returns;
     /// new ones are started when they are needed. Their tools never take the names of other servers' tools.
-    pub async fn set_own(&self, workspace: &Path, configs: Vec<ServerConfig>) {
-        if configs.is_empty() && !self.0.has_own() {
+    pub async fn set_workspace_servers(&self, workspace: &Path, configs: Vec<ServerConfig>) {
+        if configs.is_empty() && !self.0.has_workspace_servers() {
             return;
         }
         let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
-        self.0.set_own(&workspace, configs).await;
+        self.0.set_workspace_servers(&workspace, configs).await;
     }
 
     /// The tools that the servers offer in this workspace, in the order of the configuration. Starts what
@@ -82,8 +82,8 @@ impl McpServers {
         let workspace = tokio::fs::canonicalize(workspace).await.unwrap_or_else(|_| workspace.to_owned());
         let servers = self.0.servers_of(&workspace).into_iter();
         let instances: Vec<_> = servers.filter_map(|server| self.0.instance(&workspace, &server)).collect();
-        let patience = self.0.limits().patience;
-        join_all(instances.iter().map(|instance| instance.settled_within(patience))).await;
+        let patience = self.0.limits().tools_wait;
+        join_all(instances.iter().map(|instance| instance.wait_until_settled(patience))).await;
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         for instance in &instances {
             let listing = listing(instance);

@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::call::call;
 use crate::config::ServerConfig;
 use crate::connect::ConfiguredServer;
-use crate::listing::ListedTool;
-use crate::pool::ServerPool;
-use crate::result::outcome;
-use crate::text::reveal;
+use crate::result::to_tool_outcome;
+use crate::server_pool::ServerPool;
+use crate::server_text::escape_hidden;
+use crate::tool_listing::ListedTool;
 
 /// Calls one tool of one server.
 pub(crate) struct McpTool {
@@ -49,7 +49,7 @@ impl McpTool {
         let lease = self.pool.lease(&self.workspace, &self.server).await?;
         let name = &self.listed.remote_name;
         let result = call(&lease.handle, name, arguments, self.config().timeout, &*context.output).await?;
-        Ok(outcome(&self.config().name, name, result))
+        Ok(to_tool_outcome(&self.config().name, name, result))
     }
 }
 
@@ -63,8 +63,8 @@ impl Tool for McpTool {
     }
 
     fn summary(&self, input: &Value) -> String {
-        let (server, tool) = (reveal(&self.config().name), reveal(&self.listed.remote_name));
-        format!("call {tool} of the MCP server {server} with {}", reveal(&input.to_string()))
+        let (server, tool) = (escape_hidden(&self.config().name), escape_hidden(&self.listed.remote_name));
+        format!("call {tool} of the MCP server {server} with {}", escape_hidden(&input.to_string()))
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {

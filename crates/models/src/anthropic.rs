@@ -29,7 +29,7 @@ impl WireProtocol for Anthropic {
     /// Both spellings of the address are in use, with the version and without it.
     fn endpoint(provider: &ProviderConfig) -> Result<Url, ModelError> {
         let base_url = provider.base_url.trim().trim_end_matches('/');
-        let base_url = if base_url.is_empty() { provider.kind.home() } else { base_url };
+        let base_url = if base_url.is_empty() { provider.kind.default_base_url() } else { base_url };
         http::endpoint(provider, base_url.strip_suffix("/v1").unwrap_or(base_url), "v1/messages")
     }
 

@@ -39,36 +39,36 @@ pub(crate) fn rows(preset: &str) -> &'static [CatalogueRow] {
 }
 
 /// The row for a model. Prices hold only where the provider is the one that asks them.
-pub(crate) fn find(preset: Option<&str>, id: &str) -> Option<CatalogueRow> {
+pub(crate) fn find_row(preset: Option<&str>, id: &str) -> Option<CatalogueRow> {
     let id = id.to_ascii_lowercase();
     // Google's list puts this before every name, and takes names with and without it.
     let id = id.strip_prefix("models/").unwrap_or(&id);
-    let own = preset.map(rows).and_then(|rows| in_rows(rows, id));
-    own.or_else(|| elsewhere(id).map(|row| CatalogueRow { prices: None, ..row }))
+    let own = preset.map(rows).and_then(|rows| find_in_rows(rows, id));
+    own.or_else(|| find_in_other_presets(id).map(|row| CatalogueRow { prices: None, ..row }))
 }
 
 /// A model that another provider sells, or that anybody can run. How it is told to think depends on who
 /// serves it, unless it was never taught to.
-fn elsewhere(id: &str) -> Option<CatalogueRow> {
+fn find_in_other_presets(id: &str) -> Option<CatalogueRow> {
     let bare = id.rsplit('/').next().unwrap_or(id);
     let makers =
         [table::ANTHROPIC, table::OPENAI, table::GEMINI, table::XAI, table::MISTRAL, table::DEEPSEEK];
-    let made = makers.iter().find_map(|rows| in_rows(rows, bare));
+    let made = makers.iter().find_map(|rows| find_in_rows(rows, bare));
     // Routers write a version with a dot where Anthropic has a hyphen.
-    let made = made.or_else(|| in_rows(table::ANTHROPIC, &bare.replace('.', "-")));
-    made.or_else(|| open(bare))
+    let made = made.or_else(|| find_in_rows(table::ANTHROPIC, &bare.replace('.', "-")));
+    made.or_else(|| find_open_model(bare))
 }
 
-fn in_rows(rows: &[CatalogueRow], id: &str) -> Option<CatalogueRow> {
+fn find_in_rows(rows: &[CatalogueRow], id: &str) -> Option<CatalogueRow> {
     let exact = |id: &str| rows.iter().find(|row| row.id == id).copied();
-    exact(id).or_else(|| exact(undated(id)?)).or_else(|| {
-        let known = rows.iter().filter(|row| begins(id, row.id)).max_by_key(|row| row.id.len())?;
+    exact(id).or_else(|| exact(without_date(id)?)).or_else(|| {
+        let known = rows.iter().filter(|row| is_name_prefix(id, row.id)).max_by_key(|row| row.id.len())?;
         Some(CatalogueRow { prices: None, ..*known })
     })
 }
 
 /// A name without the date at its end, if it has one: `-20250929`, `-2024-08-06`, `-latest`.
-fn undated(id: &str) -> Option<&str> {
+fn without_date(id: &str) -> Option<&str> {
     let ends_so = |shape: &str| {
         let (name, end) = id.split_at_checked(id.len().checked_sub(shape.len())?)?;
         let fits = |(c, shape): (char, char)| if shape == '0' { c.is_ascii_digit() } else { c == shape };
@@ -78,19 +78,19 @@ fn undated(id: &str) -> Option<&str> {
 }
 
 /// Whether a name begins with a known one, at the end of a word. A dot is none: it goes on with a version.
-fn begins(id: &str, known: &str) -> bool {
+fn is_name_prefix(id: &str, known: &str) -> bool {
     id.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', ':', '@', '_', '/']))
 }
 
 /// Open models go by many spellings: `qwen3-coder:30b`, `Qwen3-Coder-30B-A3B-Instruct-GGUF`.
-fn open(id: &str) -> Option<CatalogueRow> {
-    let id = squashed(id);
+fn find_open_model(id: &str) -> Option<CatalogueRow> {
+    let id = normalized_name(id);
     let id = id.strip_prefix("meta").unwrap_or(&id);
-    let known = table::OPEN.iter().filter(|row| id.starts_with(&squashed(row.id)));
+    let known = table::OPEN.iter().filter(|row| id.starts_with(&normalized_name(row.id)));
     known.max_by_key(|row| row.id.len()).copied()
 }
 
-fn squashed(id: &str) -> String {
+fn normalized_name(id: &str) -> String {
     id.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
@@ -98,11 +98,11 @@ fn squashed(id: &str) -> String {
 mod tests {
     use ostler_types::Ability;
 
-    use super::{CatalogueRow, find, rows, table, undated};
+    use super::{CatalogueRow, find_row, rows, table, without_date};
     use crate::PRESETS;
 
     fn id(preset: Option<&str>, name: &str) -> Option<&'static str> {
-        find(preset, name).map(|row| row.id)
+        find_row(preset, name).map(|row| row.id)
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
             (None, "hf.co/bartowski/SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2", false),
             (None, "gpt-oss:20b", "gpt-oss", false),
         ] {
-            let row = find(preset, name).unwrap_or_else(|| panic!("{name} is not found"));
+            let row = find_row(preset, name).unwrap_or_else(|| panic!("{name} is not found"));
             assert_eq!((row.id, row.prices.is_some()), (known, priced), "{name}");
         }
     }
@@ -151,7 +151,7 @@ mod tests {
             ("", None),
             ("é-20250929", Some("é")),
         ] {
-            assert_eq!(undated(name), rest, "{name}");
+            assert_eq!(without_date(name), rest, "{name}");
         }
     }
 

@@ -54,10 +54,10 @@ the output above says what is wrong. A real model (`--model NAME:MODEL`) could g
 
 fn answer(request: &ModelRequest) -> Script {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
-    let mut situation = Situation::of(&request.messages, offered);
+    let mut situation = Situation::from_messages(&request.messages, offered);
     let mut script = Script::new(request);
     for outcome in &situation.outcomes {
-        script.say(&report::outcome(outcome));
+        script.say(&report::outcome_text(outcome));
     }
     if let Some(words) = acknowledge(&situation) {
         script.say(&words);
@@ -73,8 +73,8 @@ fn answer(request: &ModelRequest) -> Script {
             DemoIntent::Call(call) if !offered(call.tool) => script.say(&not_offered(&call, &request.tools)),
             DemoIntent::Call(call) => {
                 let calls = with_parallel(call, &mut situation, offered);
-                script.say(&report::intention(&calls));
-                return script.calls(situation.calls_so_far, &calls);
+                script.say(&report::intention_text(&calls));
+                return script.end_with_calls(situation.calls_so_far, &calls);
             }
             DemoIntent::Say { text, slowly: false } => script.say(&text),
             DemoIntent::Say { text, slowly: true } => script.say_slowly(&text),
@@ -88,7 +88,7 @@ fn answer(request: &ModelRequest) -> Script {
     if script.is_empty() {
         script.say(ABOUT);
     }
-    script.end()
+    script.end_turn()
 }
 
 /// The call, with those that are to run beside it.
@@ -109,7 +109,7 @@ fn with_parallel(
 }
 
 fn acknowledge(situation: &Situation<'_>) -> Option<String> {
-    let added = situation.added.as_ref()?;
+    let added = situation.steering.as_ref()?;
     let quote = report::quote(&added.text);
     Some(if added.stops {
         format!("You said {quote}, so I leave the rest undone.")

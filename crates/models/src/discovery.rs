@@ -5,7 +5,7 @@
 //! provider's own address only, and to no endpoint but its list of models.
 
 mod decode;
-mod native;
+mod local_servers;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,13 +24,13 @@ use crate::secret::{KeyFreshness, SecretRedactor};
 use crate::{ProviderConfig, ProviderKind};
 
 /// How long a list is good for.
-pub(crate) const GOOD_FOR: Duration = Duration::from_secs(300);
+pub(crate) const LIST_LIFETIME: Duration = Duration::from_secs(300);
 /// How long a server that did not answer is left alone.
-const LEFT_ALONE: Duration = Duration::from_secs(30);
+const FAILURE_LIFETIME: Duration = Duration::from_secs(30);
 /// How long a provider may take to tell everything.
-const LIMIT: Duration = Duration::from_secs(3);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a server on this machine may take to accept a connection.
-const CONNECT_LIMIT: Duration = Duration::from_millis(300);
+const LOCAL_CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 /// The longest list that is read, in bytes and in models.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 const MAX_MODELS: usize = 2_000;
@@ -63,7 +63,7 @@ pub(crate) type DiscoveryAnswer = Result<Arc<[DiscoveredModel]>, NoModelList>;
 #[derive(Debug)]
 pub(crate) struct Discovery {
     http: Arc<HttpClients>,
-    asked: Mutex<HashMap<String, CachedDiscovery>>,
+    answers: Mutex<HashMap<String, CachedDiscovery>>,
 }
 
 #[derive(Debug)]
@@ -76,19 +76,19 @@ struct CachedDiscovery {
 
 impl Discovery {
     pub(crate) fn new(http: Arc<HttpClients>) -> Discovery {
-        Discovery { http, asked: Mutex::default() }
+        Discovery { http, answers: Mutex::default() }
     }
 
     /// What a provider has; what it said no longer ago than `age` will do.
     pub(crate) async fn ask(&self, provider: &Arc<ProviderConfig>, age: Duration) -> DiscoveryAnswer {
         let answer = {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut asked = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
             let before = asked.get(&provider.name);
             match before.filter(|before| before.is_good(age)) {
                 Some(before) => before.answer.clone(),
                 None => {
                     let last = before.and_then(CachedDiscovery::list);
-                    let answer = inquire(self.http.clone(), provider.clone()).boxed().shared();
+                    let answer = query_provider(self.http.clone(), provider.clone()).boxed().shared();
                     let now = CachedDiscovery { at: Instant::now(), answer: answer.clone(), last };
                     asked.insert(provider.name.clone(), now);
                     answer
@@ -99,18 +99,18 @@ impl Discovery {
     }
 
     /// What a provider said last, without asking it.
-    pub(crate) fn known(&self, provider: &str) -> Option<Arc<[DiscoveredModel]>> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn cached(&self, provider: &str) -> Option<Arc<[DiscoveredModel]>> {
+        let asked = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         asked.get(provider).and_then(CachedDiscovery::list)
     }
 
     /// Has everybody asked anew.
-    pub(crate) fn forget(&self) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn clear(&self) {
+        let mut asked = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         asked.retain(|_, asked| {
             asked.last = asked.list();
             asked.answer = async { Err(NoModelList { why: String::new(), usable: false }) }.boxed().shared();
-            asked.at = Instant::now() - GOOD_FOR.max(LEFT_ALONE);
+            asked.at = Instant::now() - LIST_LIFETIME.max(FAILURE_LIFETIME);
             asked.last.is_some()
         });
     }
@@ -120,10 +120,10 @@ impl CachedDiscovery {
     fn is_good(&self, age: Duration) -> bool {
         let passed = self.at.elapsed();
         match self.answer.peek() {
-            Some(Ok(_)) => passed < age.min(GOOD_FOR),
-            Some(Err(_)) => passed < LEFT_ALONE,
+            Some(Ok(_)) => passed < age.min(LIST_LIFETIME),
+            Some(Err(_)) => passed < FAILURE_LIFETIME,
             // Whoever asked may have gone away, and nobody drives the question any more.
-            None => passed < LIMIT,
+            None => passed < QUERY_TIMEOUT,
         }
     }
 
@@ -135,12 +135,12 @@ impl CachedDiscovery {
     }
 }
 
-async fn inquire(http: Arc<HttpClients>, provider: Arc<ProviderConfig>) -> DiscoveryAnswer {
-    let deadline = Instant::now() + LIMIT;
+async fn query_provider(http: Arc<HttpClients>, provider: Arc<ProviderConfig>) -> DiscoveryAnswer {
+    let deadline = Instant::now() + QUERY_TIMEOUT;
     let asking = DiscoveryQuery { http, provider, deadline };
     match timeout_at(deadline, asking.list()).await {
         Ok(answer) => answer,
-        Err(_) => Err(asking.silence(format!("did not list its models within {LIMIT:?}"), false)),
+        Err(_) => Err(asking.no_list(format!("did not list its models within {QUERY_TIMEOUT:?}"), false)),
     }
 }
 
@@ -154,17 +154,17 @@ struct DiscoveryQuery {
 impl DiscoveryQuery {
     async fn list(&self) -> DiscoveryAnswer {
         let url = self.address(&self.provider.base_url, self.path())?;
-        self.knock(&url).await?;
+        self.check_reachable(&url).await?;
         let (headers, hidden) = self.headers().await?;
         let body = self.get(url, headers).await.map_err(|mut silence| {
             silence.why = hidden.redact(&silence.why).into_owned();
             silence
         })?;
-        let list = decode::list(&body);
-        let mut found = list.ok_or_else(|| self.silence("answered, but with no list of models", true))?;
+        let list = decode::parse_list(&body);
+        let mut found = list.ok_or_else(|| self.no_list("answered, but with no list of models", true))?;
         found.truncate(MAX_MODELS);
         if self.provider.is_keyless() && found.iter().all(|model| model.context_window.is_none()) {
-            native::complete(self, &mut found).await;
+            local_servers::add_native_details(self, &mut found).await;
         }
         Ok(found.into())
     }
@@ -181,20 +181,20 @@ impl DiscoveryQuery {
         let versioned = self.provider.kind != ProviderKind::Anthropic || base.ends_with("/v1");
         let text = if versioned { format!("{base}/{path}") } else { format!("{base}/v1/{path}") };
         let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        url.ok_or_else(|| self.silence("has no address that can be asked", false))
+        url.ok_or_else(|| self.no_list("has no address that can be asked", false))
     }
 
     /// A server on this machine is there or it is not; nobody waits long to find out.
-    async fn knock(&self, url: &Url) -> Result<(), NoModelList> {
+    async fn check_reachable(&self, url: &Url) -> Result<(), NoModelList> {
         if !self.provider.is_local() {
             return Ok(());
         }
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        match timeout(CONNECT_LIMIT, tokio::net::TcpStream::connect((host, port))).await {
+        match timeout(LOCAL_CONNECT_TIMEOUT, tokio::net::TcpStream::connect((host, port))).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) | Err(_) => {
-                Err(self.silence(format!("does not run: nothing answers at {host}:{port}"), false))
+                Err(self.no_list(format!("does not run: nothing answers at {host}:{port}"), false))
             }
         }
     }
@@ -211,7 +211,7 @@ impl DiscoveryQuery {
                 }
             };
             let mut value = HeaderValue::try_from(text)
-                .map_err(|_| self.silence("has a key with characters that no key can hold", false))?;
+                .map_err(|_| self.no_list("has a key with characters that no key can hold", false))?;
             value.set_sensitive(true);
             headers.insert(name, value);
             hidden.add(key);
@@ -223,18 +223,20 @@ impl DiscoveryQuery {
     }
 
     async fn get(&self, url: Url, headers: HeaderMap) -> Result<Vec<u8>, NoModelList> {
-        let client = self.http.client(&url).await.map_err(|error| self.silence(error.message, false))?;
+        let client =
+            self.http.lease_client(&url).await.map_err(|error| self.no_list(error.message, false))?;
         self.read(client.get(url).headers(headers)).await
     }
 
     async fn post(&self, url: Url, body: String) -> Result<Vec<u8>, NoModelList> {
-        let client = self.http.client(&url).await.map_err(|error| self.silence(error.message, false))?;
+        let client =
+            self.http.lease_client(&url).await.map_err(|error| self.no_list(error.message, false))?;
         self.read(client.post(url).header("content-type", "application/json").body(body)).await
     }
 
     async fn read(&self, request: RequestBuilder) -> Result<Vec<u8>, NoModelList> {
         let unreachable = |error: reqwest::Error| {
-            self.silence(format!("cannot be reached: {}", error.without_url()), false)
+            self.no_list(format!("cannot be reached: {}", error.without_url()), false)
         };
         let mut response = request.send().await.map_err(unreachable)?;
         let status = response.status();
@@ -246,19 +248,19 @@ impl DiscoveryQuery {
                 Some(_) | None => String::new(),
             };
             let what = format!("answered {} when asked for its models{advice}", status.as_u16());
-            return Err(self.silence(what, !locked));
+            return Err(self.no_list(what, !locked));
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_BODY {
-                return Err(self.silence("has a list of models that is larger than 16 MiB", true));
+                return Err(self.no_list("has a list of models that is larger than 16 MiB", true));
             }
         }
         Ok(body)
     }
 
-    fn silence(&self, what: impl AsRef<str>, usable: bool) -> NoModelList {
+    fn no_list(&self, what: impl AsRef<str>, usable: bool) -> NoModelList {
         NoModelList { why: format!("provider `{}` {}", self.provider.name, what.as_ref()), usable }
     }
 }

@@ -4,9 +4,9 @@
 //! is asked, under which headers, and what the events mean is left to the protocols. Trying again is
 //! left to the caller, who knows whether anything of the answer has been used.
 
-mod recorded;
+mod recorded_response;
+mod retry_after;
 mod send;
-mod wait;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,12 +21,12 @@ use tokio::time::{Instant, timeout_at};
 use crate::failure::{self, ProviderPeer};
 use crate::http::{HttpClientLease, HttpClients};
 use crate::sse::SseDecoder;
-use crate::{ModelError, ModelEvent, ProviderConfig, RawTrafficSink, raw};
-pub(crate) use recorded::{RecordedResponse, answer_again};
+use crate::{ModelError, ModelEvent, ProviderConfig, RawTrafficSink, raw_traffic};
+pub(crate) use recorded_response::{RecordedResponse, replay_response};
 pub(crate) use send::KeyHeader;
 
 /// The largest response that is read.
-const MAX_RESPONSE: usize = 64 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
 /// What a protocol makes of a response. It does no IO, and is asked for nothing after it stopped or
 /// failed.
@@ -62,7 +62,7 @@ pub(crate) struct ExchangeRequest {
 }
 
 /// Asks, once the stream is polled.
-pub(crate) fn ask<D: Decode>(
+pub(crate) fn stream_exchange<D: Decode>(
     http: Arc<HttpClients>,
     question: ExchangeRequest,
 ) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
@@ -149,14 +149,14 @@ impl<D: Decode> Exchange<D> {
 
     async fn send(&mut self, question: &ExchangeRequest) -> Result<Box<OpenResponse>, ModelError> {
         let (timeouts, now) = (self.http.timeouts, Instant::now());
-        let (first_byte, last_byte) = (now + timeouts.first_byte, now + timeouts.whole);
+        let (first_byte, last_byte) = (now + timeouts.first_byte, now + timeouts.total);
         let sent = send::send(&self.http, &mut self.peer, question, first_byte.min(last_byte)).await?;
         let (response, _lease) = (sent.response, sent.lease);
         self.status = response.status();
         if let Some(kind) = content_type(&response).filter(|kind| kind.starts_with("text/html")) {
             self.show_response("");
             let error = failure::unreadable(&format!("it is {kind}, not an answer"), "");
-            return Err(failure::of_provider(&self.peer, error));
+            return Err(failure::with_provider(&self.peer, error));
         }
         let format = BodyFormat::Unknown;
         Ok(Box::new(OpenResponse { response, _lease, format, received: 0, first_byte, last_byte }))
@@ -169,26 +169,26 @@ impl<D: Decode> Exchange<D> {
     ) -> Result<Option<Box<OpenResponse>>, ModelError> {
         let timeouts = self.http.timeouts;
         let (deadline, missed, limit) = if self.decoder.finished() {
-            (Instant::now() + timeouts.tail, "did not end its answer", timeouts.tail)
+            (Instant::now() + timeouts.after_last_word, "did not end its answer", timeouts.after_last_word)
         } else if reading.received == 0 {
             (reading.first_byte, "did not begin to answer", timeouts.first_byte)
         } else {
             (Instant::now() + timeouts.idle, "did not go on with its answer", timeouts.idle)
         };
-        let chunk = match within(deadline.min(reading.last_byte), reading.response.chunk()).await {
+        let chunk = match before_deadline(deadline.min(reading.last_byte), reading.response.chunk()).await {
             Some(Ok(Some(chunk))) => chunk,
             Some(Ok(None)) => return self.end(reading.format, None).map(|()| None),
             Some(Err(error)) => return self.end(reading.format, Some(error)).map(|()| None),
             None if self.decoder.finished() => return self.end(reading.format, None).map(|()| None),
             None if deadline > reading.last_byte => {
-                return Err(failure::timed_out(&self.peer, "did not finish its answer", timeouts.whole));
+                return Err(failure::timed_out(&self.peer, "did not finish its answer", timeouts.total));
             }
             None => return Err(failure::timed_out(&self.peer, missed, limit)),
         };
         reading.received += chunk.len();
-        if reading.received > MAX_RESPONSE {
+        if reading.received > MAX_RESPONSE_BYTES {
             let error = failure::unreadable("it is larger than 64 MiB", "");
-            return Err(failure::of_provider(&self.peer, error));
+            return Err(failure::with_provider(&self.peer, error));
         }
         self.take(&mut reading.format, &chunk)?;
         Ok((!self.decoder.stopped()).then_some(reading))
@@ -218,13 +218,13 @@ impl<D: Decode> Exchange<D> {
                 let fits = events.push(chunk, |event| {
                     if result.is_ok() {
                         if let Some(sink) = raw {
-                            raw::chunk(sink, &peer.hidden, &event);
+                            raw_traffic::show_chunk(sink, &peer.hidden, &event);
                         }
                         result = decoder.event(&event.name, &event.data, ready);
                     }
                 });
                 let too_large = |_| failure::unreadable("one event of the stream is larger than 8 MiB", "");
-                result.and(fits.map_err(too_large)).map_err(|error| failure::of_provider(&self.peer, error))
+                result.and(fits.map_err(too_large)).map_err(|error| failure::with_provider(&self.peer, error))
             }
         }
     }
@@ -245,7 +245,7 @@ impl<D: Decode> Exchange<D> {
                 let Exchange { decoder, ready, raw, peer, .. } = self;
                 events.finish(|event| {
                     if let Some(sink) = raw {
-                        raw::chunk(sink, &peer.hidden, &event);
+                        raw_traffic::show_chunk(sink, &peer.hidden, &event);
                     }
                     result = decoder.event(&event.name, &event.data, ready);
                 });
@@ -254,16 +254,16 @@ impl<D: Decode> Exchange<D> {
         let whole = result.and_then(|()| self.decoder.end(&mut self.ready));
         match (whole, error) {
             (Ok(true), _) => Ok(()),
-            (Ok(false), Some(error)) => Err(failure::of_transport(&self.peer, error)),
-            (Ok(false), None) => Err(failure::cut(&self.peer, "the server closed the connection")),
-            (Err(error), _) => Err(failure::of_provider(&self.peer, error)),
+            (Ok(false), Some(error)) => Err(failure::from_transport(&self.peer, error)),
+            (Ok(false), None) => Err(failure::stream_cut(&self.peer, "the server closed the connection")),
+            (Err(error), _) => Err(failure::with_provider(&self.peer, error)),
         }
     }
 
     /// Shows the head of the response, and its body unless that comes as a stream.
     fn show_response(&self, body: &str) {
         if let Some(sink) = &self.raw {
-            raw::response(sink, &self.peer.hidden, self.status, body);
+            raw_traffic::show_response(sink, &self.peer.hidden, self.status, body);
         }
     }
 }
@@ -272,7 +272,7 @@ fn content_type(response: &Response) -> Option<&str> {
     response.headers().get(CONTENT_TYPE)?.to_str().ok()
 }
 
-async fn within<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
+async fn before_deadline<F: Future>(deadline: Instant, future: F) -> Option<F::Output> {
     timeout_at(deadline, future).await.ok()
 }
 

@@ -20,13 +20,14 @@ const MAX_QUOTE: usize = 500;
 
 /// The code of a conversation that the model has no room for.
 const OVERFLOW: &str = "context_overflow";
-const SHORTEN: &str = "shorten the conversation, begin a new session, or use a model with a larger window";
-const WAIT: &str = "wait a little, then retry the turn, or use another model";
+const SHORTEN_HINT: &str =
+    "shorten the conversation, begin a new session, or use a model with a larger window";
+const WAIT_HINT: &str = "wait a little, then retry the turn, or use another model";
 /// The code of an account that has nothing left; waiting does not help it.
 const EXHAUSTED: &str = "quota_exhausted";
-const PAY: &str = "add credit or raise the limit at the provider, or use another model";
-const LOOK: &str = "have the session keep a raw log (`raw_log`), which shows the request and the answer, or try another model";
-const TOO_LARGE: &str = "leave out large attachments or begin a new session; a raw log (`raw_log`) shows the request; or try another model";
+const PAY_HINT: &str = "add credit or raise the limit at the provider, or use another model";
+const RAW_LOG_HINT: &str = "have the session keep a raw log (`raw_log`), which shows the request and the answer, or try another model";
+const TOO_LARGE_HINT: &str = "leave out large attachments or begin a new session; a raw log (`raw_log`) shows the request; or try another model";
 
 /// Whom an error is about, and what must not be shown of the exchange with them.
 #[derive(Debug, Clone)]
@@ -61,7 +62,7 @@ pub(crate) struct RefusedResponse<'a> {
 }
 
 /// Words an answer other than 2xx.
-pub(crate) fn of_status(peer: &ProviderPeer, refused: &RefusedResponse<'_>) -> ModelError {
+pub(crate) fn from_status(peer: &ProviderPeer, refused: &RefusedResponse<'_>) -> ModelError {
     let RefusedResponse { status, retry_after, location, body } = *refused;
     let name = &peer.provider.name;
     let reported = ReportedError::from_body(body);
@@ -72,23 +73,23 @@ pub(crate) fn of_status(peer: &ProviderPeer, refused: &RefusedResponse<'_>) -> M
         code => code,
     };
     let message = format!("provider `{name}` answered {}{said}", status.as_u16());
-    let error = ModelError { retry_after, ..ModelError::new(code, shown(peer, &message)) };
+    let error = ModelError { retry_after, ..ModelError::new(code, quotable_text(peer, &message)) };
     match code {
-        "unauthorized" if status == StatusCode::FORBIDDEN => error.hint(right_hint(peer)),
+        "unauthorized" if status == StatusCode::FORBIDDEN => error.hint(permission_hint(peer)),
         "unauthorized" => error.hint(key_hint(peer)),
         "rate_limited" | "overloaded" => error.hint(match retry_after {
             Some(wait) => format!(
                 "the provider asks to be left alone for {wait:?}; then retry the turn, or use another model"
             ),
-            None => WAIT.to_owned(),
+            None => WAIT_HINT.to_owned(),
         }),
-        "timeout" => error.hint(WAIT),
-        EXHAUSTED => error.hint(PAY),
-        OVERFLOW => error.hint(SHORTEN),
+        "timeout" => error.hint(WAIT_HINT),
+        EXHAUSTED => error.hint(PAY_HINT),
+        OVERFLOW => error.hint(SHORTEN_HINT),
         "not_found" => error.hint(format!("check the model's name and `base_url` in [providers.{name}]")),
         _ if status.is_redirection() => error.hint(redirect_hint(peer, location)),
-        _ if status == StatusCode::PAYLOAD_TOO_LARGE => error.hint(TOO_LARGE),
-        _ => error.hint(LOOK),
+        _ if status == StatusCode::PAYLOAD_TOO_LARGE => error.hint(TOO_LARGE_HINT),
+        _ => error.hint(RAW_LOG_HINT),
     }
 }
 
@@ -100,7 +101,7 @@ fn redirect_hint(peer: &ProviderPeer, location: Option<&str>) -> String {
         None => Url::parse(location).ok(),
     });
     let target = match target.as_ref().and_then(Url::host_str) {
-        Some(host) => format!("the server points to, which is on {}", shown(peer, host)),
+        Some(host) => format!("the server points to, which is on {}", quotable_text(peer, host)),
         None => "the server points to".to_owned(),
     };
     format!(
@@ -110,7 +111,7 @@ fn redirect_hint(peer: &ProviderPeer, location: Option<&str>) -> String {
 }
 
 /// An error that the server reported inside a stream that began well, as its raw JSON.
-pub(crate) fn of_report(json: &str) -> ModelError {
+pub(crate) fn from_report(json: &str) -> ModelError {
     let reported = ReportedError::from_body(json);
     let message = if reported.message.is_empty() { "no reason was given" } else { &reported.message };
     ModelError::new(reported.code, format!("the server reported an error: {message}"))
@@ -122,7 +123,7 @@ pub(crate) fn context_overflow() -> ModelError {
 }
 
 /// A request that did not get through, or a body that broke off.
-pub(crate) fn of_transport(peer: &ProviderPeer, error: reqwest::Error) -> ModelError {
+pub(crate) fn from_transport(peer: &ProviderPeer, error: reqwest::Error) -> ModelError {
     let (connecting, error) = (error.is_connect(), error.without_url());
     let mut message = error.to_string();
     let mut source = error.source();
@@ -136,20 +137,21 @@ pub(crate) fn of_transport(peer: &ProviderPeer, error: reqwest::Error) -> ModelE
     let (name, base_url) = (&peer.provider.name, &peer.provider.base_url);
     if connecting {
         let message = format!("cannot reach provider `{name}` at {base_url}: {message}");
-        ModelError::new("unreachable", shown(peer, &message))
+        ModelError::new("unreachable", quotable_text(peer, &message))
             .hint("check that the server is running, the network, `base_url`, and for https this machine's root certificates")
     } else {
-        cut(peer, &message)
+        stream_cut(peer, &message)
     }
 }
 
 /// A stream that ended before the answer did.
-pub(crate) fn cut(peer: &ProviderPeer, why: &str) -> ModelError {
+pub(crate) fn stream_cut(peer: &ProviderPeer, why: &str) -> ModelError {
     let message = format!(
         "the stream from provider `{}` broke off before the answer was whole: {why}",
         peer.provider.name
     );
-    ModelError::new("cut_stream", shown(peer, &message)).hint("retry the turn; what arrived has been kept")
+    ModelError::new("cut_stream", quotable_text(peer, &message))
+        .hint("retry the turn; what arrived has been kept")
 }
 
 /// Nothing came for too long.
@@ -165,18 +167,18 @@ pub(crate) fn unreadable(why: &str, text: &str) -> ModelError {
 }
 
 /// Names the provider in an error that does not know it, and takes the key out.
-pub(crate) fn of_provider(peer: &ProviderPeer, error: ModelError) -> ModelError {
-    let message = shown(peer, &format!("provider `{}`: {}", peer.provider.name, error.message));
+pub(crate) fn with_provider(peer: &ProviderPeer, error: ModelError) -> ModelError {
+    let message = quotable_text(peer, &format!("provider `{}`: {}", peer.provider.name, error.message));
     let hint = error.hint.or_else(|| match error.code {
         "unauthorized" => Some(key_hint(peer)),
         "bad_response" => {
-            let protocol = peer.provider.kind.protocol();
+            let protocol = peer.provider.kind.name();
             Some(format!("check that `base_url` leads to a server that speaks {protocol}"))
         }
-        "rate_limited" | "overloaded" => Some(WAIT.to_owned()),
-        OVERFLOW => Some(SHORTEN.to_owned()),
-        EXHAUSTED => Some(PAY.to_owned()),
-        "bad_request" | "server_error" | "provider_error" | "http_error" => Some(LOOK.to_owned()),
+        "rate_limited" | "overloaded" => Some(WAIT_HINT.to_owned()),
+        OVERFLOW => Some(SHORTEN_HINT.to_owned()),
+        EXHAUSTED => Some(PAY_HINT.to_owned()),
+        "bad_request" | "server_error" | "provider_error" | "http_error" => Some(RAW_LOG_HINT.to_owned()),
         _ => None,
     });
     ModelError { message, hint, ..error }
@@ -189,14 +191,14 @@ pub(crate) fn empty_answer() -> ModelError {
 }
 
 /// A part in a message whose role cannot hold it.
-pub(crate) fn misplaced(role: Role) -> ModelError {
+pub(crate) fn misplaced_part(role: Role) -> ModelError {
     let message =
         format!("a message of role `{}` holds a part that such a message cannot hold", role.as_str());
     ModelError::new("unsupported_part", message)
 }
 
 /// A body that cannot be written.
-pub(crate) fn unwritable(error: &serde_json::Error) -> ModelError {
+pub(crate) fn body_not_encodable(error: &serde_json::Error) -> ModelError {
     ModelError::new("bad_request", format!("the request cannot be written as JSON: {error}"))
 }
 
@@ -312,7 +314,7 @@ fn key_hint(peer: &ProviderPeer) -> String {
     let name = &peer.provider.name;
     match peer.provider.api_key {
         ProviderKey::None => {
-            let variable = peer.provider.shop().and_then(|preset| preset.key_variables.first());
+            let variable = peer.provider.catalogue_preset().and_then(|preset| preset.key_variables.first());
             let set =
                 variable.map(|variable| format!("set {variable} in the environment of the daemon, or "));
             format!(
@@ -322,26 +324,26 @@ fn key_hint(peer: &ProviderPeer) -> String {
         }
         ProviderKey::Fixed(_) | ProviderKey::Found(_) => format!(
             "the key of [providers.{name}] was refused; it comes from {}, so put a valid one there",
-            peer.provider.key_place()
+            peer.provider.key_source_text()
         ),
     }
 }
 
 /// A key that is good, for something that it is not good for.
-fn right_hint(peer: &ProviderPeer) -> String {
+fn permission_hint(peer: &ProviderPeer) -> String {
     match peer.provider.api_key {
         ProviderKey::None => key_hint(peer),
         ProviderKey::Fixed(_) | ProviderKey::Found(_) => format!(
             "the key of [providers.{}] may not do this; give it the right to use the model at the provider, or put another one in its place: it comes from {}",
             peer.provider.name,
-            peer.provider.key_place()
+            peer.provider.key_source_text()
         ),
     }
 }
 
 /// What may be shown of a text: no key, no control characters, not too long. The key goes first, as a
 /// cut could leave a part of it.
-fn shown(peer: &ProviderPeer, text: &str) -> String {
+fn quotable_text(peer: &ProviderPeer, text: &str) -> String {
     shorten(&peer.hidden.redact(text), MAX_QUOTE)
 }
 

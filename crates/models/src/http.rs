@@ -3,7 +3,7 @@
 //! They are built on first use, since loading the machine's TLS roots takes a while that a start
 //! should not wait for. What is sent and how answers are read is left to the providers.
 
-mod lane;
+mod shared_client;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 
 use crate::{ModelError, ProviderConfig};
-pub(crate) use lane::HttpClientLease;
-use lane::SharedHttpClient;
+pub(crate) use shared_client::HttpClientLease;
+use shared_client::SharedHttpClient;
 
 /// How long each phase of a request may take. A provider that keeps quiet for longer is an error,
 /// never a hang.
@@ -27,9 +27,9 @@ pub struct Timeouts {
     pub idle: Duration,
     /// From the answer's last word to the end of the stream. The answer is whole by then, and only the
     /// usage may follow, so running out of this is no error.
-    pub tail: Duration,
+    pub after_last_word: Duration,
     /// The whole answer; a server can keep a stream alive for ever without saying anything.
-    pub whole: Duration,
+    pub total: Duration,
 }
 
 impl Default for Timeouts {
@@ -38,22 +38,22 @@ impl Default for Timeouts {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(120),
-            tail: Duration::from_secs(5),
-            whole: Duration::from_secs(3600),
+            after_last_word: Duration::from_secs(5),
+            total: Duration::from_secs(3600),
         }
     }
 }
 
 /// How many clients there are at most for other machines.
-const MAX_LANES: usize = 16;
+const MAX_REMOTE_CLIENTS: usize = 16;
 /// How long a connection may take to come about before others than its first user open their own.
-const SETTLING: Duration = Duration::from_millis(500);
+const CONNECT_GRACE: Duration = Duration::from_millis(500);
 
 /// The shared clients: one for servers on this machine, a few for all others.
 #[derive(Debug)]
 pub(crate) struct HttpClients {
     pub(crate) timeouts: Timeouts,
-    settling: Duration,
+    connect_grace: Duration,
     local: Arc<SharedHttpClient>,
     /// The first is used until it is full, so that few connections are open.
     remote: Vec<Arc<SharedHttpClient>>,
@@ -61,25 +61,26 @@ pub(crate) struct HttpClients {
 
 impl HttpClients {
     pub(crate) fn new(timeouts: Timeouts) -> HttpClients {
-        let remote = std::iter::repeat_with(Arc::default).take(MAX_LANES).collect();
-        HttpClients { timeouts, settling: SETTLING, local: Arc::default(), remote }
+        let remote = std::iter::repeat_with(Arc::default).take(MAX_REMOTE_CLIENTS).collect();
+        HttpClients { timeouts, connect_grace: CONNECT_GRACE, local: Arc::default(), remote }
     }
 
     /// A client for this address, to be held until the answer has been read. A plain server on this machine
     /// needs no roots, and a proxy could not reach it.
-    pub(crate) async fn client(&self, url: &Url) -> Result<HttpClientLease, ModelError> {
+    pub(crate) async fn lease_client(&self, url: &Url) -> Result<HttpClientLease, ModelError> {
         let local = is_local(url);
         let place = if local {
             // Each request has a connection of its own there, so nobody need wait for another's.
-            lane::take_place(std::slice::from_ref(&self.local), url.authority(), Duration::ZERO)
+            shared_client::take_slot(std::slice::from_ref(&self.local), url.authority(), Duration::ZERO)
         } else {
-            lane::take_place(&self.remote, url.authority(), self.settling)
+            shared_client::take_slot(&self.remote, url.authority(), self.connect_grace)
         };
         let connect = self.timeouts.connect;
         let client = place.client().get_or_try_init(|| async move {
             // Roots are read from disk, which may not hold up the other sessions of this thread.
-            let built =
-                tokio::task::spawn_blocking(move || if local { plain(connect) } else { rooted(connect) });
+            let built = tokio::task::spawn_blocking(move || {
+                if local { plain_client(connect) } else { verifying_client(connect) }
+            });
             built.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
         });
         let client = client.await.map_err(|error: String| {
@@ -100,7 +101,7 @@ pub(crate) fn endpoint(provider: &ProviderConfig, base_url: &str, path: &str) ->
         let hint = format!(
             "set `base_url` in [providers.{}] to an address such as {}",
             provider.name,
-            provider.kind.home()
+            provider.kind.default_base_url()
         );
         ModelError::new("bad_base_url", message).hint(hint)
     })
@@ -112,21 +113,21 @@ fn is_local(url: &Url) -> bool {
     url.scheme() == "http" && (host == "localhost" || address.is_ok_and(|address| address.is_loopback()))
 }
 
-fn plain(connect: Duration) -> reqwest::Result<Client> {
-    builder(connect).tls_certs_only([]).no_proxy().build()
+fn plain_client(connect: Duration) -> reqwest::Result<Client> {
+    client_builder(connect).tls_certs_only([]).no_proxy().build()
 }
 
 /// Without a CA store no client that verifies can be built. One that trusts nobody still reaches plain
 /// servers, and says of the others that their certificate is not trusted.
-fn rooted(connect: Duration) -> reqwest::Result<Client> {
-    builder(connect).build().or_else(|error| {
+fn verifying_client(connect: Duration) -> reqwest::Result<Client> {
+    client_builder(connect).build().or_else(|error| {
         tracing::warn!(%error, "no TLS roots were found on this machine; https providers cannot be reached");
-        builder(connect).tls_certs_only([]).build()
+        client_builder(connect).tls_certs_only([]).build()
     })
 }
 
 /// Redirects are not followed: the key goes to the configured host and nowhere else.
-fn builder(connect: Duration) -> ClientBuilder {
+fn client_builder(connect: Duration) -> ClientBuilder {
     // Fails only if a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()

@@ -5,7 +5,7 @@
 
 mod anthropic;
 mod catalogue;
-mod choice;
+mod default_model;
 mod demo;
 mod discovery;
 mod exchange;
@@ -13,12 +13,12 @@ mod failure;
 mod http;
 mod openai_chat;
 mod openai_responses;
-mod outgoing;
 mod presets;
 mod profile;
-mod raw;
+mod raw_traffic;
 mod registry;
 mod replay;
+mod request_encoding;
 mod retry;
 mod secret;
 mod sse;
@@ -72,7 +72,7 @@ pub struct ModelRequest {
     pub raw: Option<RawTrafficSink>,
     /// The longest wait that a provider may ask for before it has failed, for a caller who has another
     /// model to ask meanwhile. As long as the retry policy says when absent.
-    pub hand_over_after: Option<Duration>,
+    pub fallback_after: Option<Duration>,
 }
 
 /// Takes what goes over the wire.
@@ -90,7 +90,7 @@ impl ModelRequest {
             cache_key: None,
             files: Arc::default(),
             raw: None,
-            hand_over_after: None,
+            fallback_after: None,
         }
     }
 }

@@ -4,8 +4,8 @@
 //! into events; sending and receiving is the exchange's.
 
 mod decode;
-mod details;
 mod encode;
+mod reasoning_details;
 mod wire;
 
 use reqwest::Url;
@@ -13,8 +13,8 @@ use reqwest::header::AUTHORIZATION;
 
 use crate::exchange::KeyHeader;
 use crate::http;
-use crate::outgoing::quirks::HostQuirks;
 use crate::profile::ModelProfile;
+use crate::request_encoding::quirks::HostQuirks;
 use crate::wire_client::WireProtocol;
 use crate::{ModelError, ModelRequest, ProviderConfig};
 pub(crate) use decode::ChatDecoder;
@@ -42,7 +42,7 @@ impl WireProtocol for OpenAiChat {
         url: &Url,
         request: &ModelRequest,
     ) -> Result<Vec<u8>, ModelError> {
-        encode::body(&provider.name, profile, HostQuirks::of(url), request)
+        encode::body(&provider.name, profile, HostQuirks::for_url(url), request)
     }
 }
 

@@ -19,8 +19,8 @@ use futures_util::future::join_all;
 use ostler_types::{Ability, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution};
 
 use crate::anthropic::Anthropic;
-use crate::choice::{self, ChoiceOutcome};
-use crate::discovery::{Discovery, DiscoveryAnswer, GOOD_FOR, NoModelList};
+use crate::default_model::{self, ChoiceOutcome};
+use crate::discovery::{Discovery, DiscoveryAnswer, LIST_LIFETIME, NoModelList};
 use crate::http::HttpClients;
 use crate::openai_chat::OpenAiChat;
 use crate::openai_responses::OpenAiResponses;
@@ -128,7 +128,7 @@ impl ModelRegistry {
     }
 
     /// Whether a model can be named at all, and why not.
-    pub fn check(&self, name: &str) -> Result<(), ModelError> {
+    pub fn check_name(&self, name: &str) -> Result<(), ModelError> {
         match self.find(name)? {
             Some((provider, _)) if provider.kind == ProviderKind::Replay => Ok(()),
             Some(_) | None => self.resolve(name).map(drop),
@@ -139,16 +139,16 @@ impl ModelRegistry {
     pub fn info(&self, name: &str) -> ModelInfo {
         match self.find(name) {
             Ok(Some((provider, id))) => self.info_of(&provider, &id),
-            Ok(None) => demo(),
+            Ok(None) => demo_info(),
             Err(error) => ModelInfo { unavailable: Some(error.message), ..ModelInfo::unknown(name.trim()) },
         }
     }
 
-    /// Asks a model's provider about it, unless that is known, so that [`Models::info`] and
-    /// [`Models::resolve`] know what the provider does.
-    pub async fn learn(&self, name: &str) {
-        if let Some(provider) = self.provider(choice::split(name).0) {
-            self.ask(&provider, GOOD_FOR).await.ok();
+    /// Asks a model's provider about it, unless that is known, so that [`ModelRegistry::info`] and
+    /// [`ModelRegistry::resolve`] know what the provider does.
+    pub async fn refresh_info(&self, name: &str) {
+        if let Some(provider) = self.provider(default_model::split_model_name(name).0) {
+            self.ask(&provider, LIST_LIFETIME).await.ok();
         }
     }
 
@@ -164,11 +164,11 @@ impl ModelRegistry {
     /// lately and `refresh` is not set.
     pub async fn list(&self, refresh: bool) -> Vec<ModelInfo> {
         if refresh {
-            self.discovery.forget();
+            self.discovery.clear();
         }
-        let listed = self.providers.iter().map(|provider| self.list_of(provider));
+        let listed = self.providers.iter().map(|provider| self.models_of(provider));
         let mut models: Vec<ModelInfo> = join_all(listed).await.into_iter().flatten().collect();
-        models.push(demo());
+        models.push(demo_info());
         models.sort_by_key(|model| model.unavailable.is_some());
         models
     }
@@ -184,8 +184,8 @@ impl ModelRegistry {
     ) -> Result<Resolution, ModelError> {
         let mut asked: HashSet<String> = HashSet::new();
         loop {
-            let offers = self.offers(&asked, choice::is_picky(policy)).await;
-            match choice::choose(&offers, policy, default, &|name| self.info(name)) {
+            let offers = self.offers(&asked, default_model::needs_model_info(policy)).await;
+            match default_model::choose(&offers, policy, default, &|name| self.info(name)) {
                 ChoiceOutcome::Chosen(resolution) => return Ok(resolution),
                 ChoiceOutcome::Nothing(error) => return Err(error),
                 // Ends, since nobody is asked twice.
@@ -197,14 +197,14 @@ impl ModelRegistry {
     /// The provider and the model's own name; none for the demo.
     fn find(&self, name: &str) -> Result<Option<(Arc<ProviderConfig>, String)>, ModelError> {
         let name = name.trim();
-        let (provider, model) = choice::split(name);
+        let (provider, model) = default_model::split_model_name(name);
         if provider == DEMO && model.is_none_or(|model| model == DEMO) {
             return Ok(None);
         }
         let config = self.provider(provider).ok_or_else(|| self.unknown(name))?;
         let model = match model {
             Some(model) => model.to_owned(),
-            None => self.first_of(&config).unwrap_or_default(),
+            None => self.first_model(&config).unwrap_or_default(),
         };
         if model.is_empty() {
             return Err(ModelError::new("unknown_model", format!("`{name}` names a provider but no model"))
@@ -217,15 +217,15 @@ impl ModelRegistry {
         self.providers.iter().find(|provider| provider.name == name).cloned()
     }
 
-    fn first_of(&self, provider: &ProviderConfig) -> Option<String> {
-        let flagship = || provider.shop().and_then(|preset| preset.flagship).map(str::to_owned);
-        let found = || Some(self.discovery.known(&provider.name)?.first()?.id.clone());
+    fn first_model(&self, provider: &ProviderConfig) -> Option<String> {
+        let flagship = || provider.catalogue_preset().and_then(|preset| preset.flagship).map(str::to_owned);
+        let found = || Some(self.discovery.cached(&provider.name)?.first()?.id.clone());
         let recorded = || (provider.kind == ProviderKind::Replay).then(|| "recording".to_owned());
         provider.models.first().cloned().or_else(flagship).or_else(recorded).or_else(found)
     }
 
     fn profile(&self, provider: &ProviderConfig, id: &str) -> ModelProfile {
-        let known = self.discovery.known(&provider.name);
+        let known = self.discovery.cached(&provider.name);
         let latest = format!("{id}:latest");
         let found = known.as_deref().and_then(|list| {
             let exact = list.iter().find(|found| found.id == id);
@@ -263,12 +263,12 @@ impl ModelRegistry {
     }
 
     /// A provider's models, for people to choose from.
-    async fn list_of(&self, provider: &Arc<ProviderConfig>) -> Vec<ModelInfo> {
+    async fn models_of(&self, provider: &Arc<ProviderConfig>) -> Vec<ModelInfo> {
         let missing = provider.readiness.missing();
         if missing.is_some() && !provider.configured {
             return Vec::new();
         }
-        let silent = match self.ask(provider, GOOD_FOR).await {
+        let silent = match self.ask(provider, LIST_LIFETIME).await {
             Err(silence) if self.settings.discover && !silence.usable => Some(silence.why),
             Ok(_) | Err(_) => None,
         };
@@ -283,9 +283,9 @@ impl ModelRegistry {
     /// A provider's models: those that the configuration lists, then the flagship and what else the
     /// catalogue has, unless the provider says otherwise, then what only the provider knows.
     fn candidates(&self, provider: &ProviderConfig) -> Vec<ModelInfo> {
-        let shop = provider.shop();
+        let shop = provider.catalogue_preset();
         let flagship = shop.and_then(|preset| preset.flagship).map(str::to_owned);
-        let found = self.discovery.known(&provider.name);
+        let found = self.discovery.cached(&provider.name);
         let rows = shop.iter().flat_map(|preset| catalogue::rows(preset.name)).map(|row| row.id.to_owned());
         let known: Vec<String> = flagship.into_iter().chain(rows).collect();
         let mut ids = provider.models.clone();
@@ -300,7 +300,7 @@ impl ModelRegistry {
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));
         if ids.is_empty() {
-            ids.extend(self.first_of(provider));
+            ids.extend(self.first_model(provider));
         }
         ids.iter().map(|id| self.profile(provider, id).info).collect()
     }
@@ -320,7 +320,7 @@ impl ModelRegistry {
     }
 }
 
-fn demo() -> ModelInfo {
+fn demo_info() -> ModelInfo {
     ModelInfo {
         prices: Some(Prices::FREE),
         abilities: Some(vec![Ability::Tools]),

@@ -5,7 +5,7 @@
 //! [`Shape`]. Recorded events go through the decoder of the protocol that they came by, so the answer and
 //! its error are what they were. There is no network, no wait and no key.
 
-mod shape;
+mod conversation_shape;
 
 use std::fs::File;
 use std::io::Read;
@@ -17,15 +17,15 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::exchange::{RecordedResponse, answer_again};
+use crate::exchange::{RecordedResponse, replay_response};
 use crate::failure::ProviderPeer;
 use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig, ProviderKind};
 use crate::{anthropic, openai_chat, openai_responses};
-use shape::ConversationShape;
+use conversation_shape::ConversationShape;
 
 /// The largest recording that is read; the recorder stops before.
 const MAX_FILE: u64 = 320 * 1024 * 1024;
-const BAD: &str = "bad_recording";
+const BAD_RECORDING: &str = "bad_recording";
 
 /// A recording that answers.
 pub struct ReplayModel {
@@ -65,14 +65,16 @@ impl ReplayModel {
     /// Reads a recording.
     pub fn load(file: &Path) -> Result<ReplayModel, ModelError> {
         let unreadable = |error: std::io::Error| {
-            ModelError::new(BAD, format!("cannot read the recording {}: {error}", file.display()))
+            ModelError::new(BAD_RECORDING, format!("cannot read the recording {}: {error}", file.display()))
                 .hint("set `file` to the raw.jsonl of a session that was recorded")
         };
         let mut text = String::new();
         let read = File::open(file).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
         if read.map_err(unreadable)? as u64 > MAX_FILE {
             let message = format!("the recording {} is larger than 320 MiB", file.display());
-            return Err(ModelError::new(BAD, message).hint("keep only the part that is to be replayed"));
+            return Err(
+                ModelError::new(BAD_RECORDING, message).hint("keep only the part that is to be replayed")
+            );
         }
         ReplayModel::parse(&text)
     }
@@ -84,14 +86,14 @@ impl ReplayModel {
         for (number, line) in lines {
             let bad = |why: &str| {
                 let message = format!("line {} of the recording cannot be read: {why}", number + 1);
-                ModelError::new(BAD, message).hint("remove the line, or record the session again")
+                ModelError::new(BAD_RECORDING, message).hint("remove the line, or record the session again")
             };
             let line = serde_json::from_str(line).map_err(|error| bad(&error.to_string()))?;
             if let RawLogLine::Request { endpoint, payload } = &line {
-                exchanges.push(RecordedExchange::of(endpoint, payload));
+                exchanges.push(RecordedExchange::from_request(endpoint, payload));
             } else {
                 let exchange = exchanges.last_mut().ok_or_else(|| bad("nothing was asked before it"))?;
-                exchange.take(line).ok_or_else(|| bad("it holds no status of a response"))?;
+                exchange.apply_line(line).ok_or_else(|| bad("it holds no status of a response"))?;
             }
         }
         Ok(ReplayModel { exchanges: exchanges.into() })
@@ -100,7 +102,7 @@ impl ReplayModel {
     /// The exchange that answered the same conversation; the last one if it was asked several times, as
     /// that is what its turn went on with.
     fn find(&self, request: &ModelRequest) -> Option<&RecordedExchange> {
-        let asked = ConversationShape::of_request(request);
+        let asked = ConversationShape::from_request(request);
         let last =
             |fits: &dyn Fn(&ConversationShape) -> bool| self.exchanges.iter().rfind(|one| fits(&one.shape));
         last(&|shape| shape.is_same(&asked))
@@ -130,7 +132,7 @@ impl Model for ReplayModel {
 
 impl ReplayModel {
     fn exhausted(&self, request: &ModelRequest) -> ModelError {
-        let ConversationShape { answers, .. } = ConversationShape::of_request(request);
+        let ConversationShape { answers, .. } = ConversationShape::from_request(request);
         let asked = request.messages.last().map(|message| message.text()).unwrap_or_default();
         let asked: String = asked.chars().take(80).collect();
         let message = format!(
@@ -143,15 +145,15 @@ impl ReplayModel {
 }
 
 impl RecordedExchange {
-    fn of(endpoint: &str, payload: &Value) -> RecordedExchange {
-        let protocol = RecordedProtocol::of(endpoint, payload);
+    fn from_request(endpoint: &str, payload: &Value) -> RecordedExchange {
+        let protocol = RecordedProtocol::from_request(endpoint, payload);
         let provider = ProviderConfig::new("replay", protocol.kind(), endpoint);
-        let (shape, peer) = (ConversationShape::of_payload(payload), ProviderPeer::new(Arc::new(provider)));
+        let (shape, peer) = (ConversationShape::from_payload(payload), ProviderPeer::new(Arc::new(provider)));
         RecordedExchange { shape, peer, protocol, recorded: RecordedResponse::default(), has_holes: false }
     }
 
     /// Adds a line. None if it makes no sense.
-    fn take(&mut self, line: RawLogLine) -> Option<()> {
+    fn apply_line(&mut self, line: RawLogLine) -> Option<()> {
         let text = |value: Value| match value {
             Value::String(text) => text,
             Value::Null => String::new(),
@@ -171,16 +173,16 @@ impl RecordedExchange {
 
     fn answer(&self) -> Vec<Result<ModelEvent, ModelError>> {
         if self.has_holes {
-            let error = ModelError::new(BAD, "the recorder had to leave out a part of this answer");
+            let error = ModelError::new(BAD_RECORDING, "the recorder had to leave out a part of this answer");
             return vec![Err(error.hint("record the session again"))];
         }
         let mut answer = match self.protocol {
-            RecordedProtocol::Chat => answer_again::<openai_chat::ChatDecoder>(&self.peer, &self.recorded),
+            RecordedProtocol::Chat => replay_response::<openai_chat::ChatDecoder>(&self.peer, &self.recorded),
             RecordedProtocol::Responses => {
-                answer_again::<openai_responses::ResponsesDecoder>(&self.peer, &self.recorded)
+                replay_response::<openai_responses::ResponsesDecoder>(&self.peer, &self.recorded)
             }
             RecordedProtocol::Messages => {
-                answer_again::<anthropic::AnthropicDecoder>(&self.peer, &self.recorded)
+                replay_response::<anthropic::AnthropicDecoder>(&self.peer, &self.recorded)
             }
         };
         if let Some(Err(error)) = answer.last_mut() {
@@ -192,7 +194,7 @@ impl RecordedExchange {
 
 impl RecordedProtocol {
     /// By where it was sent, else by what was sent.
-    fn of(endpoint: &str, payload: &Value) -> RecordedProtocol {
+    fn from_request(endpoint: &str, payload: &Value) -> RecordedProtocol {
         let path = endpoint.trim_end_matches('/');
         if path.ends_with("/messages") {
             RecordedProtocol::Messages

@@ -31,9 +31,9 @@ pub struct RetryPolicy {
     /// What it doubles up to.
     pub longest_wait: Duration,
     /// The longest wait that a provider may ask for; one that asks for more has failed.
-    pub longest_asked: Duration,
+    pub longest_requested_wait: Duration,
     /// All attempts and waits together, and the answer.
-    pub whole: Duration,
+    pub total: Duration,
     /// Draws a number from 0 to 1, afresh for each wait.
     pub jitter: Jitter,
 }
@@ -42,7 +42,7 @@ pub struct RetryPolicy {
 pub type Jitter = Arc<dyn Fn() -> f64 + Send + Sync>;
 
 /// How much of a second is added at most to a wait that was asked for.
-const SPREAD: Duration = Duration::from_secs(1);
+const MAX_REQUESTED_WAIT_JITTER: Duration = Duration::from_secs(1);
 
 impl Default for RetryPolicy {
     fn default() -> RetryPolicy {
@@ -50,8 +50,8 @@ impl Default for RetryPolicy {
             attempts: 4,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
-            longest_asked: Duration::from_secs(120),
-            whole: Duration::from_secs(3600),
+            longest_requested_wait: Duration::from_secs(120),
+            total: Duration::from_secs(3600),
             jitter: Arc::new(random),
         }
     }
@@ -134,7 +134,7 @@ enum StreamStep {
 
 impl Attempts {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
-        let whole = self.policy.whole;
+        let whole = self.policy.total;
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(whole)));
         loop {
             match std::mem::replace(&mut self.phase, RetryPhase::Over) {
@@ -173,23 +173,23 @@ impl Attempts {
         match step {
             StreamStep::Event(event) => {
                 if !matches!(event, ModelEvent::Stop(_)) {
-                    self.phase = RetryPhase::Streaming { answer, begun: begun || is_of_an_answer(&event) };
+                    self.phase = RetryPhase::Streaming { answer, begun: begun || is_answer_event(&event) };
                 }
-                Some(Ok(self.counted(event)))
+                Some(Ok(self.with_total_usage(event)))
             }
             StreamStep::Ended if begun => None,
             StreamStep::Failed(error) if begun => Some(Err(error)),
-            StreamStep::Ended => Some(self.failed(cut())),
-            StreamStep::Failed(error) => Some(self.failed(error)),
+            StreamStep::Ended => Some(self.retry_or_fail(stream_cut_error())),
+            StreamStep::Failed(error) => Some(self.retry_or_fail(error)),
             StreamStep::OutOfTime => {
-                let message = format!("the model did not finish its answer within {:?}", self.policy.whole);
+                let message = format!("the model did not finish its answer within {:?}", self.policy.total);
                 Some(Err(ModelError::new("timeout", message).hint("retry the turn, or use another model")))
             }
         }
     }
 
     /// Usage is that of all attempts together, since a later one replaces it.
-    fn counted(&mut self, event: ModelEvent) -> ModelEvent {
+    fn with_total_usage(&mut self, event: ModelEvent) -> ModelEvent {
         let ModelEvent::Usage(usage) = event else { return event };
         self.spending = usage;
         let mut all = self.spent;
@@ -198,9 +198,9 @@ impl Attempts {
     }
 
     /// Waits for another attempt, or gives up.
-    fn failed(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
-        self.empty_answers += u32::from(error.code == EMPTY);
-        if !is_worth_another(error.code) || self.empty_answers > 1 {
+    fn retry_or_fail(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
+        self.empty_answers += u32::from(error.code == EMPTY_ANSWER);
+        if !is_retryable(error.code) || self.empty_answers > 1 {
             return Err(error);
         }
         let (attempt, attempts) = (self.attempt, self.policy.attempts);
@@ -208,11 +208,11 @@ impl Attempts {
             let message = format!("{} (attempt {attempt} of {attempts})", error.message);
             return Err(ModelError { message, ..error });
         }
-        let hand_over_after = self.request.hand_over_after.unwrap_or(Duration::MAX);
-        let (longest, who) = if hand_over_after < self.policy.longest_asked {
+        let hand_over_after = self.request.fallback_after.unwrap_or(Duration::MAX);
+        let (longest, who) = if hand_over_after < self.policy.longest_requested_wait {
             (hand_over_after, "a turn waits that has another model")
         } else {
-            (self.policy.longest_asked, "a turn waits")
+            (self.policy.longest_requested_wait, "a turn waits")
         };
         if let Some(asked) = error.retry_after.filter(|asked| *asked > longest) {
             let message = format!(
@@ -237,7 +237,7 @@ impl RetryPolicy {
     fn wait(&self, attempt: u32, asked: Option<Duration>) -> Duration {
         let share = (self.jitter)().clamp(0.0, 1.0);
         match asked {
-            Some(asked) => asked + (asked / 10).min(SPREAD).mul_f64(share),
+            Some(asked) => asked + (asked / 10).min(MAX_REQUESTED_WAIT_JITTER).mul_f64(share),
             None => {
                 let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
                 self.first_wait.saturating_mul(doubled).min(self.longest_wait).mul_f64(share)
@@ -247,17 +247,23 @@ impl RetryPolicy {
 }
 
 /// The code of an answer that holds nothing. Some models give one now and then; two in a row are no accident.
-const EMPTY: &str = "empty_answer";
+const EMPTY_ANSWER: &str = "empty_answer";
 
-fn is_worth_another(code: &str) -> bool {
+fn is_retryable(code: &str) -> bool {
     matches!(
         code,
-        "unreachable" | "timeout" | "rate_limited" | "overloaded" | "server_error" | "cut_stream" | EMPTY
+        "unreachable"
+            | "timeout"
+            | "rate_limited"
+            | "overloaded"
+            | "server_error"
+            | "cut_stream"
+            | EMPTY_ANSWER
     )
 }
 
 /// Whether an event would be seen twice if the model were asked again.
-fn is_of_an_answer(event: &ModelEvent) -> bool {
+fn is_answer_event(event: &ModelEvent) -> bool {
     match event {
         ModelEvent::Text(_)
         | ModelEvent::Reasoning(_)
@@ -269,7 +275,7 @@ fn is_of_an_answer(event: &ModelEvent) -> bool {
     }
 }
 
-fn cut() -> ModelError {
+fn stream_cut_error() -> ModelError {
     ModelError::new("cut_stream", "the stream ended before there was any answer").hint("retry the turn")
 }
 

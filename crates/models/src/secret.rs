@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::ModelError;
 
 /// What is shown in a secret's place.
-pub(crate) const SHOWN: &str = "[secret]";
+pub(crate) const SECRET_PLACEHOLDER: &str = "[secret]";
 
 /// An API key. Its `Debug` hides it, so that a struct that holds one can be logged.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum KeyFreshness {
     Any,
     /// The provider has refused this one. A source that remembers another by now gives that one, so that
     /// many requests that fail at once do not each look for a new key.
-    InsteadOf(Secret),
+    Replacing(Secret),
 }
 
 impl Secret {
@@ -62,7 +62,7 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(SHOWN)
+        f.write_str(SECRET_PLACEHOLDER)
     }
 }
 
@@ -113,7 +113,11 @@ impl SecretRedactor {
     /// The text without the secrets.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.0.iter().fold(Cow::Borrowed(text), |text, secret| {
-            if text.contains(&secret.0) { Cow::Owned(text.replace(&secret.0, SHOWN)) } else { text }
+            if text.contains(&secret.0) {
+                Cow::Owned(text.replace(&secret.0, SECRET_PLACEHOLDER))
+            } else {
+                text
+            }
         })
     }
 
@@ -179,7 +183,7 @@ mod tests {
         let found = ProviderKey::Found(Arc::new(move |_| std::future::ready(Ok(source.clone())).boxed()));
         let keys = [ProviderKey::None, ProviderKey::Fixed(secret.clone()), found];
         assert_eq!(format!("{keys:?}"), "[None, Fixed([secret]), Found(..)]");
-        assert_eq!(format!("{:?}", KeyFreshness::InsteadOf(secret)), "InsteadOf([secret])");
+        assert_eq!(format!("{:?}", KeyFreshness::Replacing(secret)), "Replacing([secret])");
     }
 
     #[test]
@@ -202,12 +206,12 @@ mod tests {
         let found = ProviderKey::Found(Arc::new(|fresh| {
             let word = match fresh {
                 KeyFreshness::Any => "old",
-                KeyFreshness::InsteadOf(_) => "new",
+                KeyFreshness::Replacing(_) => "new",
             };
             std::future::ready(Ok(Secret::new(word))).boxed()
         }));
         assert_eq!(found.find(KeyFreshness::Any).await, Ok(Some(Secret::new("old"))));
-        let fresh = KeyFreshness::InsteadOf(Secret::new("old"));
+        let fresh = KeyFreshness::Replacing(Secret::new("old"));
         assert_eq!(found.find(fresh).await, Ok(Some(Secret::new("new"))));
     }
 }

@@ -10,8 +10,8 @@ use reqwest::header::HeaderMap;
 
 use crate::exchange::{self, Decode, ExchangeRequest, KeyHeader};
 use crate::http::HttpClients;
-use crate::outgoing::sealed;
 use crate::profile::ModelProfile;
+use crate::request_encoding::reasoning_origin;
 use crate::{Model, ModelError, ModelEvent, ModelRequest, ProviderConfig};
 
 /// A protocol: where a request goes, how it is written, and how the answer is read.
@@ -58,7 +58,7 @@ impl<P: WireProtocol> WireClient<P> {
         Ok(WireClient { provider, profile, url, http, protocol: PhantomData })
     }
 
-    fn question(&self, request: &ModelRequest) -> Result<ExchangeRequest, ModelError> {
+    fn exchange_request(&self, request: &ModelRequest) -> Result<ExchangeRequest, ModelError> {
         Ok(ExchangeRequest {
             provider: self.provider.clone(),
             url: self.url.clone(),
@@ -72,10 +72,10 @@ impl<P: WireProtocol> WireClient<P> {
 
 impl<P: WireProtocol> Model for WireClient<P> {
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
-        match self.question(&request) {
+        match self.exchange_request(&request) {
             Ok(question) => {
-                let events = exchange::ask::<P::Decoder>(self.http.clone(), question);
-                sealed::signed(events, self.provider.clone(), self.profile.id.clone())
+                let events = exchange::stream_exchange::<P::Decoder>(self.http.clone(), question);
+                reasoning_origin::tag_origin(events, self.provider.clone(), self.profile.id.clone())
             }
             Err(error) => stream::iter([Err(error)]).boxed(),
         }

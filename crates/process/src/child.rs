@@ -25,17 +25,18 @@ const CLOSED_GRACE: Duration = Duration::from_secs(3);
 /// How long it is given once it is asked to end.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the last words of a process that has ended are waited for.
-const READ_TIME: Duration = Duration::from_millis(300);
+const STDERR_DRAIN_TIME: Duration = Duration::from_millis(300);
 
 /// Looks whether a process has ended, without reaping it.
-const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).union(WaitIdOptions::NOHANG);
+const POLL_EXIT: WaitIdOptions =
+    WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).union(WaitIdOptions::NOHANG);
 
 /// A process that is ready to be started, but for its pipes and its process group.
 pub struct PreparedChild {
     /// The command.
     pub command: PreparedCommand,
     /// What must outlive the process, as its confinement. Dropped when the process has been reaped.
-    pub keep: Box<dyn Any + Send>,
+    pub keep_alive: Box<dyn Any + Send>,
 }
 
 /// A running process. Dropping it kills it and all that it started.
@@ -46,7 +47,7 @@ pub struct ChildProcess {
     id: Pid,
     children: tokio::signal::unix::Signal,
     reader: JoinHandle<()>,
-    keep: Option<Box<dyn Any + Send>>,
+    keep_alive: Option<Box<dyn Any + Send>>,
 }
 
 impl ChildProcess {
@@ -57,7 +58,7 @@ impl ChildProcess {
         stderr: &StderrTail,
     ) -> io::Result<(ChildProcess, ChildStdout, ChildStdin)> {
         let children = tokio::signal::unix::signal(SignalKind::child())?;
-        let PreparedChild { mut command, keep } = prepared;
+        let PreparedChild { mut command, keep_alive: keep } = prepared;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.own_group().spawn()?;
         let id = process
@@ -69,7 +70,11 @@ impl ChildProcess {
         let stdout = process.stdout.take().expect("the output is piped");
         let errors = process.stderr.take().expect("the error output is piped");
         let reader = tokio::spawn(read_errors(errors, stderr.clone()));
-        Ok((ChildProcess { process: Some(process), id, children, reader, keep: Some(keep) }, stdout, stdin))
+        Ok((
+            ChildProcess { process: Some(process), id, children, reader, keep_alive: Some(keep) },
+            stdout,
+            stdin,
+        ))
     }
 
     /// Waits until the process has ended and what it said last has been read, and says how it ended.
@@ -77,7 +82,7 @@ impl ChildProcess {
         let how = self.exited().await;
         if !self.reader.is_finished() {
             // Whatever it started may hold its error output open for ever.
-            let _ = timeout(READ_TIME, &mut self.reader).await;
+            let _ = timeout(STDERR_DRAIN_TIME, &mut self.reader).await;
         }
         how
     }
@@ -85,7 +90,7 @@ impl ChildProcess {
     /// Waits until the process has exited, and says how. It is not reaped, so that its id stays its own.
     async fn exited(&mut self) -> String {
         loop {
-            match waitid(WaitId::Pid(self.id), LOOK) {
+            match waitid(WaitId::Pid(self.id), POLL_EXIT) {
                 Ok(Some(status)) => return how_it_ended(status.exit_status(), status.terminating_signal()),
                 Ok(None) => {}
                 // There is no such child any more.
@@ -98,8 +103,8 @@ impl ChildProcess {
     }
 
     /// How it ended, where it has.
-    pub async fn ended_by_now(&mut self) -> Option<String> {
-        timeout(2 * READ_TIME, self.ended()).await.ok()
+    pub async fn poll_ended(&mut self) -> Option<String> {
+        timeout(2 * STDERR_DRAIN_TIME, self.ended()).await.ok()
     }
 
     /// Ends it, in this order: its input is closed already, it is asked, it is killed; then whatever is
@@ -133,12 +138,14 @@ impl Drop for ChildProcess {
         let Some(process) = self.process.take() else {
             return;
         };
-        let keep = self.keep.take();
+        let keep = self.keep_alive.take();
         match tokio::runtime::Handle::try_current() {
             // A killed child must still be awaited, or it stays in the process table. The task that does
             // so owns the child, and ends as soon as the kernel has let go of it.
-            Ok(runtime) => drop(runtime.spawn(AbandonedChild { process, id: self.id, keep }.end())),
-            Err(_) => drop(AbandonedChild { process, id: self.id, keep }),
+            Ok(runtime) => {
+                drop(runtime.spawn(AbandonedChild { process, id: self.id, keep_alive: keep }.end()))
+            }
+            Err(_) => drop(AbandonedChild { process, id: self.id, keep_alive: keep }),
         }
     }
 }
@@ -147,7 +154,7 @@ impl Drop for ChildProcess {
 struct AbandonedChild {
     process: tokio::process::Child,
     id: Pid,
-    keep: Option<Box<dyn Any + Send>>,
+    keep_alive: Option<Box<dyn Any + Send>>,
 }
 
 impl AbandonedChild {
@@ -156,7 +163,9 @@ impl AbandonedChild {
     async fn end(mut self) {
         let _ = kill_process_group(self.id, Signal::TERM);
         let until = tokio::time::Instant::now() + GRACE;
-        while matches!(waitid(WaitId::Pid(self.id), LOOK), Ok(None)) && tokio::time::Instant::now() < until {
+        while matches!(waitid(WaitId::Pid(self.id), POLL_EXIT), Ok(None))
+            && tokio::time::Instant::now() < until
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let _ = kill_process_group(self.id, Signal::KILL);
@@ -170,7 +179,7 @@ impl Drop for AbandonedChild {
         if self.process.id().is_some() {
             let _ = kill_process_group(self.id, Signal::KILL);
         }
-        drop(self.keep.take());
+        drop(self.keep_alive.take());
     }
 }
 
@@ -238,10 +247,10 @@ mod tests {
     async fn nothing_is_left_of_a_process_that_minds_nothing() {
         // The shell and its child ignore the end of input and the request to end.
         let script = "trap '' TERM; (trap '' TERM; while :; do sleep 100; done) & echo $!; while :; do sleep 100; done";
-        let bash = Program::of_system("bash").expect("bash is installed");
+        let bash = Program::from_system("bash").expect("bash is installed");
         let path = [("PATH", "/usr/local/bin:/usr/bin:/bin")];
         let command = Invocation::new(bash).args(["-c", script]).envs(path).prepare();
-        let prepared = PreparedChild { command, keep: Box::new(()) };
+        let prepared = PreparedChild { command, keep_alive: Box::new(()) };
         let (child, stdout, stdin) =
             ChildProcess::start(prepared, &StderrTail::default()).expect("bash starts");
         let mut line = String::new();

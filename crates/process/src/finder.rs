@@ -94,7 +94,7 @@ impl ProgramFinder {
 
     /// The directories of PATH that do not count, because they are relative or can be changed by sandboxed
     /// commands.
-    pub fn passed_over(&self) -> Vec<PathBuf> {
+    pub fn ignored_directories(&self) -> Vec<PathBuf> {
         let places = self.writable_places();
         let counts = |directory: &PathBuf| {
             let real = directory.canonicalize();
@@ -104,7 +104,7 @@ impl ProgramFinder {
     }
 
     /// Whether sandboxed commands may change what lies at a path, or where it leads.
-    pub fn is_changeable(&self, path: &Path) -> bool {
+    pub fn is_writable_by_commands(&self, path: &Path) -> bool {
         let places = self.writable_places();
         // Each step counts: a link in such a place leads out of it again.
         path.ancestors().any(|step| step.canonicalize().is_ok_and(|real| is_within(&real, &places)))
@@ -122,7 +122,7 @@ fn candidate(path: PathBuf, places: &[PathBuf]) -> Option<Result<Program, Progra
         let name = path.display().to_string();
         return Some(Err(ProgramNotFound::Writable { name, path: real }));
     }
-    Some(Ok(Program::at(real).called(path.into_os_string())))
+    Some(Ok(Program::at(real).with_name(path.into_os_string())))
 }
 
 fn is_within(path: &Path, places: &[PathBuf]) -> bool {
@@ -183,11 +183,11 @@ mod tests {
         assert_eq!(finder.find("/etc/passwd"), Err(ProgramNotFound::Missing("/etc/passwd".to_owned())));
         let kept = std::env::join_paths([outside.join("links"), outside.clone()]).unwrap();
         assert_eq!(finder.path(), kept);
-        assert_eq!(finder.passed_over().len(), 4);
-        assert!(finder.is_changeable(&workspace.join("missing")));
+        assert_eq!(finder.ignored_directories().len(), 4);
+        assert!(finder.is_writable_by_commands(&workspace.join("missing")));
         assert!(
-            finder.is_changeable(&outside.join("links/linked"))
-                && !finder.is_changeable(&outside.join("git"))
+            finder.is_writable_by_commands(&outside.join("links/linked"))
+                && !finder.is_writable_by_commands(&outside.join("git"))
         );
     }
 

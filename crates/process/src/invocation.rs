@@ -24,13 +24,13 @@ pub struct Program {
 
 impl Program {
     /// A program of the system, looked for in the system's directories and never in PATH.
-    pub fn of_system(name: &str) -> Option<Program> {
+    pub fn from_system(name: &str) -> Option<Program> {
         let candidates = SYSTEM_DIRECTORIES.iter().map(|directory| Path::new(directory).join(name));
         candidates.into_iter().find(|path| is_executable(path)).map(Program::at)
     }
 
     /// The program that this process runs. Whatever lies at its path by now does not count.
-    pub fn own() -> Program {
+    pub fn current_executable() -> Program {
         Program::at(PathBuf::from(OWN_IMAGE))
     }
 
@@ -46,7 +46,7 @@ impl Program {
 
     /// The same, called by another name than its path.
     #[must_use]
-    pub fn called(self, name: OsString) -> Program {
+    pub fn with_name(self, name: OsString) -> Program {
         Program { name: Some(name), ..self }
     }
 
@@ -104,13 +104,13 @@ impl Invocation {
 
     /// With this process's own environment: for what the person at the terminal asked this process to start.
     #[must_use]
-    pub fn with_own_environment(self) -> Invocation {
+    pub fn inherit_environment(self) -> Invocation {
         self.envs(std::env::vars_os())
     }
 
     /// In the directory that this process is in.
     #[must_use]
-    pub fn in_own_directory(self) -> Invocation {
+    pub fn inherit_directory(self) -> Invocation {
         self.current_dir("/proc/self/cwd")
     }
 
@@ -168,7 +168,7 @@ impl PreparedCommand {
     }
 
     /// Lets it go on when whoever holds its process is gone.
-    pub fn outlives_us(&mut self) -> &mut PreparedCommand {
+    pub fn detach(&mut self) -> &mut PreparedCommand {
         self.0.kill_on_drop(false);
         self
     }

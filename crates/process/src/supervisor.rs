@@ -26,7 +26,7 @@ use crate::child::{ChildProcess, PreparedChild, StderrTail};
 pub use instance::{Instance, InstanceLease, InstancePhase, NotReady};
 
 /// How long a slot is waited for that another child is about to free. Longer than an orderly end takes.
-const SLOT_TIME: Duration = Duration::from_secs(10);
+const SLOT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How one kind of child is started, watched and stopped. The supervisor calls these for one instance in turn, never
 /// two at once; it drops `start` and `watch` when the instance is to end.
@@ -71,7 +71,7 @@ pub trait Supervised: Send + Sync + Sized + 'static {
     }
 
     /// What a start fails with when all slots are taken.
-    fn no_slot(&self, capacity: usize) -> StartFailure<Self::Failure>;
+    fn no_slot_failure(&self, capacity: usize) -> StartFailure<Self::Failure>;
 }
 
 /// A child that can be used, or why there is none.
@@ -119,8 +119,11 @@ impl Launcher {
         prepared: PreparedChild,
         stderr: &StderrTail,
     ) -> io::Result<(ChildProcess, ChildStdout, ChildStdin)> {
-        let PreparedChild { command, keep } = prepared;
-        ChildProcess::start(PreparedChild { command, keep: Box::new((keep, self.slot.clone())) }, stderr)
+        let PreparedChild { command, keep_alive: keep } = prepared;
+        ChildProcess::start(
+            PreparedChild { command, keep_alive: Box::new((keep, self.slot.clone())) },
+            stderr,
+        )
     }
 }
 
@@ -173,7 +176,7 @@ impl<T: Supervised> Supervisor<T> {
             instance.touch();
             return Some(Arc::clone(instance));
         }
-        instances.forget(settings);
+        instances.forget_ended(settings);
         let instance = Arc::new(Instance::new(make(), stop.child_token(), changes.clone()));
         tasks.spawn(run::run(Arc::clone(&instance), Arc::clone(&self.0)));
         let before = instances.by_key.insert(key.clone(), Arc::clone(&instance));
@@ -213,7 +216,7 @@ impl<T: Supervised> Supervisor<T> {
         };
         removed.iter().for_each(|instance| instance.close());
         for instance in &removed {
-            instance.ended().await;
+            instance.wait_until_ended().await;
         }
     }
 
@@ -245,7 +248,7 @@ impl<T: Supervised> SupervisorShared<T> {
         if !self.make_room(wanted_by) {
             return None;
         }
-        timeout(SLOT_TIME, Arc::clone(&self.slots).acquire_owned()).await.ok()?.ok()
+        timeout(SLOT_TIMEOUT, Arc::clone(&self.slots).acquire_owned()).await.ok()?.ok()
     }
 
     /// Evicts the instance that has been idle for longest, if that is long enough. False when no slot is about to be
@@ -275,7 +278,7 @@ impl<T: Supervised> SupervisorShared<T> {
 
 impl<T: Supervised> Instances<T> {
     /// Forgets instances that are over, where there are many.
-    fn forget(&mut self, settings: &SupervisorSettings) {
+    fn forget_ended(&mut self, settings: &SupervisorSettings) {
         if self.by_key.len() >= settings.remembered {
             let over = self.by_key.extract_if(|_, instance| instance.is_over(settings.retry_after));
             self.replaced.extend(over.map(|(_, instance)| instance));

@@ -4,9 +4,9 @@
 //! file at a time. Reading the log, and bringing the views up to it first, is left to the caller.
 
 mod archive;
-mod copy;
+mod database_copy;
 mod html;
-mod page;
+mod html_page;
 mod session_files;
 
 use std::io::{self, Write};
@@ -16,8 +16,8 @@ use ostler_types::Record;
 use crate::text::context;
 
 pub use archive::{ArchiveFolders, write_zip};
-pub use copy::write_sqlite;
-pub use page::write_html;
+pub use database_copy::write_sqlite;
+pub use html_page::write_html;
 pub use session_files::{OpenSessionFile, SessionFiles};
 
 /// What a session can be exported as.

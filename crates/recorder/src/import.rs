@@ -5,7 +5,7 @@
 //! wrong is refused with its line. Appending the records, and keeping the files, is left to the caller.
 
 mod archive;
-mod lines;
+mod imported_lines;
 mod records;
 mod transcript;
 
@@ -32,7 +32,7 @@ impl ImportedSession {
     /// How the session is to be described after its last record. A file must not decide what a session may do here:
     /// it gets this policy, and writes nowhere but in its own folder. What its records have made of it stays: its
     /// title, its status, what it has spent.
-    pub fn adopted(&self, policy: Policy) -> Session {
+    pub fn local_description(&self, policy: Policy) -> Session {
         let stands = State::fold(&self.records).map(|state| state.session);
         let stands = stands.unwrap_or_else(|| self.session.clone());
         Session { policy, runner: None, log_root: None, raw_log: false, ..stands }
@@ -40,7 +40,7 @@ impl ImportedSession {
 
     /// Leaves out what the answers took, for a place where the session that they were given in is known: they are
     /// paid for once. What each message took stands with the message.
-    pub fn without_usage(&mut self) {
+    pub fn remove_usage(&mut self) {
         let is_use = |record: &Record| matches!(record.event, Event::Step(StepEvent::UsageRecorded { .. }));
         let mut left_out: Vec<u64> = Vec::new();
         self.records.retain(|record| {

@@ -11,22 +11,22 @@
 // A new event must be looked at wherever one is told from another.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-mod content;
 pub mod export;
-mod folder;
+mod folder_names;
 pub mod import;
+mod plain_text;
 mod raw;
 mod recorder;
 mod replace;
-mod session;
+mod session_json;
 mod snapshot;
 mod text;
 mod views;
 
-pub use folder::{child_folder, link_child, log_folder, log_id};
+pub use folder_names::{child_folder, link_child, log_folder, log_id};
 pub use raw::RawWriter;
 pub use recorder::{RecordSource, RecordSourceError, Recorder, ViewFolder, WriteDelay};
 pub use replace::RecorderError;
-pub use session::write_session;
+pub use session_json::write_session;
 pub use snapshot::{StateSnapshot, decode_snapshot, encode_snapshot};
 pub use views::{SessionViews, rebuild};

@@ -5,8 +5,8 @@
 //! write. Nothing here can hurt a turn: what the disk cannot take in time is left out and counted, and the
 //! file says so. Secrets are taken out by whoever hands the lines over. When to record is left to the engine.
 
-mod file;
-mod queue;
+mod raw_file;
+mod raw_queue;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use ostler_types::{Clock, RawLine};
 
-use queue::RawQueue;
+use raw_queue::RawQueue;
 
 /// How long the end of a session waits for its last lines; a disk that hangs must not hang the daemon.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Writes the lines of one session.
 pub struct RawWriter {
@@ -30,7 +30,7 @@ impl RawWriter {
     /// something other than a regular file is there.
     pub fn open(path: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> io::Result<RawWriter> {
         let path = path.into();
-        file::check(&path)?;
+        raw_file::check(&path)?;
         Ok(RawWriter { queue: Arc::new(RawQueue::new(path, clock)) })
     }
 
@@ -49,6 +49,6 @@ impl RawWriter {
 impl Drop for RawWriter {
     fn drop(&mut self) {
         self.queue.close();
-        self.queue.wait_until_written(LAST_WAIT);
+        self.queue.wait_until_written(CLOSE_TIMEOUT);
     }
 }

@@ -22,7 +22,7 @@ use crate::RecorderError;
 use worker::RecorderWorker;
 
 /// How long the end of the daemon waits for the last writes; a disk that hangs must not hang it too.
-const LAST_WAIT: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What a source says when it cannot answer.
 pub type RecordSourceError = Box<dyn std::error::Error + Send + Sync>;
@@ -51,10 +51,10 @@ pub enum ViewFolder {
 
 /// How long a session's records wait for more while a turn goes on; so much longer for each [`AT_EASE`] sessions that
 /// wait at a time, since nobody reads along in so many.
-const DURING_TURN: Duration = Duration::from_secs(1);
-const AT_EASE: usize = 32;
+const DELAY_DURING_TURN: Duration = Duration::from_secs(1);
+const SESSIONS_PER_DELAY: usize = 32;
 /// How long they wait after a turn has ended. Long enough for a short turn, or several, to become one commit.
-const AFTER_TURN: Duration = Duration::from_millis(500);
+const DELAY_AFTER_TURN: Duration = Duration::from_millis(500);
 
 /// How long what a hint tells of may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +68,10 @@ pub enum WriteDelay {
 impl WriteDelay {
     fn wait(self, crowd: usize) -> Duration {
         match self {
-            WriteDelay::DuringTurn => DURING_TURN
-                .saturating_mul(u32::try_from(crowd / AT_EASE).unwrap_or(u32::MAX).saturating_add(1)),
-            WriteDelay::AfterTurn => AFTER_TURN,
+            WriteDelay::DuringTurn => DELAY_DURING_TURN.saturating_mul(
+                u32::try_from(crowd / SESSIONS_PER_DELAY).unwrap_or(u32::MAX).saturating_add(1),
+            ),
+            WriteDelay::AfterTurn => DELAY_AFTER_TURN,
         }
     }
 }
@@ -90,16 +91,16 @@ impl Recorder {
     }
 
     /// Says that a session has more records. Cheap, and never waits for a disk.
-    pub fn note(&self, session: SessionId, pace: WriteDelay) {
+    pub fn notify(&self, session: SessionId, pace: WriteDelay) {
         let mut inbox = self.shared.inbox();
-        let due = Instant::now() + pace.wait(inbox.crowd);
-        let noted = inbox.noted.entry(session).or_insert(due);
+        let due = Instant::now() + pace.wait(inbox.pending_count);
+        let noted = inbox.due_sessions.entry(session).or_insert(due);
         *noted = due.min(*noted);
         let is_early = inbox.wakes_at.is_none_or(|wakes_at| due < wakes_at);
         drop(inbox);
         // Most records come while the thread waits for others of the same turn, and need not wake it.
         if is_early {
-            self.shared.bell.notify_one();
+            self.shared.wakeup.notify_one();
         }
     }
 
@@ -109,7 +110,7 @@ impl Recorder {
     }
 
     /// The same for all sessions that were noted and not yet written; fails if one of them failed.
-    pub async fn flushed(&self) -> Result<(), RecorderError> {
+    pub async fn flush_all(&self) -> Result<(), RecorderError> {
         self.ask(|done| RecorderRequest::Flush(None, done)).await
     }
 
@@ -132,7 +133,7 @@ impl Recorder {
 
     async fn ask(&self, ask: impl FnOnce(RecorderReply) -> RecorderRequest) -> Result<(), RecorderError> {
         let (done, answer) = oneshot::channel();
-        self.shared.put(ask(done));
+        self.shared.send(ask(done));
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
@@ -141,8 +142,8 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         let mut inbox = self.shared.inbox();
         inbox.stopping = true;
-        self.shared.bell.notify_one();
-        let waited = self.shared.stopped.wait_timeout_while(inbox, LAST_WAIT, |inbox| !inbox.stopped);
+        self.shared.wakeup.notify_one();
+        let waited = self.shared.stopped.wait_timeout_while(inbox, STOP_TIMEOUT, |inbox| !inbox.stopped);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -163,7 +164,7 @@ enum RecorderRequest {
 struct RecorderShared {
     inbox: Mutex<RecorderInbox>,
     /// Rings when there is something in it.
-    bell: Condvar,
+    wakeup: Condvar,
     /// Rings when the thread has come to its end.
     stopped: Condvar,
 }
@@ -172,12 +173,12 @@ struct RecorderShared {
 #[derive(Default)]
 struct RecorderInbox {
     /// When the sessions are to be written.
-    noted: HashMap<SessionId, Instant>,
+    due_sessions: HashMap<SessionId, Instant>,
     /// When the thread looks again by itself, if it waits.
     wakes_at: Option<Instant>,
     /// How many sessions were to be written when it last looked.
-    crowd: usize,
-    asks: Vec<RecorderRequest>,
+    pending_count: usize,
+    requests: Vec<RecorderRequest>,
     stopping: bool,
     stopped: bool,
 }
@@ -188,13 +189,13 @@ impl RecorderShared {
     }
 
     /// Asks the thread, if there is one left; what is dropped here is answered by that.
-    fn put(&self, ask: RecorderRequest) {
+    fn send(&self, ask: RecorderRequest) {
         let mut inbox = self.inbox();
         if !inbox.stopped {
-            inbox.asks.push(ask);
+            inbox.requests.push(ask);
         }
         drop(inbox);
-        self.bell.notify_one();
+        self.wakeup.notify_one();
     }
 }
 

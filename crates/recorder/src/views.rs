@@ -36,16 +36,16 @@ pub struct SessionViews {
     connection: Connection,
     progress: ViewProgress,
     /// Whether the database says that it is being written to.
-    marked: bool,
+    is_dirty: bool,
 }
 
 impl Drop for SessionViews {
     /// Lets go of the files without waiting for the disk: they are as good as closed ones, unless the machine goes
     /// down soon after.
     fn drop(&mut self) {
-        if self.marked {
+        if self.is_dirty {
             // A file that is still marked is made again.
-            let _ = database::release(&self.connection, &boot::id());
+            let _ = database::mark_released(&self.connection, &boot::boot_id());
         }
     }
 }
@@ -54,7 +54,7 @@ impl SessionViews {
     /// Opens the views in a folder, which must exist. What cannot be trusted (damage, another session's
     /// files, a text file that is too short) is removed, and the position is 0 again.
     pub fn open(dir: &Path, session: SessionId) -> Result<SessionViews, RecorderError> {
-        let (connection, progress, marked) = match found(dir, session)? {
+        let (connection, progress, marked) = match open_trusted(dir, session)? {
             Some((connection, progress)) => (connection, progress, false),
             None => {
                 remove(dir)?;
@@ -62,7 +62,7 @@ impl SessionViews {
                 (connection, ViewProgress::new(session), true)
             }
         };
-        Ok(SessionViews { dir: dir.to_owned(), connection, progress, marked })
+        Ok(SessionViews { dir: dir.to_owned(), connection, progress, is_dirty: marked })
     }
 
     /// The newest record that the views hold; 0 when they hold none.
@@ -84,7 +84,7 @@ impl SessionViews {
         if applied.is_err() {
             // What was appended in vain; what cannot be cut now is cut at the next opening.
             for file in TextFile::ALL {
-                let _ = text_file::cut(&self.dir.join(file.name()), self.progress.length(file));
+                let _ = text_file::truncate(&self.dir.join(file.name()), self.progress.length(file));
             }
         }
         applied
@@ -92,24 +92,25 @@ impl SessionViews {
 
     /// Lets go of the files, after all of them have reached the disk.
     pub fn close(mut self) -> Result<(), RecorderError> {
-        if !self.marked {
+        if !self.is_dirty {
             return Ok(());
         }
         for file in TextFile::ALL.into_iter().filter(|file| self.progress.length(*file) > 0) {
             let path = self.dir.join(file.name());
             text_file::sync(&path).map_err(|error| self.failed(file.name(), error))?;
         }
-        database::settle(&self.connection).map_err(|error| self.failed(DATABASE, database::plain(error)))?;
-        self.marked = false;
+        database::mark_synced(&self.connection)
+            .map_err(|error| self.failed(DATABASE, database::to_io_error(error)))?;
+        self.is_dirty = false;
         text_file::sync(&self.dir).map_err(|error| self.failed(DATABASE, error))
     }
 
     fn write(&mut self, records: &[Record]) -> Result<(), RecorderError> {
         let path = self.dir.join(DATABASE);
-        let failed = |error| RecorderError { path: path.clone(), source: database::plain(error) };
-        if !self.marked {
-            database::begin(&self.connection).map_err(failed)?;
-            self.marked = true;
+        let failed = |error| RecorderError { path: path.clone(), source: database::to_io_error(error) };
+        if !self.is_dirty {
+            database::mark_dirty(&self.connection).map_err(failed)?;
+            self.is_dirty = true;
         }
         let mut progress = self.progress.clone();
         let transaction =
@@ -120,9 +121,9 @@ impl SessionViews {
         }
         for file in TextFile::ALL {
             let path = self.dir.join(file.name());
-            text_file::append(&path, self.progress.length(file), texts.of(file))
+            text_file::append(&path, self.progress.length(file), texts.text(file))
                 .map_err(|source| RecorderError { path, source })?;
-            progress.lengthen(file, texts.of(file).len() as u64);
+            progress.lengthen(file, texts.text(file).len() as u64);
         }
         progress.store(&transaction).map_err(failed)?;
         transaction.commit().map_err(failed)?;
@@ -195,11 +196,11 @@ fn fold(
 }
 
 /// The views that are there, if they can be trusted. Text that was never committed is cut off.
-fn found(dir: &Path, session: SessionId) -> Result<Option<(Connection, ViewProgress)>, RecorderError> {
+fn open_trusted(dir: &Path, session: SessionId) -> Result<Option<(Connection, ViewProgress)>, RecorderError> {
     let path = dir.join(DATABASE);
     let DatabaseAtPath::Usable(connection) = database::open(&path)? else { return Ok(None) };
     let stored = ViewProgress::load(&connection, session);
-    let failed = |error| RecorderError { path, source: database::plain(error) };
+    let failed = |error| RecorderError { path, source: database::to_io_error(error) };
     let progress = match stored {
         Ok(Some(progress)) => progress,
         Ok(None) => return Ok(None),
@@ -208,7 +209,7 @@ fn found(dir: &Path, session: SessionId) -> Result<Option<(Connection, ViewProgr
     };
     for file in TextFile::ALL {
         let path = dir.join(file.name());
-        match text_file::cut(&path, progress.length(file)) {
+        match text_file::truncate(&path, progress.length(file)) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(source) => return Err(RecorderError { path, source }),
@@ -220,7 +221,7 @@ fn found(dir: &Path, session: SessionId) -> Result<Option<(Connection, ViewProgr
 /// Removes all views of a folder, the database first: without it nothing else counts.
 fn remove(dir: &Path) -> Result<(), RecorderError> {
     let texts = TextFile::ALL.map(TextFile::name);
-    for name in database::FILES.into_iter().chain(texts) {
+    for name in database::DATABASE_FILES.into_iter().chain(texts) {
         let path = dir.join(name);
         match fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {

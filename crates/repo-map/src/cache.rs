@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::disk::DiskCache;
+use crate::disk_cache::DiskCache;
 use crate::index::SymbolIndex;
 use crate::tags::Tags;
 
@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 96 * 1024 * 1024;
 pub struct RepoMapCache {
     disk: Option<DiskCache>,
     max_bytes: usize,
-    held: Mutex<MemoryCache>,
+    memory: Mutex<MemoryCache>,
 }
 
 /// By what the content of a file is told from what it was.
@@ -45,12 +45,12 @@ impl RepoMapCache {
 
     /// A cache that holds at most `max_bytes` in memory.
     pub fn with_limit(directory: Option<PathBuf>, max_bytes: usize) -> RepoMapCache {
-        RepoMapCache { disk: directory.map(DiskCache::new), max_bytes, held: Mutex::default() }
+        RepoMapCache { disk: directory.map(DiskCache::new), max_bytes, memory: Mutex::default() }
     }
 
     /// What is known of a workspace, from memory or else from disk.
-    pub fn known(&self, workspace: &Path) -> Option<Arc<WorkspaceTags>> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).touch(workspace);
+    pub fn get(&self, workspace: &Path) -> Option<Arc<WorkspaceTags>> {
+        let held = self.memory.lock().unwrap_or_else(PoisonError::into_inner).touch(workspace);
         held.or_else(|| {
             let files = self.disk.as_ref()?.read(workspace)?;
             Some(Arc::new(WorkspaceTags::new(files)))
@@ -58,17 +58,17 @@ impl RepoMapCache {
     }
 
     /// Keeps what is now known of a workspace. Those that have not been used for longest make room.
-    pub fn keep(&self, workspace: &Path, known: &Arc<WorkspaceTags>, is_new: bool) {
+    pub fn put(&self, workspace: &Path, known: &Arc<WorkspaceTags>, is_new: bool) {
         if let Some(disk) = self.disk.as_ref().filter(|_| is_new) {
             disk.write(workspace, known.files());
         }
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         held.put(workspace, known, self.max_bytes);
     }
 
     /// How much memory is taken, about.
     pub fn bytes(&self) -> usize {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).bytes()
     }
 }
 

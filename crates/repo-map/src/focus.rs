@@ -3,11 +3,11 @@
 use crate::index::{IndexedFile, SymbolIndex};
 
 /// How much of a reader's interest goes to what was named; the rest goes to everything.
-const SHARE: f64 = 0.9;
+const NAMED_SHARE: f64 = 0.9;
 /// How much more a definition counts, and an edge into it, when it was named.
 pub(crate) const NAMED_BOOST: f32 = 10.0;
 /// How much all files together count that refer to what was named, beside what was.
-const REFERRERS: f64 = 0.3;
+const REFERRERS_SHARE: f64 = 0.3;
 /// How long a word must be to be looked for within paths.
 const MIN_PART: usize = 3;
 /// How many words are looked at.
@@ -76,9 +76,9 @@ fn add_referrers(index: &SymbolIndex, boost: &[f32], interest: &mut [f64]) {
     let edges = index.edges.iter().filter(|edge| boost[edge.to as usize] > 1.0);
     let mut referrers: Vec<usize> = edges.map(|edge| edge.from as usize).collect();
     referrers.dedup();
-    let share = REFERRERS * interest.iter().sum::<f64>() / referrers.len().max(1) as f64;
+    let share = REFERRERS_SHARE * interest.iter().sum::<f64>() / referrers.len().max(1) as f64;
     for referrer in referrers {
-        interest[referrer] = interest[referrer].max(share.min(REFERRERS));
+        interest[referrer] = interest[referrer].max(share.min(REFERRERS_SHARE));
     }
 }
 
@@ -104,7 +104,7 @@ fn start(interest: &[f64]) -> Vec<f64> {
     if total == 0.0 {
         return vec![even; interest.len()];
     }
-    interest.iter().map(|interest| SHARE * interest / total + (1.0 - SHARE) * even).collect()
+    interest.iter().map(|interest| NAMED_SHARE * interest / total + (1.0 - NAMED_SHARE) * even).collect()
 }
 
 #[cfg(test)]

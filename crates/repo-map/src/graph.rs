@@ -7,7 +7,7 @@ use crate::index::IndexedFile;
 use crate::language::LanguageFamily;
 
 /// How much a definition counts that lies among tests and examples: others seldom mean it.
-const ASIDE: f64 = 0.2;
+const TEST_CODE_WEIGHT: f64 = 0.2;
 /// Names that more files than this define, as `new` or `main`, point nowhere.
 const MAX_DEFINERS: usize = 12;
 /// How many edges a graph holds.
@@ -18,7 +18,7 @@ const SHORT_NAME: usize = 4;
 const LONG_NAME: usize = 8;
 
 /// Names that the languages' own libraries use, so that they mostly mean something else. Sorted.
-const COMMON: &[&str] = &[
+const COMMON_NAMES: &[&str] = &[
     "Clone",
     "Context",
     "Copy",
@@ -132,7 +132,7 @@ pub(crate) struct Edge {
 pub(crate) fn edges(files: &[IndexedFile]) -> Vec<Edge> {
     let definers = definers(files);
     let referrers = referrers(files);
-    let aside: Vec<bool> = files.iter().map(|file| is_aside(&file.path)).collect();
+    let aside: Vec<bool> = files.iter().map(|file| is_test_or_example(&file.path)).collect();
     let mut edges = Vec::new();
     for (from, file) in (0u32..).zip(files) {
         for (name, count) in file.tags.references() {
@@ -150,7 +150,7 @@ pub(crate) fn edges(files: &[IndexedFile]) -> Vec<Edge> {
                 if edges.len() == MAX_EDGES {
                     return edges;
                 }
-                let share = if aside[*file as usize] { ASIDE * share } else { share };
+                let share = if aside[*file as usize] { TEST_CODE_WEIGHT * share } else { share };
                 edges.push(Edge { from, to: *to, weight: share as f32 });
             }
         }
@@ -197,7 +197,7 @@ fn referrers(files: &[IndexedFile]) -> HashMap<(LanguageFamily, &str), u32> {
 }
 
 /// Whether a path lies among tests, examples or the like.
-fn is_aside(path: &str) -> bool {
+fn is_test_or_example(path: &str) -> bool {
     const FOLDERS: &[&str] = &[
         "test",
         "tests",
@@ -226,7 +226,7 @@ fn name_weight(name: &str) -> f64 {
             .zip(name.chars().skip(1))
             .any(|(one, next)| one.is_lowercase() && next.is_uppercase());
     let mut weight = 1.0;
-    if is_private || name.len() < SHORT_NAME || COMMON.binary_search(&name).is_ok() {
+    if is_private || name.len() < SHORT_NAME || COMMON_NAMES.binary_search(&name).is_ok() {
         weight *= 0.1;
     }
     if has_words && name.len() >= LONG_NAME {
@@ -237,22 +237,22 @@ fn name_weight(name: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_aside, name_weight};
+    use super::{is_test_or_example, name_weight};
 
     #[test]
     fn tests_and_examples_are_told() {
         for path in ["a/tests/b.rs", "tests/b.rs", "a_test.go", "src/a.spec.ts", "test_a.py", "examples/x.c"]
         {
-            assert!(is_aside(path), "{path}");
+            assert!(is_test_or_example(path), "{path}");
         }
         for path in ["src/testing.rs", "src/contest.rs", "attest/a.go", "latest.ts"] {
-            assert!(!is_aside(path), "{path}");
+            assert!(!is_test_or_example(path), "{path}");
         }
     }
 
     #[test]
     fn the_common_names_are_sorted() {
-        assert!(super::COMMON.is_sorted());
+        assert!(super::COMMON_NAMES.is_sorted());
         assert!(name_weight("unwrap") < name_weight("engine"));
     }
 

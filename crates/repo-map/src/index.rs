@@ -48,7 +48,7 @@ impl SymbolIndex {
     pub fn build(files: impl IntoIterator<Item = (String, Tags)>) -> SymbolIndex {
         let (mut known, mut file_of) = (Vec::new(), Vec::new());
         for (path, tags) in files {
-            let Some(language) = SourceLanguage::of(Path::new(&path)) else {
+            let Some(language) = SourceLanguage::from_path(Path::new(&path)) else {
                 continue;
             };
             let (Ok(number), Ok(first_definition)) =

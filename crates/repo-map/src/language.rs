@@ -38,7 +38,7 @@ impl SourceLanguage {
     ];
 
     /// The language of a file, by its name. Headers count as C++, whose grammar reads C as well.
-    pub fn of(path: &Path) -> Option<SourceLanguage> {
+    pub fn from_path(path: &Path) -> Option<SourceLanguage> {
         Some(match path.extension()?.to_str()? {
             "c" => SourceLanguage::C,
             "h" | "hh" | "hpp" | "hxx" | "cc" | "cpp" | "cxx" => SourceLanguage::Cpp,
@@ -145,13 +145,13 @@ impl LanguageRules {
     fn new(grammar: Grammar, queries: &[&str]) -> LanguageRules {
         let query = Query::new(&grammar, &queries.concat())
             .expect("the queries are constants, and a test compiles each against its grammar");
-        let captures = query.capture_names().iter().map(|name| QueryCapture::named(name)).collect();
+        let captures = query.capture_names().iter().map(|name| QueryCapture::from_name(name)).collect();
         LanguageRules { grammar, query, captures }
     }
 }
 
 impl QueryCapture {
-    fn named(name: &str) -> QueryCapture {
+    fn from_name(name: &str) -> QueryCapture {
         match name {
             "name" => QueryCapture::Name,
             "scope" => QueryCapture::Scope,
@@ -189,7 +189,7 @@ mod tests {
             (".rs", None),
             ("x.md", None),
         ] {
-            assert_eq!(SourceLanguage::of(Path::new(path)), language, "{path}");
+            assert_eq!(SourceLanguage::from_path(Path::new(path)), language, "{path}");
         }
     }
 }

@@ -56,7 +56,7 @@ impl Tagger {
     fn parse(&mut self, rules: &LanguageRules, source: &[u8], deadline: Instant) -> Option<Tree> {
         self.parser.reset();
         self.parser.set_language(&rules.grammar).ok()?;
-        let mut progress = |_: &_| until(deadline);
+        let mut progress = |_: &_| continue_until(deadline);
         let options = ParseOptions::new().progress_callback(&mut progress);
         self.parser.parse_with_options(&mut |at, _| source.get(at..).unwrap_or_default(), None, Some(options))
     }
@@ -69,7 +69,7 @@ impl Tagger {
         deadline: Instant,
     ) -> TagMatches<'tree> {
         let mut found = TagMatches::default();
-        let mut progress = |_: &_| until(deadline);
+        let mut progress = |_: &_| continue_until(deadline);
         let options = QueryCursorOptions::new().progress_callback(&mut progress);
         let mut matches = self.cursor.matches_with_options(&rules.query, tree.root_node(), source, options);
         while let Some(matched) = matches.next() {
@@ -85,7 +85,7 @@ impl Default for Tagger {
     }
 }
 
-fn until(deadline: Instant) -> ControlFlow<()> {
+fn continue_until(deadline: Instant) -> ControlFlow<()> {
     if Instant::now() < deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 

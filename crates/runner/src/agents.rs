@@ -14,35 +14,39 @@ use tokio::sync::watch;
 /// The third-party agents of a runner.
 pub trait ThirdPartyAgents: Send + Sync + 'static {
     /// The agents by their names, which run turns.
-    fn all(&self) -> Vec<(String, Arc<dyn Agent>)>;
+    fn named_agents(&self) -> Vec<(String, Arc<dyn Agent>)>;
 
     /// What there is to know of each, in the order of their names. Starts nothing.
-    fn described(&self) -> Vec<AgentDescription>;
+    fn descriptions(&self) -> Vec<AgentDescription>;
 
     /// How each of them stands, by its name; its best process, where it has several.
     fn statuses(&self) -> Vec<(String, AgentLink)>;
 
     /// Each changes whenever one of the statuses may have.
-    fn changes(&self) -> Vec<watch::Receiver<u64>>;
+    fn status_changes(&self) -> Vec<watch::Receiver<u64>>;
 
     /// Has an agent started in a workspace, unless it runs there, and returns when it takes turns.
     fn connect<'a>(&'a self, agent: &'a str, workspace: PathBuf) -> BoxFuture<'a, Result<(), Failure>>;
 
     /// What new sessions of an agent choose of its settings where nobody says otherwise.
-    fn settings(&self, agent: &str) -> BTreeMap<String, String>;
+    fn default_settings(&self, agent: &str) -> BTreeMap<String, String>;
 
     /// Begins a session in the agent, and says how the agent stands in it.
-    fn begin<'a>(&'a self, agent: &'a str, new: BeginSession) -> BoxFuture<'a, Result<AgentState, Failure>>;
+    fn begin_session<'a>(
+        &'a self,
+        agent: &'a str,
+        new: BeginSession,
+    ) -> BoxFuture<'a, Result<AgentState, Failure>>;
 
     /// The sessions of a workspace that an agent keeps itself, as it lists them. Starts it.
-    fn sessions<'a>(
+    fn list_sessions<'a>(
         &'a self,
         agent: &'a str,
         workspace: PathBuf,
     ) -> BoxFuture<'a, Result<Vec<AgentSession>, Failure>>;
 
     /// Takes over one of them: it becomes the session of this id, with what was said in it.
-    fn adopt<'a>(
+    fn adopt_session<'a>(
         &'a self,
         agent: &'a str,
         adopt: AdoptSession,
@@ -92,11 +96,11 @@ impl NoAgents {
 }
 
 impl ThirdPartyAgents for NoAgents {
-    fn all(&self) -> Vec<(String, Arc<dyn Agent>)> {
+    fn named_agents(&self) -> Vec<(String, Arc<dyn Agent>)> {
         Vec::new()
     }
 
-    fn described(&self) -> Vec<AgentDescription> {
+    fn descriptions(&self) -> Vec<AgentDescription> {
         Vec::new()
     }
 
@@ -104,7 +108,7 @@ impl ThirdPartyAgents for NoAgents {
         Vec::new()
     }
 
-    fn changes(&self) -> Vec<watch::Receiver<u64>> {
+    fn status_changes(&self) -> Vec<watch::Receiver<u64>> {
         Vec::new()
     }
 
@@ -112,15 +116,19 @@ impl ThirdPartyAgents for NoAgents {
         NoAgents::unknown(agent)
     }
 
-    fn settings(&self, _agent: &str) -> BTreeMap<String, String> {
+    fn default_settings(&self, _agent: &str) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 
-    fn begin<'a>(&'a self, agent: &'a str, _new: BeginSession) -> BoxFuture<'a, Result<AgentState, Failure>> {
+    fn begin_session<'a>(
+        &'a self,
+        agent: &'a str,
+        _new: BeginSession,
+    ) -> BoxFuture<'a, Result<AgentState, Failure>> {
         NoAgents::unknown(agent)
     }
 
-    fn sessions<'a>(
+    fn list_sessions<'a>(
         &'a self,
         agent: &'a str,
         _workspace: PathBuf,
@@ -128,7 +136,7 @@ impl ThirdPartyAgents for NoAgents {
         NoAgents::unknown(agent)
     }
 
-    fn adopt<'a>(
+    fn adopt_session<'a>(
         &'a self,
         agent: &'a str,
         _adopt: AdoptSession,

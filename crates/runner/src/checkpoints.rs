@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 /// Keeps workspaces as they were.
 ///
-/// An operation that changes a workspace needs a [`Hold`] on it, which the caller takes first and drops last. One that
+/// An operation that changes a workspace needs a [`HoldGuard`] on it, which the caller takes first and drops last. One that
 /// was cut short by a crash is completed by asking for the same again.
 pub trait Checkpoints: Send + Sync {
     /// Waits until the workspace is free, then keeps the other kind of work away from it.
-    fn hold(&self, workspace: String, purpose: HoldPurpose) -> BoxFuture<'_, HoldGuard>;
+    fn hold_workspace(&self, workspace: String, purpose: HoldPurpose) -> BoxFuture<'_, HoldGuard>;
 
     /// Captures a workspace. Two captures of files that did not change between them have the same id.
     fn capture(
@@ -25,7 +25,7 @@ pub trait Checkpoints: Send + Sync {
     fn find(&self, id: CheckpointId) -> BoxFuture<'_, Result<CapturedCheckpoint, CheckpointError>>;
 
     /// Keeps a checkpoint from being removed to make room, until the hold is dropped.
-    fn keep(&self, id: CheckpointId) -> BoxFuture<'_, HoldGuard>;
+    fn retain(&self, id: CheckpointId) -> BoxFuture<'_, HoldGuard>;
 
     /// What is different between a checkpoint and a later one, or the workspace as it is.
     fn compare(
@@ -35,13 +35,13 @@ pub trait Checkpoints: Send + Sync {
 
     /// Puts back what was rejected of a change, as far as it is still as it was shown. Says of each file what came of
     /// it, in the order of the rejections; where all was rejected, those first that could not be put back.
-    fn put_back(
+    fn revert_rejected(
         &self,
         rejected: RevertRejected,
     ) -> BoxFuture<'_, Result<Vec<RevertOutcome>, CheckpointError>>;
 
     /// Takes back what turns did, the newest first.
-    fn undo(&self, undo: UndoTurns) -> BoxFuture<'_, Result<UndoOutcome, CheckpointError>>;
+    fn undo_turns(&self, undo: UndoTurns) -> BoxFuture<'_, Result<UndoOutcome, CheckpointError>>;
 
     /// Removes old checkpoints if it is time to. Returns at once; failures are the runner's to log.
     fn prune(&self);

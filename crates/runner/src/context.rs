@@ -25,10 +25,10 @@ pub trait WorkspaceContext: Send + Sync {
     fn late_context(&self, request: LateContext) -> BoxFuture<'_, Option<String>>;
 
     /// The names of the skills that a session can read: the owner's own, and those of a trusted workspace.
-    fn skills(&self, request: FindSkills) -> BoxFuture<'_, Vec<String>>;
+    fn skill_names(&self, request: FindSkills) -> BoxFuture<'_, Vec<String>>;
 
     /// The text of one of them. The error says why it cannot be read, in words for a model.
-    fn skill(&self, request: FindSkills, name: String) -> BoxFuture<'_, Result<String, String>>;
+    fn read_skill(&self, request: FindSkills, name: String) -> BoxFuture<'_, Result<String, String>>;
 }
 
 /// What was gathered.
@@ -36,7 +36,7 @@ pub trait WorkspaceContext: Send + Sync {
 pub struct GatheredContext {
     /// The text of a message; none where there is nothing new to tell.
     pub text: Option<String>,
-    /// The names of the skills that the session can read, as [`WorkspaceContext::skills`] has them.
+    /// The names of the skills that the session can read, as [`WorkspaceContext::skill_names`] has them.
     pub skills: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ impl ContextBudget {
     /// The same where it is at most a fifth of a model's window, and less of everything where it is not: a
     /// small model must have room to work.
     #[must_use]
-    pub fn within(self, window: u64) -> ContextBudget {
+    pub fn scaled_to_window(self, window: u64) -> ContextBudget {
         let (whole, room) = (self.total().max(1), window / 5);
         if whole <= room {
             return self;
@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn a_small_window_makes_everything_smaller() {
-        assert_eq!(ContextBudget::default().within(1_000_000), ContextBudget::default());
-        let small = ContextBudget::default().within(8_000);
+        assert_eq!(ContextBudget::default().scaled_to_window(1_000_000), ContextBudget::default());
+        let small = ContextBudget::default().scaled_to_window(8_000);
         assert!(small.total() <= 1_600 && small.total() > 1_500, "{small:?}");
         assert!(small.instructions > small.files && small.files > small.map);
     }

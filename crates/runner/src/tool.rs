@@ -122,14 +122,14 @@ pub struct ToolSet {
 
 impl ToolSet {
     /// These tools and no others, in this order. Of tools with one name only the first counts.
-    pub fn of(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
-        ToolSet::default().and(tools)
+    pub fn from_tools(tools: Vec<Arc<dyn Tool>>) -> ToolSet {
+        ToolSet::default().with_tools(tools)
     }
 
     /// The same with more tools behind them. Of tools with one name only the first counts, so that a
     /// later one cannot take its place.
     #[must_use]
-    pub fn and(mut self, tools: Vec<Arc<dyn Tool>>) -> ToolSet {
+    pub fn with_tools(mut self, tools: Vec<Arc<dyn Tool>>) -> ToolSet {
         let mut specs = self.specs.to_vec();
         for tool in tools {
             let spec = tool.spec();

@@ -12,11 +12,11 @@ use crate::tool::{OutputSink, ToolSet};
 /// Offers tools to sessions, and runs command lines for the daemon. Nobody is asked for leave here.
 pub trait Toolbox: Send + Sync {
     /// The tools that every session has.
-    fn built_in(&self) -> Arc<ToolSet>;
+    fn built_in_tools(&self) -> Arc<ToolSet>;
 
     /// The tools of a session: the built-in ones, and those of tool servers. Starts servers, those that the workspace
     /// itself names only where it is trusted.
-    fn offer(&self, request: OfferTools) -> BoxFuture<'_, OfferedTools>;
+    fn offer_tools(&self, request: OfferTools) -> BoxFuture<'_, OfferedTools>;
 
     /// What models were told of the servers' tools in this workspace by the last offer. Starts nothing.
     fn last_offered(&self, workspace: &str) -> Arc<[ToolSpec]>;

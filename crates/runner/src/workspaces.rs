@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 pub trait Workspaces: Send + Sync {
     /// The real path of a directory, with links followed. Trust and rules hold for this path, since a name that leads
     /// to it can be moved.
-    fn resolve(&self, path: String) -> BoxFuture<'_, Result<ResolvedDirectory, WorkspacePathError>>;
+    fn resolve_directory(&self, path: String)
+    -> BoxFuture<'_, Result<ResolvedDirectory, WorkspacePathError>>;
 
     /// Why nobody should work in a directory, in sentences for people; none where one can, or where it is gone.
-    fn unfit(&self, workspace: String) -> BoxFuture<'_, Option<String>>;
+    fn unsuitable_reason(&self, workspace: String) -> BoxFuture<'_, Option<String>>;
 
     /// The directories in a directory, for choosing a workspace. The path is a real one.
-    fn directories(&self, path: String) -> BoxFuture<'_, Result<SubdirectoryList, WorkspacePathError>>;
+    fn list_directories(&self, path: String) -> BoxFuture<'_, Result<SubdirectoryList, WorkspacePathError>>;
 
     /// Files of a workspace that a few letters of their paths lead to.
     fn find_files(&self, find: FindFiles) -> BoxFuture<'_, Result<WorkspaceFileList, WorkspacePathError>>;

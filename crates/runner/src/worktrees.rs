@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 pub trait Worktrees: Send + Sync {
     /// Makes a worktree with the files of the workspace as they are now. When it fails or is canceled, nothing of it
     /// is left; dropping the future instead may leave something behind, which [`Worktrees::list`] shows.
-    fn make(
+    fn create(
         &self,
         new: NewWorktree,
         canceled: CancellationToken,
@@ -34,11 +34,11 @@ pub trait Worktrees: Send + Sync {
     fn list(&self) -> BoxFuture<'_, Result<Vec<WorktreeName>, WorktreeError>>;
 
     /// The workspace that a worktree was made of; none where there is no such worktree.
-    fn made_of(&self, name: String) -> BoxFuture<'_, Option<String>>;
+    fn source_workspace(&self, name: String) -> BoxFuture<'_, Option<String>>;
 
     /// The workspace that a worktree was made of in the end; the path itself when it is in none. A worktree is trusted
     /// as that workspace is.
-    fn origin(&self, path: String) -> BoxFuture<'_, String>;
+    fn root_workspace(&self, path: String) -> BoxFuture<'_, String>;
 }
 
 /// A worktree to make.

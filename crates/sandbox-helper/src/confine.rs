@@ -10,22 +10,22 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::{getpgrp, getpid, ioctl_tiocsctty, setsid};
 
-use crate::entry::FAILED;
+use crate::entry::HELPER_FAILED_CODE;
 use crate::environment::EnvironmentVariable;
 use crate::orders::{ConfineOrder, DirectoryIdentity, OwnHome};
-use crate::{capabilities, environment, filter, gate, limits, overlay, ruleset};
+use crate::{capabilities, environment, gate, landlock_rules, limits, overlay, syscall_filter};
 
 /// The first descriptor that is not one of the standard three.
 const FIRST_INHERITED: i32 = 3;
 
 /// Becomes the program. Returns only when that cannot be.
 pub(crate) fn run(order: &ConfineOrder, program: &[OsString]) -> Result<ExitCode, String> {
-    let given = environment::handed_on()?;
+    let given = environment::read_inherited()?;
     for identity in &order.identities {
-        verify(identity)?;
+        verify_identity(identity)?;
     }
-    if order.waits_at_gate && !gate::pass()? {
-        return Ok(ExitCode::from(FAILED));
+    if order.waits_at_gate && !gate::wait_until_open()? {
+        return Ok(ExitCode::from(HELPER_FAILED_CODE));
     }
     std::env::set_current_dir(&order.current_dir)
         .map_err(|error| format!("{}: {error}", order.current_dir.display()))?;
@@ -37,15 +37,15 @@ pub(crate) fn run(order: &ConfineOrder, program: &[OsString]) -> Result<ExitCode
         ioctl_tiocsctty(std::io::stdin()).map_err(|error| format!("taking its terminal: {error}"))?;
     }
     if !order.caches.is_empty() {
-        overlay::cover(&order.caches, order.limits.cache_bytes, order.proc_read_only)?;
+        overlay::mount_overlays(&order.caches, order.limits.cache_bytes, order.proc_read_only)?;
     }
     if let Some(home) = &order.home {
         prepare_home(home);
     }
     capabilities::drop_all()?;
     limits::apply(&order.limits, order.shared_process_count)?;
-    ruleset::apply(order.rules.as_ref(), order.scoped, order.terminal)?;
-    filter::apply(order.filter)?;
+    landlock_rules::apply(order.rules.as_ref(), order.scoped, order.terminal)?;
+    syscall_filter::apply(order.filter)?;
     let (first, arguments) = program.split_first().ok_or("there is no program")?;
     // The descriptor of this helper's own image, and whatever else came along, ends here.
     close_fds::set_fds_cloexec(FIRST_INHERITED, &[]);
@@ -90,7 +90,7 @@ fn variables(order: &ConfineOrder, given: Vec<EnvironmentVariable>) -> Vec<Envir
 }
 
 /// Between the check and the mount, another session could have put a link in a directory's place.
-fn verify(identity: &DirectoryIdentity) -> Result<(), String> {
+fn verify_identity(identity: &DirectoryIdentity) -> Result<(), String> {
     let path = identity.path.display();
     let found = std::fs::symlink_metadata(&identity.path).map_err(|error| format!("{path}: {error}"))?;
     if (found.dev(), found.ino()) == (identity.device, identity.inode) {

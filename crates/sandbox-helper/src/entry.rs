@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 use crate::{confine, supervise};
 
 /// The part outside the sandbox.
-pub const SUPERVISE: &str = "supervise";
+pub const SUPERVISE_COMMAND: &str = "supervise";
 /// The part inside it.
-pub const CONFINE: &str = "confine";
+pub const CONFINE_COMMAND: &str = "confine";
 /// The part that only ends, in order.
-pub const CHECK: &str = "check";
+pub const CHECK_COMMAND: &str = "check";
 /// What the helper ends with when it could not do as told; no shell uses it for a program that ran.
-pub(crate) const FAILED: u8 = 125;
+pub(crate) const HELPER_FAILED_CODE: u8 = 125;
 
 /// Runs as the helper. To be called first thing in a process made for it, while that has one thread:
 /// confinement binds the thread that asks for it, and the program takes that thread's place.
@@ -23,7 +23,7 @@ pub(crate) const FAILED: u8 = 125;
 pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
     let (part, order, dashes) = (arguments.next(), arguments.next(), arguments.next());
-    if part.as_deref() == Some(OsStr::new(CHECK)) {
+    if part.as_deref() == Some(OsStr::new(CHECK_COMMAND)) {
         return ExitCode::SUCCESS;
     }
     let program: Vec<OsString> = arguments.collect();
@@ -32,8 +32,8 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let order = order.unwrap_or_default();
     let outcome = match part.as_deref().and_then(OsStr::to_str) {
-        Some(SUPERVISE) => parse(&order).and_then(|order| supervise::run(&order, &program)),
-        Some(CONFINE) => parse(&order).and_then(|order| confine::run(&order, &program)),
+        Some(SUPERVISE_COMMAND) => parse(&order).and_then(|order| supervise::run(&order, &program)),
+        Some(CONFINE_COMMAND) => parse(&order).and_then(|order| confine::run(&order, &program)),
         Some(_) | None => Err("it does not know the part that it was told to play".to_owned()),
     };
     outcome.unwrap_or_else(|reason| fail(&reason))
@@ -46,5 +46,5 @@ fn parse<T: DeserializeOwned>(order: &OsStr) -> Result<T, String> {
 
 fn fail(reason: &str) -> ExitCode {
     eprintln!("ostler sandbox: nothing was run: {reason}");
-    ExitCode::from(FAILED)
+    ExitCode::from(HELPER_FAILED_CODE)
 }

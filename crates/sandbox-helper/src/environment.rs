@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The variable that tells the helper inside which descriptor it is.
-pub(crate) const DESCRIPTOR: &str = "OSTLER_ENVIRONMENT";
+pub(crate) const DESCRIPTOR_VARIABLE: &str = "OSTLER_ENVIRONMENT";
 /// How much of it there may be: what the kernel takes for a program, about.
 const MAXIMUM_BYTES: u64 = 8 << 20;
 
@@ -30,7 +30,7 @@ pub fn write_environment(path: &Path, variables: &[EnvironmentVariable]) -> io::
 }
 
 /// Opens such a file and removes it.
-pub(crate) fn take(path: &Path) -> io::Result<File> {
+pub(crate) fn open_and_remove(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     fs::remove_file(path)?;
     Ok(file)
@@ -52,8 +52,8 @@ pub(crate) fn read(file: File) -> io::Result<Vec<EnvironmentVariable>> {
 }
 
 /// Reads the variables that were handed on to this process by a descriptor.
-pub(crate) fn handed_on() -> Result<Vec<EnvironmentVariable>, String> {
-    let number = std::env::var(DESCRIPTOR).map_err(|_| "its program's environment is missing")?;
+pub(crate) fn read_inherited() -> Result<Vec<EnvironmentVariable>, String> {
+    let number = std::env::var(DESCRIPTOR_VARIABLE).map_err(|_| "its program's environment is missing")?;
     let number: u32 = number.parse().map_err(|_| "its program's environment is not a number")?;
     let read = File::open(format!("/proc/self/fd/{number}")).and_then(read);
     read.map_err(|error| format!("its program's environment: {error}"))

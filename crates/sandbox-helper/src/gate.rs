@@ -61,7 +61,7 @@ impl GateInside {
 }
 
 /// Waits at the gate, inside. False where it stays closed, which the helper outside explains.
-pub(crate) fn pass() -> Result<bool, String> {
+pub(crate) fn wait_until_open() -> Result<bool, String> {
     let failed = |error: io::Error| format!("waiting until its mounts were looked at: {error}");
     let mut ready = OpenOptions::new().write(true).open(inherited(READY)?).map_err(failed)?;
     ready.write_all(&[0]).map_err(failed)?;

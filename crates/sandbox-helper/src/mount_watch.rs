@@ -11,16 +11,16 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::mounted;
+use crate::mountinfo;
 use crate::orders::ExpectedMounts;
 
-const OWN: &str = "/proc/self/mountinfo";
+const OWN_MOUNTINFO: &str = "/proc/self/mountinfo";
 
 /// The list of a sandbox's mounts, which the kernel keeps up to date.
 pub(crate) struct MountWatch {
     list: File,
     /// The first process of the sandbox: all others die with it.
-    first: OwnedFd,
+    first_process: OwnedFd,
     /// The mounts without which the program must not go on.
     watched: Vec<PathBuf>,
 }
@@ -32,9 +32,9 @@ impl MountWatch {
         let pid = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or("its process has no number")?;
         let first = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
         let mut list = File::open(format!("/proc/{process}/mountinfo")).map_err(failed)?;
-        let machine = fs::read(OWN).map_err(failed)?;
-        mounted::verify(&machine, &read(&mut list).map_err(failed)?, meant)?;
-        Ok(MountWatch { list, first, watched: meant.watched.clone() })
+        let machine = fs::read(OWN_MOUNTINFO).map_err(failed)?;
+        mountinfo::verify(&machine, &read(&mut list).map_err(failed)?, meant)?;
+        Ok(MountWatch { list, first_process: first, watched: meant.watched.clone() })
     }
 
     /// Has something urgent when the mounts have changed.
@@ -44,14 +44,14 @@ impl MountWatch {
 
     /// Ends the program where a mount is gone without which it must not go on, and says which one. What it could have
     /// written it writes in a moment, so it ends at once.
-    pub(crate) fn lost(&mut self) -> Option<PathBuf> {
+    pub(crate) fn end_if_mount_lost(&mut self) -> Option<PathBuf> {
         let lost = match read(&mut self.list) {
-            Ok(list) => mounted::lost(&list, &self.watched).cloned()?,
+            Ok(list) => mountinfo::first_unmounted(&list, &self.watched).cloned()?,
             // It cannot be known, so it counts as lost.
             Err(_) => "something protected".into(),
         };
         // It may have ended just now.
-        let _ = pidfd_send_signal(&self.first, Signal::KILL);
+        let _ = pidfd_send_signal(&self.first_process, Signal::KILL);
         Some(lost)
     }
 }

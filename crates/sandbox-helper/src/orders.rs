@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 /// Directories that a program has for itself.
-pub const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"];
+pub const PRIVATE_DIRECTORIES: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"];
 
 /// For the helper outside the sandbox.
 #[derive(Debug, Serialize, Deserialize)]

@@ -10,10 +10,10 @@ use rustix::process::{getgid, getuid};
 use rustix::thread::UnshareFlags;
 
 /// Where what is written is kept: in a directory of the sandbox's own.
-const KEPT: &str = "/run/ostler-caches";
+const UPPER_LAYERS: &str = "/run/ostler-caches";
 
 /// Puts a writable layer over each directory. All of them together hold so many bytes.
-pub(crate) fn cover(caches: &[PathBuf], bytes: u64, proc_read_only: bool) -> Result<(), String> {
+pub(crate) fn mount_overlays(caches: &[PathBuf], bytes: u64, proc_read_only: bool) -> Result<(), String> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: std::io::Error| format!("making caches writable: {what}: {error}")
@@ -26,31 +26,31 @@ pub(crate) fn cover(caches: &[PathBuf], bytes: u64, proc_read_only: bool) -> Res
     fs::write("/proc/self/setgroups", "deny").map_err(failed("groups"))?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1")).map_err(failed("user"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1")).map_err(failed("group"))?;
-    fs::create_dir_all(KEPT).map_err(failed("directory"))?;
+    fs::create_dir_all(UPPER_LAYERS).map_err(failed("directory"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    let size = text(&format!("size={bytes},mode=0700"))?;
-    mount("tmpfs", KEPT, "tmpfs", flags, &*size).map_err(|errno| failed("memory")(errno.into()))?;
+    let size = c_string(&format!("size={bytes},mode=0700"))?;
+    mount("tmpfs", UPPER_LAYERS, "tmpfs", flags, &*size).map_err(|errno| failed("memory")(errno.into()))?;
     for (number, cache) in caches.iter().enumerate() {
-        let own = Path::new(KEPT).join(number.to_string());
+        let own = Path::new(UPPER_LAYERS).join(number.to_string());
         let (upper, work) = (own.join("upper"), own.join("work"));
         fs::create_dir_all(&upper).and_then(|()| fs::create_dir(&work)).map_err(failed("layer"))?;
         let lower = cache.to_str().filter(|path| !path.contains([':', ',', '\\', '"']));
         // One with an odd name stays read-only.
         let Some(lower) = lower else { continue };
         let (upper, work) = (upper.display(), work.display());
-        let options = text(&format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr"))?;
+        let options = c_string(&format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr"))?;
         mount("overlay", cache, "overlay", flags, &*options).map_err(|errno| failed(lower)(errno.into()))?;
     }
-    unmount(KEPT, UnmountFlags::DETACH).map_err(|errno| failed("detaching")(errno.into()))?;
+    unmount(UPPER_LAYERS, UnmountFlags::DETACH).map_err(|errno| failed("detaching")(errno.into()))?;
     // It only holds a place.
-    let _ = fs::remove_dir(KEPT);
+    let _ = fs::remove_dir(UPPER_LAYERS);
     if proc_read_only {
         let flags = flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOEXEC;
-        mount_remount("/proc", flags, &*text("")?).map_err(|errno| failed("/proc")(errno.into()))?;
+        mount_remount("/proc", flags, &*c_string("")?).map_err(|errno| failed("/proc")(errno.into()))?;
     }
     Ok(())
 }
 
-fn text(options: &str) -> Result<CString, String> {
+fn c_string(options: &str) -> Result<CString, String> {
     CString::new(options).map_err(|_| "making caches writable: a path has a zero byte".to_owned())
 }

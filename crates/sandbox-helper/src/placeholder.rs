@@ -33,7 +33,7 @@ pub struct ListedPlaceholder {
 
 impl PlaceholderStamp {
     /// The stamp of what was just made.
-    pub fn of(stat: &Stat) -> PlaceholderStamp {
+    pub fn from_stat(stat: &Stat) -> PlaceholderStamp {
         PlaceholderStamp {
             device: stat.st_dev,
             inode: stat.st_ino,
@@ -62,7 +62,7 @@ pub(crate) fn remove_listed(list: &Path) {
 pub fn remove_placeholder(root: &Path, path: &Path, stamp: Option<PlaceholderStamp>) {
     let (Ok(tree), Ok(inner)) = (RootedTree::open(root), path.strip_prefix(root)) else { return };
     let Ok(Some(found)) = tree.stat(inner) else { return };
-    if may_be_placeholder(&found) && stamp.is_none_or(|stamp| stamp == PlaceholderStamp::of(&found)) {
+    if may_be_placeholder(&found) && stamp.is_none_or(|stamp| stamp == PlaceholderStamp::from_stat(&found)) {
         // What cannot be removed stays, and is empty.
         let _ = tree.remove_one(inner);
     }

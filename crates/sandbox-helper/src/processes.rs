@@ -6,7 +6,7 @@ use std::fs;
 /// All processes that come from `ancestor`, nearest first.
 pub(crate) fn descendants(ancestor: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for process in all() {
+    for process in process_ids() {
         if let Some(parent) = parent_of(process) {
             children.entry(parent).or_default().push(process);
         }
@@ -29,10 +29,10 @@ pub(crate) fn threads_of_user(user: u32) -> u64 {
         (field("Uid:")?.parse() == Ok(user)).then_some(())?;
         field("Threads:")?.parse::<u64>().ok()
     };
-    all().filter_map(threads).sum()
+    process_ids().filter_map(threads).sum()
 }
 
-fn all() -> impl Iterator<Item = u32> {
+fn process_ids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

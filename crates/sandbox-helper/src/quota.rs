@@ -10,36 +10,36 @@ use std::time::{Duration, Instant};
 use crate::orders::TemporaryQuota;
 
 /// How often it is looked at, unless looking takes long.
-const PAUSE: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// How many times as long as it took to look is waited at least.
-const IDLE: u32 = 10;
+const CHECK_COST_FACTOR: u32 = 10;
 /// How many files and directories it may hold.
 const MAXIMUM_FILES: u64 = 1_000_000;
 
 /// Looks at a directory now and then.
 pub(crate) struct QuotaWatch<'a> {
     quota: &'a TemporaryQuota,
-    due: Instant,
+    next_check: Instant,
 }
 
 impl<'a> QuotaWatch<'a> {
     /// Begins when it is first asked.
-    pub(crate) fn of(quota: &'a TemporaryQuota) -> QuotaWatch<'a> {
-        QuotaWatch { quota, due: Instant::now() }
+    pub(crate) fn new(quota: &'a TemporaryQuota) -> QuotaWatch<'a> {
+        QuotaWatch { quota, next_check: Instant::now() }
     }
 
     /// When to look next.
     pub(crate) fn due(&self) -> Instant {
-        self.due
+        self.next_check
     }
 
     /// Looks if it is time, and says so where there is too much.
     pub(crate) fn exceeded_at(&mut self, now: Instant) -> Option<String> {
-        if now < self.due {
+        if now < self.next_check {
             return None;
         }
-        let (bytes, files) = size(&self.quota.directory);
-        self.due = Instant::now() + PAUSE.max(now.elapsed() * IDLE);
+        let (bytes, files) = disk_usage(&self.quota.directory);
+        self.next_check = Instant::now() + CHECK_INTERVAL.max(now.elapsed() * CHECK_COST_FACTOR);
         if bytes > self.quota.bytes {
             return Some(format!(
                 "[sandbox] the command was ended: its temporary files took more than {} MiB",
@@ -54,7 +54,7 @@ impl<'a> QuotaWatch<'a> {
 
 /// What it takes on the disk, and how many files that is. Links are not followed; should a directory become
 /// one meanwhile, the count is wrong for once.
-fn size(directory: &Path) -> (u64, u64) {
+fn disk_usage(directory: &Path) -> (u64, u64) {
     let (mut bytes, mut files) = (0, 0);
     let mut waiting = vec![directory.to_owned()];
     while let Some(place) = waiting.pop().filter(|_| files <= MAXIMUM_FILES) {

@@ -14,7 +14,7 @@ use ostler_workspace_fs::RootedTree;
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use crate::git_state;
+use crate::repository_state;
 
 const MARKER: &str = ".git";
 const HEAD: &str = "HEAD";
@@ -22,13 +22,13 @@ const HEAD: &str = "HEAD";
 const BUFFER: usize = 4096;
 
 /// After how long a command is watched.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// Directories that are to be watched.
 pub(crate) struct RepositoryWatch {
-    tops: Vec<WatchedDirectory>,
+    directories: Vec<WatchedDirectory>,
     /// When to begin; none once it has begun.
-    due: Option<Instant>,
+    begins_at: Option<Instant>,
     events: Option<OwnedFd>,
 }
 
@@ -40,15 +40,15 @@ struct WatchedDirectory {
 
 impl RepositoryWatch {
     /// Looks at them, before the command starts.
-    pub(crate) fn of(tops: &[PathBuf]) -> RepositoryWatch {
-        let tops: Vec<WatchedDirectory> = tops.iter().filter_map(|top| WatchedDirectory::look(top)).collect();
-        let due = (!tops.is_empty()).then(|| Instant::now() + PATIENCE);
-        RepositoryWatch { tops, due, events: None }
+    pub(crate) fn new(tops: &[PathBuf]) -> RepositoryWatch {
+        let tops: Vec<WatchedDirectory> = tops.iter().filter_map(|top| WatchedDirectory::open(top)).collect();
+        let due = (!tops.is_empty()).then(|| Instant::now() + WATCH_DELAY);
+        RepositoryWatch { directories: tops, begins_at: due, events: None }
     }
 
     /// When to begin, while it has not.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.due
+    pub(crate) fn begins_at(&self) -> Option<Instant> {
+        self.begins_at
     }
 
     /// Becomes readable when something has changed, once it has begun.
@@ -58,10 +58,10 @@ impl RepositoryWatch {
 
     /// Begins if it is time, and says why the command ends where a repository is broken already. Where the kernel has
     /// no room for it, what is put right at the end counts.
-    pub(crate) fn begin_at(&mut self, now: Instant) -> Option<String> {
-        self.due.take_if(|due| *due <= now)?;
+    pub(crate) fn begin_if_due(&mut self, now: Instant) -> Option<String> {
+        self.begins_at.take_if(|due| *due <= now)?;
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
-        for top in &self.tops {
+        for top in &self.directories {
             let (path, flags) = match top.has_repository {
                 true => {
                     (top.path.join(MARKER), WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::MOVE_SELF)
@@ -74,11 +74,11 @@ impl RepositoryWatch {
             let _ = inotify::add_watch(&events, path, flags);
         }
         self.events = Some(events);
-        self.reason()
+        self.broken_reason()
     }
 
     /// Reads what has changed, and says why the command ends where a repository is broken.
-    pub(crate) fn broken(&mut self) -> Option<String> {
+    pub(crate) fn check_events(&mut self) -> Option<String> {
         let events = self.events.as_ref()?;
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut reader = Reader::new(events, &mut buffer);
@@ -98,11 +98,11 @@ impl RepositoryWatch {
         if failed {
             self.events = None;
         }
-        if counts { self.reason() } else { None }
+        if counts { self.broken_reason() } else { None }
     }
 
-    fn reason(&self) -> Option<String> {
-        let top = self.tops.iter().find(|top| top.is_broken())?;
+    fn broken_reason(&self) -> Option<String> {
+        let top = self.directories.iter().find(|top| top.is_broken())?;
         Some(format!(
             "ended by Ostler: it changed {} so that git would obey settings which are not protected",
             top.path.display()
@@ -112,9 +112,9 @@ impl RepositoryWatch {
 
 impl WatchedDirectory {
     /// None where git looks no further, or would take the directory for a repository already.
-    fn look(path: &Path) -> Option<WatchedDirectory> {
+    fn open(path: &Path) -> Option<WatchedDirectory> {
         let tree = RootedTree::open(path).ok()?;
-        let has_repository = git_state::is_repository(&tree, Path::new(MARKER));
+        let has_repository = repository_state::is_repository(&tree, Path::new(MARKER));
         let top = WatchedDirectory { path: path.to_owned(), tree, has_repository };
         let is_elsewhere = !has_repository && path.join(MARKER).is_file();
         (!is_elsewhere && !top.is_broken()).then_some(top)
@@ -122,7 +122,7 @@ impl WatchedDirectory {
 
     fn is_broken(&self) -> bool {
         match self.has_repository {
-            true => !git_state::is_repository(&self.tree, Path::new(MARKER)),
+            true => !repository_state::is_repository(&self.tree, Path::new(MARKER)),
             false => self.tree.stat(Path::new(HEAD)).is_ok_and(|found| found.is_some()),
         }
     }

@@ -24,46 +24,46 @@ use rustix::process::{
 use serde::Deserialize;
 use signal_hook::consts::SIGTERM;
 
-use crate::attendance::SandboxMonitor;
 use crate::environment;
 use crate::gate::Gate;
 use crate::orders::{JoinCgroup, SuperviseOrder};
 use crate::processes::descendants;
 use crate::recovery;
 use crate::repository_watch::RepositoryWatch;
+use crate::sandbox_monitor::SandboxMonitor;
 
 /// What a lease says when the sandbox has ended in order.
-pub const OVER: &str = "over\n";
+pub const LEASE_OVER: &str = "over\n";
 /// What a line of it begins with when something protected could be written to, which follows.
-pub const EXPOSED: &str = "exposed ";
+pub const LEASE_EXPOSED_PREFIX: &str = "exposed ";
 /// Stands for the helper inside, which is the very image that this process runs: nobody can have put something
 /// else in its place, as in that of its file.
 pub const INNER_HELPER: &str = "@helper@";
 /// The image that a process runs.
 const OWN_IMAGE: &str = "/proc/self/exe";
 /// What a killed sandbox ends with, as a shell would say it.
-const KILLED: u8 = 128 + 9;
+const KILLED_CODE: u8 = 128 + 9;
 /// How long dying processes are awaited. One that hangs in the kernel is left to it.
-const BURIAL_TIME: Duration = Duration::from_secs(10);
+const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often they are looked for.
-const BURIAL_PAUSE: Duration = Duration::from_millis(2);
+const REAP_INTERVAL: Duration = Duration::from_millis(2);
 /// How long the first process of a sandbox may take to die with it, before all that is left is looked for.
-const FIRST_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const FIRST_PROCESS_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// What ends with its sandbox is gone in a moment; finding it among all processes takes longer than that.
-const MOMENT: Duration = Duration::from_millis(3);
-const MOMENT_PAUSE: Duration = Duration::from_micros(100);
+const QUICK_EXIT_TIME: Duration = Duration::from_millis(3);
+const QUICK_EXIT_INTERVAL: Duration = Duration::from_micros(100);
 
 /// Runs the sandbox to its end.
 pub(crate) fn run(order: &SuperviseOrder, program: &[OsString]) -> Result<ExitCode, String> {
     let mut lease = take_lease(&order.lease).map_err(|error| format!("its lease: {error}"))?;
     set_child_subreaper(Some(getpid())).map_err(|error| format!("becoming a reaper: {error}"))?;
-    let ended = attend(order, program);
-    if bury() {
+    let ended = monitor(order, program);
+    if kill_and_reap_rest() {
         if let Ok(SandboxEnd::Exposed(path)) = &ended {
-            let _ = writeln!(lease, "{EXPOSED}{}", path.display());
+            let _ = writeln!(lease, "{LEASE_EXPOSED_PREFIX}{}", path.display());
         }
         // A lease that cannot be written only delays the cleaning up.
-        let _ = lease.write_all(OVER.as_bytes());
+        let _ = lease.write_all(LEASE_OVER.as_bytes());
         drop(lease);
         let has_daemon = getppid().is_some_and(|parent| parent.as_raw_pid().unsigned_abs() == order.parent);
         if !has_daemon {
@@ -72,7 +72,7 @@ pub(crate) fn run(order: &SuperviseOrder, program: &[OsString]) -> Result<ExitCo
     }
     ended.map(|ended| match ended {
         SandboxEnd::Program(code) => ExitCode::from(code),
-        SandboxEnd::Stopped | SandboxEnd::Exposed(_) => ExitCode::from(KILLED),
+        SandboxEnd::Stopped | SandboxEnd::Exposed(_) => ExitCode::from(KILLED_CODE),
     })
 }
 
@@ -100,14 +100,14 @@ fn take_lease(path: &Path) -> std::io::Result<File> {
 
 /// The daemon, whose end ends this sandbox: the process, not the thread of it that called, which is what
 /// a parent-death signal would watch.
-fn daemon(expected: u32) -> Result<OwnedFd, String> {
+fn open_daemon(expected: u32) -> Result<OwnedFd, String> {
     let parent = getppid().filter(|parent| parent.as_raw_pid().unsigned_abs() == expected);
     let watched = parent.and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok());
     watched.filter(|_| getppid() == parent).ok_or_else(|| "its daemon is gone".to_owned())
 }
 
 /// Becomes readable when this process is asked to end.
-fn requests_to_end() -> std::io::Result<PipeReader> {
+fn end_request_pipe() -> std::io::Result<PipeReader> {
     let (requests, request) = std::io::pipe()?;
     signal_hook::low_level::pipe::register(SIGTERM, request)?;
     Ok(requests)
@@ -132,7 +132,7 @@ pub(crate) struct BubblewrapSandbox {
 
 impl BubblewrapSandbox {
     /// The first process, if it is there.
-    fn first(&self) -> Option<OwnedFd> {
+    fn open_first_process(&self) -> Option<OwnedFd> {
         let process = i32::try_from(self.process?).ok().and_then(Pid::from_raw)?;
         pidfd_open(process, PidfdFlags::empty()).ok()
     }
@@ -144,12 +144,12 @@ fn start(order: &SuperviseOrder, program: &[OsString]) -> Result<StartedSandbox,
         Some(JoinCgroup::Process { join, .. }) if order.mounts.is_some() => {
             return start_bubblewrap(order, program, Some(join));
         }
-        None => return start_any(order, program),
+        None => return start_uncounted(order, program),
         Some(JoinCgroup::Process { join, leave }) => (std::process::id(), join, leave.as_ref()),
         Some(JoinCgroup::Thread { join, leave }) => (0, join, Some(leave)),
     };
     move_to_cgroup(process, join)?;
-    let started = start_any(order, program)?;
+    let started = start_uncounted(order, program)?;
     if let Some(leave) = leave {
         // Staying inside only means to be counted.
         let _ = move_to_cgroup(process, leave);
@@ -157,7 +157,7 @@ fn start(order: &SuperviseOrder, program: &[OsString]) -> Result<StartedSandbox,
     Ok(started)
 }
 
-fn start_any(order: &SuperviseOrder, program: &[OsString]) -> Result<StartedSandbox, String> {
+fn start_uncounted(order: &SuperviseOrder, program: &[OsString]) -> Result<StartedSandbox, String> {
     match order.mounts {
         Some(_) => start_bubblewrap(order, program, None),
         None => Ok(StartedSandbox {
@@ -187,10 +187,10 @@ fn start_bubblewrap(
     let (mut told, teller) = std::io::pipe().map_err(failed)?;
     // This process starts no other program to which they could go as well.
     for end in [block.as_fd(), teller.as_fd()] {
-        inherited(end).map_err(failed)?;
+        make_inheritable(end).map_err(failed)?;
     }
     for end in inside.descriptors() {
-        inherited(end).map_err(failed)?;
+        make_inheritable(end).map_err(failed)?;
     }
     let number = |end: BorrowedFd<'_>| OsString::from(end.as_raw_fd().to_string());
     let mut words = vec!["--info-fd".into(), number(teller.as_fd())];
@@ -237,10 +237,10 @@ fn spawn(order: &SuperviseOrder, program: &[OsString], more: BubblewrapExtras) -
     let mut command = Command::new(&first);
     command.args(more.words).args(all).env_clear().envs(more.variables);
     let failed = |error: std::io::Error| format!("its program's environment: {error}");
-    let variables = environment::take(&order.environment).map_err(failed)?;
+    let variables = environment::open_and_remove(&order.environment).map_err(failed)?;
     let handed_on = if order.confines {
-        inherited(&variables).map_err(failed)?;
-        command.env(environment::DESCRIPTOR, variables.as_raw_fd().to_string()).current_dir("/");
+        make_inheritable(&variables).map_err(failed)?;
+        command.env(environment::DESCRIPTOR_VARIABLE, variables.as_raw_fd().to_string()).current_dir("/");
         Some(variables)
     } else {
         // It starts where it was meant to, which is where this process is.
@@ -253,7 +253,7 @@ fn spawn(order: &SuperviseOrder, program: &[OsString], more: BubblewrapExtras) -
 }
 
 /// Leaves a descriptor open in what this process starts. It starts nothing else.
-fn inherited(descriptor: impl AsFd) -> std::io::Result<()> {
+fn make_inheritable(descriptor: impl AsFd) -> std::io::Result<()> {
     Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
 }
 
@@ -261,16 +261,16 @@ fn inherited(descriptor: impl AsFd) -> std::io::Result<()> {
 fn inherited_image() -> Result<File, String> {
     let failed = |error: std::io::Error| format!("opening its own image: {error}");
     let image = File::open(OWN_IMAGE).map_err(failed)?;
-    inherited(&image).map_err(failed)?;
+    make_inheritable(&image).map_err(failed)?;
     Ok(image)
 }
 
-fn attend(order: &SuperviseOrder, program: &[OsString]) -> Result<SandboxEnd, String> {
-    let requests = requests_to_end().map_err(|error| format!("listening to signals: {error}"))?;
-    let daemon = daemon(order.parent)?;
-    let repositories = RepositoryWatch::of(&order.tops);
+fn monitor(order: &SuperviseOrder, program: &[OsString]) -> Result<SandboxEnd, String> {
+    let requests = end_request_pipe().map_err(|error| format!("listening to signals: {error}"))?;
+    let daemon = open_daemon(order.parent)?;
+    let repositories = RepositoryWatch::new(&order.tops);
     let StartedSandbox { mut child, bubblewrap } = start(order, program)?;
-    let first = bubblewrap.as_ref().and_then(|made| made.first());
+    let first = bubblewrap.as_ref().and_then(|made| made.open_first_process());
     let watched = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
     let ended = watched.map_err(|error| format!("watching its program: {error}")).and_then(|watched| {
         SandboxMonitor::new(order, [requests.into(), daemon, watched], bubblewrap, repositories)
@@ -280,19 +280,19 @@ fn attend(order: &SuperviseOrder, program: &[OsString]) -> Result<SandboxEnd, St
     let _ = child.kill();
     if let Some(first) = first {
         // It dies with bubblewrap, and all others have died before it has. What is left otherwise is looked for.
-        let _ = poll(&mut [PollFd::new(&first, PollFlags::IN)], Some(&FIRST_TIME));
+        let _ = poll(&mut [PollFd::new(&first, PollFlags::IN)], Some(&FIRST_PROCESS_TIMEOUT));
     }
     ended
 }
 
 /// What a program's end comes to.
-pub(crate) fn code(status: ExitStatus) -> u8 {
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(KILLED)
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(KILLED_CODE)
 }
 
 /// Kills and reaps whatever is left. False where something could not be killed in time.
-fn bury() -> bool {
+fn kill_and_reap_rest() -> bool {
     let started = Instant::now();
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -300,8 +300,8 @@ fn bury() -> bool {
             Err(_) => return true,
             Ok(None) => {}
         }
-        if started.elapsed() < MOMENT {
-            std::thread::sleep(MOMENT_PAUSE);
+        if started.elapsed() < QUICK_EXIT_TIME {
+            std::thread::sleep(QUICK_EXIT_INTERVAL);
             continue;
         }
         for process in descendants(std::process::id()) {
@@ -310,9 +310,9 @@ fn bury() -> bool {
                 let _ = kill_process(process, Signal::KILL);
             }
         }
-        if started.elapsed() > BURIAL_TIME {
+        if started.elapsed() > REAP_TIMEOUT {
             return false;
         }
-        std::thread::sleep(BURIAL_PAUSE);
+        std::thread::sleep(REAP_INTERVAL);
     }
 }

@@ -22,7 +22,7 @@ const PREFIX: &str = "ostler-";
 const MAXIMUM_STALE: usize = 1024;
 
 /// How many were made, by all sandboxes of this process.
-static MADE: AtomicU64 = AtomicU64::new(0);
+static CGROUPS_MADE: AtomicU64 = AtomicU64::new(0);
 
 /// Where cgroups can be made.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Cgroups {
     /// Makes one with limits.
     pub(crate) fn make(&self, limits: &SandboxLimits) -> std::io::Result<Cgroup> {
         self.remove_stale();
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let number = CGROUPS_MADE.fetch_add(1, Ordering::Relaxed);
         let directory = self.parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&directory)?;
         let cgroup = Cgroup { directory, own: self.own.clone(), stale: self.stale.clone() };

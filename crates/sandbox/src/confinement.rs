@@ -10,31 +10,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ostler_sandbox_helper::{EXPOSED, LEASE, OVER};
+use ostler_sandbox_helper::{LEASE_EXPOSED_PREFIX, LEASE_FILE, LEASE_OVER};
 use ostler_workspace_fs::RootedTree;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroup;
-use crate::embedded::{EmbeddedRepositories, SuspectRepository};
+use crate::embedded_repositories::{EmbeddedRepositories, SuspectRepository};
 use crate::placeholders::HeldPlaceholders;
-use crate::run::RunDirectory;
+use crate::run_directory::RunDirectory;
 use crate::shared_snapshot::SnapshotShares;
 
 /// The name of the directory for temporary files in a sandbox's own directory, where no mount makes one.
 pub(crate) const TEMPORARY: &str = "tmp";
 /// How long a sandbox whose helper was killed is given to die with it.
-const GRACE: Duration = Duration::from_secs(1);
+const DEATH_GRACE: Duration = Duration::from_secs(1);
 /// How many are kept aside at most; beyond, the oldest is taken for dead.
-const MAXIMUM_LEFT: usize = 256;
+const MAXIMUM_ABANDONED: usize = 256;
 
 /// Belongs to one command. Keep it until the command's process is reaped, then [`Confinement::finish`]
 /// it or let it drop. Dropping it earlier ends the sandbox.
 #[derive(Debug)]
 pub struct Confinement {
     parts: Option<SandboxParts>,
-    leftovers: AbandonedSandboxes,
+    abandoned: AbandonedSandboxes,
 }
 
 /// What was found when a sandbox was taken down.
@@ -47,7 +47,7 @@ pub struct TeardownReport {
     /// Repositories inside the workspace that now have settings or hooks which run programs and had none
     /// when the command began. They are left as they are; people must be told, because their own git would
     /// run those programs.
-    pub armed: Vec<SuspectRepository>,
+    pub suspect_repositories: Vec<SuspectRepository>,
     /// Protected paths that somebody else replaced, whereupon nothing protected them until the program was ended. People
     /// must look at them; git's own settings are among those that were put back if they start something new.
     pub exposed: Vec<PathBuf>,
@@ -55,7 +55,7 @@ pub struct TeardownReport {
 
 impl Confinement {
     pub(crate) fn new(parts: SandboxParts, leftovers: AbandonedSandboxes) -> Confinement {
-        Confinement { parts: Some(parts), leftovers }
+        Confinement { parts: Some(parts), abandoned: leftovers }
     }
 
     /// Asks the sandbox to end: everything in it is killed, and the command's process ends after that.
@@ -77,9 +77,9 @@ impl Confinement {
         };
         parts.kill();
         match parts.stage() {
-            SandboxStage::Over => parts.clean(),
+            SandboxStage::Over => parts.take_down(),
             SandboxStage::Running | SandboxStage::Killed => {
-                self.leftovers.push(parts);
+                self.abandoned.push(parts);
                 TeardownReport::default()
             }
         }
@@ -99,7 +99,7 @@ pub(crate) struct SandboxParts {
     /// Where the directory is in; dropped after it.
     pub(crate) run: Arc<RunDirectory>,
     pub(crate) placeholders: Option<HeldPlaceholders>,
-    pub(crate) shares: SnapshotShares,
+    pub(crate) snapshot_shares: SnapshotShares,
     pub(crate) cgroup: Option<Cgroup>,
     /// The repositories inside the workspace as they were; none where the program only reads.
     pub(crate) repositories: Option<EmbeddedRepositories>,
@@ -125,7 +125,7 @@ impl SandboxParts {
         }
         unlock(&lease);
         match fs::read_to_string(self.lease()) {
-            Ok(text) if text.ends_with(OVER) => SandboxStage::Over,
+            Ok(text) if text.ends_with(LEASE_OVER) => SandboxStage::Over,
             Ok(_) | Err(_) => SandboxStage::Killed,
         }
     }
@@ -138,7 +138,7 @@ impl SandboxParts {
         {
             if lease.metadata().is_ok_and(|found| found.len() == 0) {
                 // Without the last word, cleaning up only waits a little.
-                let _ = lease.write_all(OVER.as_bytes());
+                let _ = lease.write_all(LEASE_OVER.as_bytes());
             }
             unlock(&lease);
         }
@@ -153,30 +153,34 @@ impl SandboxParts {
         }
     }
 
-    fn clean(self) -> TeardownReport {
+    fn take_down(self) -> TeardownReport {
         let said = fs::read_to_string(self.lease()).unwrap_or_default();
-        let exposed: Vec<PathBuf> =
-            said.lines().filter_map(|line| line.strip_prefix(EXPOSED)).map(PathBuf::from).collect();
-        let SandboxParts { directory, run, placeholders, shares, cgroup, repositories } = self;
+        let exposed: Vec<PathBuf> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix(LEASE_EXPOSED_PREFIX))
+            .map(PathBuf::from)
+            .collect();
+        let SandboxParts { directory, run, placeholders, snapshot_shares: shares, cgroup, repositories } =
+            self;
         drop(cgroup);
         let mut restored = shares.end();
         if !exposed.is_empty() {
-            restored.extend(repositories.as_ref().and_then(EmbeddedRepositories::put_back_own));
+            restored.extend(repositories.as_ref().and_then(EmbeddedRepositories::restore_own_settings));
         }
         drop(placeholders);
         // A helper that has begun and ended leaves it alone from now on; one that never began could still come.
-        if said.ends_with(OVER) && said != OVER && is_cleared(directory.path()) {
-            run.reuse(directory);
+        if said.ends_with(LEASE_OVER) && said != LEASE_OVER && clear_temporary_files(directory.path()) {
+            run.recycle(directory);
         } else {
             drop(directory);
         }
         drop(run);
-        let armed = repositories.map(|before| before.armed_since()).unwrap_or_default();
-        TeardownReport { restored, armed, exposed }
+        let armed = repositories.map(|before| before.newly_suspect()).unwrap_or_default();
+        TeardownReport { restored, suspect_repositories: armed, exposed }
     }
 
     fn lease(&self) -> PathBuf {
-        Path::join(self.directory.path(), LEASE)
+        Path::join(self.directory.path(), LEASE_FILE)
     }
 }
 
@@ -188,7 +192,7 @@ fn unlock(lease: &File) {
 
 /// Removes the temporary files of a command, and returns true where nothing but the lease is left of it. What is left is
 /// left to the next start.
-fn is_cleared(directory: &Path) -> bool {
+fn clear_temporary_files(directory: &Path) -> bool {
     if directory.join(TEMPORARY).symlink_metadata().is_ok() {
         // A directory that nobody may enter would keep its owner from removing it.
         let tree = directory.canonicalize().and_then(|path| Ok(RootedTree::open(&path)?));
@@ -196,7 +200,7 @@ fn is_cleared(directory: &Path) -> bool {
     }
     // A helper that ended early has not taken the program's environment.
     let names = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    names.is_ok_and(|names| names.iter().all(|name| name.file_name() == LEASE))
+    names.is_ok_and(|names| names.iter().all(|name| name.file_name() == LEASE_FILE))
 }
 
 /// Sandboxes that were let go of before they had ended.
@@ -213,22 +217,22 @@ impl AbandonedSandboxes {
                 parts.kill();
                 false
             }
-            SandboxStage::Killed => since.elapsed() > GRACE,
+            SandboxStage::Killed => since.elapsed() > DEATH_GRACE,
         };
         let ended: Vec<_> = left.extract_if(.., |(since, parts)| over(since, parts)).collect();
         drop(left);
         for (_, parts) in ended {
-            parts.clean();
+            parts.take_down();
         }
     }
 
     fn push(&self, parts: SandboxParts) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.push((Instant::now(), parts));
-        let oldest = (left.len() > MAXIMUM_LEFT).then(|| left.remove(0));
+        let oldest = (left.len() > MAXIMUM_ABANDONED).then(|| left.remove(0));
         drop(left);
         if let Some((_, parts)) = oldest {
-            parts.clean();
+            parts.take_down();
         }
     }
 }

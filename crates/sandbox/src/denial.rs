@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use crate::profile::{SandboxProfile, WorkspaceAccess};
-use crate::protected::PROTECTED_NAMES;
+use crate::protected_paths::PROTECTED_NAMES;
 
 /// How much of the end of an output is looked at.
-const LOOKED_AT: usize = 16 * 1024;
+const EXAMINED_BYTES: usize = 16 * 1024;
 /// Lines above a refusal that may say what was tried.
-const TRACE: usize = 4;
+const TRACE_LINES: usize = 4;
 const SIGXFSZ: i32 = 25;
 const SIGSYS: i32 = 31;
 
@@ -20,7 +20,7 @@ pub fn explain_denial(profile: &SandboxProfile, code: Option<i32>, output: &str)
     if code == Some(0) {
         return None;
     }
-    let start = output.len().saturating_sub(LOOKED_AT);
+    let start = output.len().saturating_sub(EXAMINED_BYTES);
     let start = (start..=output.len()).find(|index| output.is_char_boundary(*index)).unwrap_or(0);
     let lines: Vec<String> = output[start..].lines().map(str::to_lowercase).collect();
     let by_signal = match code {
@@ -40,7 +40,7 @@ pub fn explain_denial(profile: &SandboxProfile, code: Option<i32>, output: &str)
 /// A socket that was refused, where the line says nothing of it and those above say where it was tried.
 fn traced_socket(profile: &SandboxProfile, lines: &[String]) -> Option<String> {
     let refused = lines.iter().rposition(|line| line.contains("operation not permitted"))?;
-    let traced = &lines[refused.saturating_sub(TRACE)..refused];
+    let traced = &lines[refused.saturating_sub(TRACE_LINES)..refused];
     traced.iter().any(|line| line.contains("socket")).then(|| socket(profile))
 }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use ostler_workspace_fs::{GitConfig, read_unlinked};
 
-use crate::embedded::HARMLESS;
-use crate::protected::{MissingPathAction, ProtectionMethod, ProtectionRequest};
+use crate::embedded_repositories::HARMLESS;
+use crate::protected_paths::{MissingPathAction, ProtectionMethod, ProtectionRequest};
 
 /// How deep repositories of submodules are looked for.
 const MODULE_DEPTH: usize = 4;
@@ -27,11 +27,11 @@ const POINTER_BYTES: u64 = 4096;
 
 /// The repository directory outside of `workspace` that its `.git` file leads to, if it agrees. For a
 /// linked worktree that is the directory that it shares with the others.
-pub(crate) fn outside(workspace: &Path) -> Option<PathBuf> {
-    let directory = follow(&workspace.join(".git"), "gitdir:")?;
+pub(crate) fn external_repository(workspace: &Path) -> Option<PathBuf> {
+    let directory = read_pointer_file(&workspace.join(".git"), "gitdir:")?;
     let marker = workspace.join(".git");
-    if let Some(shared) = follow(&directory.join("commondir"), "") {
-        let agrees = follow(&directory.join("gitdir"), "").is_some_and(|back| back == marker);
+    if let Some(shared) = read_pointer_file(&directory.join("commondir"), "") {
+        let agrees = read_pointer_file(&directory.join("gitdir"), "").is_some_and(|back| back == marker);
         let inside = directory.parent() == Some(shared.join("worktrees").as_path());
         return (agrees && inside && is_repository(&shared)).then_some(shared);
     }
@@ -43,22 +43,23 @@ pub(crate) fn outside(workspace: &Path) -> Option<PathBuf> {
 }
 
 /// The repository directory that belongs to a worktree alone, where that is linked to another one.
-pub(crate) fn own(workspace: &Path) -> Option<PathBuf> {
-    follow(&workspace.join(".git"), "gitdir:").filter(|directory| directory.join("commondir").exists())
+pub(crate) fn linked_worktree_directory(workspace: &Path) -> Option<PathBuf> {
+    read_pointer_file(&workspace.join(".git"), "gitdir:")
+        .filter(|directory| directory.join("commondir").exists())
 }
 
 /// The repository directory that a worktree's `.git` file leads to, wherever it is: the one whose settings and hooks git
 /// obeys, which for a linked worktree is the one that it shares with the others.
-pub(crate) fn pointed_at(worktree: &Path) -> Option<PathBuf> {
-    let directory = follow(&worktree.join(".git"), "gitdir:")?;
-    let shared = follow(&directory.join("commondir"), "");
+pub(crate) fn git_file_target(worktree: &Path) -> Option<PathBuf> {
+    let directory = read_pointer_file(&worktree.join(".git"), "gitdir:")?;
+    let shared = read_pointer_file(&directory.join("commondir"), "");
     Some(shared.unwrap_or(directory)).filter(|directory| is_repository(directory))
 }
 
 /// What has to do with repository directories and must stay as it is.
 #[derive(Debug, Default)]
 pub(crate) struct ProtectedRepositories {
-    pub(crate) wanted: Vec<ProtectionRequest>,
+    pub(crate) requests: Vec<ProtectionRequest>,
     /// Repository directories, whose state is put right when a command has ended.
     pub(crate) repositories: Vec<PathBuf>,
 }
@@ -75,24 +76,24 @@ pub(crate) struct GitSettingsSources<'a> {
 impl ProtectedRepositories {
     /// Adds a repository directory and those of its submodules.
     pub(crate) fn add(&mut self, directory: &Path, worktree: Option<&Path>, around: GitSettingsSources<'_>) {
-        self.one(directory, worktree, around);
+        self.add_one(directory, worktree, around);
         let modules = directory.join("modules");
-        let before = self.wanted.len();
+        let before = self.requests.len();
         let mut waiting = vec![(modules.clone(), 0)];
         while let Some((place, depth)) = waiting.pop() {
             let children = directories(&place);
-            let are_too_many = children.is_none() || self.wanted.len() - before > MAXIMUM_INSIDE * 4;
+            let are_too_many = children.is_none() || self.requests.len() - before > MAXIMUM_INSIDE * 4;
             if are_too_many {
                 // Each cannot be held by itself, so none of them changes.
-                self.wanted.truncate(before);
-                return self.want(modules, MissingPathAction::Leave, ProtectionMethod::Both);
+                self.requests.truncate(before);
+                return self.request(modules, MissingPathAction::Leave, ProtectionMethod::Both);
             }
             for child in children.unwrap_or_default() {
                 if is_repository(&child) {
                     let config = GitConfig::read(&child.join("config"));
                     let worktree = config.values("core.worktree").next_back().map(|path| child.join(path));
                     let worktree = worktree.and_then(|path| path.canonicalize().ok());
-                    self.one(&child, worktree.as_deref(), around);
+                    self.add_one(&child, worktree.as_deref(), around);
                     waiting.push((child.join("modules"), depth + 1));
                 } else if depth < MODULE_DEPTH {
                     waiting.push((child, depth + 1));
@@ -101,18 +102,18 @@ impl ProtectedRepositories {
         }
     }
 
-    fn one(&mut self, directory: &Path, worktree: Option<&Path>, around: GitSettingsSources<'_>) {
+    fn add_one(&mut self, directory: &Path, worktree: Option<&Path>, around: GitSettingsSources<'_>) {
         let config = directory.join("config");
         let per_worktree = GitConfig::read(&config).values("extensions.worktreeconfig").next_back().is_some();
-        self.want(config, MissingPathAction::File(""), ProtectionMethod::Both);
-        self.want(directory.join("hooks"), MissingPathAction::Directory, ProtectionMethod::Both);
-        self.wanted.extend(links_in(&directory.join("hooks")));
+        self.request(config, MissingPathAction::File(""), ProtectionMethod::Both);
+        self.request(directory.join("hooks"), MissingPathAction::Directory, ProtectionMethod::Both);
+        self.requests.extend(links_in(&directory.join("hooks")));
         // It would send git elsewhere for its settings. It cannot be empty; a dot means right here.
-        self.want(directory.join("commondir"), MissingPathAction::File(".\n"), ProtectionMethod::Both);
+        self.request(directory.join("commondir"), MissingPathAction::File(".\n"), ProtectionMethod::Both);
         self.worktree_settings(directory, per_worktree, ProtectionMethod::Both);
         self.repositories.push(directory.to_owned());
         self.worktrees(&directory.join("worktrees"), per_worktree, around.own);
-        self.wanted.extend(obeyed(directory, worktree, around.home));
+        self.requests.extend(paths_named_by_settings(directory, worktree, around.home));
     }
 
     /// What lies there leads each linked worktree to its repository. Mounts hold it as a whole; a snapshot of
@@ -122,16 +123,16 @@ impl ProtectedRepositories {
         let worktrees = directories(place);
         // Of too many none changes, not even one's own.
         if own.is_none() || worktrees.is_none() {
-            self.want(place.to_owned(), MissingPathAction::Directory, ProtectionMethod::Mount);
+            self.request(place.to_owned(), MissingPathAction::Directory, ProtectionMethod::Mount);
         }
         for worktree in worktrees.unwrap_or_default() {
             let is_own = own == Some(&*worktree);
             if own.is_some() && !is_own {
-                self.want(worktree.clone(), MissingPathAction::Leave, ProtectionMethod::Mount);
+                self.request(worktree.clone(), MissingPathAction::Leave, ProtectionMethod::Mount);
             }
             let by = if is_own { ProtectionMethod::Both } else { ProtectionMethod::Snapshot };
-            self.want(worktree.join("commondir"), MissingPathAction::Leave, by);
-            self.want(worktree.join("gitdir"), MissingPathAction::Leave, by);
+            self.request(worktree.join("commondir"), MissingPathAction::Leave, by);
+            self.request(worktree.join("gitdir"), MissingPathAction::Leave, by);
             self.worktree_settings(&worktree, per_worktree, by);
             if is_own {
                 self.repositories.push(worktree);
@@ -147,17 +148,21 @@ impl ProtectedRepositories {
         } else {
             MissingPathAction::Nothing
         };
-        self.want(settings, missing, by);
+        self.request(settings, missing, by);
     }
 
-    fn want(&mut self, path: PathBuf, missing: MissingPathAction, by: ProtectionMethod) {
-        self.wanted.push(ProtectionRequest { path, missing, by });
+    fn request(&mut self, path: PathBuf, missing: MissingPathAction, by: ProtectionMethod) {
+        self.requests.push(ProtectionRequest { path, missing_path_action: missing, method: by });
     }
 }
 
 /// Files that settings lead to and that git obeys, whether they exist or not: directories of hooks, and
 /// included settings with those that they include. Of programs that settings name, those that exist.
-pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> Vec<ProtectionRequest> {
+pub(crate) fn paths_named_by_settings(
+    directory: &Path,
+    worktree: Option<&Path>,
+    home: &Path,
+) -> Vec<ProtectionRequest> {
     let mut found = Vec::new();
     // The settings of the user count in every repository, and may name a directory of hooks in it.
     let mut waiting = vec![
@@ -171,8 +176,8 @@ pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> 
     let users = waiting.iter().filter(|file| !file.starts_with(directory));
     let leave = |path: &PathBuf| ProtectionRequest {
         path: path.clone(),
-        missing: MissingPathAction::Leave,
-        by: ProtectionMethod::Both,
+        missing_path_action: MissingPathAction::Leave,
+        method: ProtectionMethod::Both,
     };
     found.extend(users.map(leave));
     let mut next = 0;
@@ -180,32 +185,34 @@ pub(crate) fn obeyed(directory: &Path, worktree: Option<&Path>, home: &Path) -> 
         next += 1;
         let config = GitConfig::read(&file);
         for path in config.values("core.hookspath").filter(|path| !path.is_empty()) {
-            let path = expand(path, worktree.unwrap_or(directory), home);
+            let path = expand_setting_path(path, worktree.unwrap_or(directory), home);
             found.extend(links_in(&path));
             found.push(ProtectionRequest {
                 path,
-                missing: MissingPathAction::Directory,
-                by: ProtectionMethod::Both,
+                missing_path_action: MissingPathAction::Directory,
+                method: ProtectionMethod::Both,
             });
         }
         let words = config.words(names_program);
-        for path in words.map(|word| expand(&word, worktree.unwrap_or(directory), home)) {
+        for path in words.map(|word| expand_setting_path(&word, worktree.unwrap_or(directory), home)) {
             if found.len() < MAXIMUM_OBEYED && path.is_file() {
                 found.push(ProtectionRequest {
                     path,
-                    missing: MissingPathAction::Leave,
-                    by: ProtectionMethod::Both,
+                    missing_path_action: MissingPathAction::Leave,
+                    method: ProtectionMethod::Both,
                 });
             }
         }
         let beside = file.parent().unwrap_or(directory);
         let included = config.values("include.path").chain(config.values("includeif.path"));
-        for path in included.filter(|path| !path.is_empty()).map(|path| expand(path, beside, home)) {
+        for path in
+            included.filter(|path| !path.is_empty()).map(|path| expand_setting_path(path, beside, home))
+        {
             // It is seen in a worktree while a command runs; such files are usually ignored.
             found.push(ProtectionRequest {
                 path: path.clone(),
-                missing: MissingPathAction::File(""),
-                by: ProtectionMethod::Both,
+                missing_path_action: MissingPathAction::File(""),
+                method: ProtectionMethod::Both,
             });
             if !waiting.contains(&path) {
                 waiting.push(path);
@@ -229,13 +236,13 @@ fn links_in(hooks: &Path) -> impl Iterator<Item = ProtectionRequest> {
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     links.map(|entry| ProtectionRequest {
         path: entry.path(),
-        missing: MissingPathAction::Leave,
-        by: ProtectionMethod::Both,
+        missing_path_action: MissingPathAction::Leave,
+        method: ProtectionMethod::Both,
     })
 }
 
 /// A path in a setting, as git takes it.
-fn expand(path: &str, beside: &Path, home: &Path) -> PathBuf {
+fn expand_setting_path(path: &str, beside: &Path, home: &Path) -> PathBuf {
     match path.strip_prefix("~/") {
         Some(inner) => home.join(inner),
         None => beside.join(path),
@@ -249,7 +256,7 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
 
 /// Where a pointer file leads, resolved. None for anything but a small regular file. Read as git reads it: a name need not
 /// be UTF-8, and a blank at its end belongs to it.
-pub(crate) fn follow(file: &Path, prefix: &str) -> Option<PathBuf> {
+pub(crate) fn read_pointer_file(file: &Path, prefix: &str) -> Option<PathBuf> {
     let text = read_unlinked(file, POINTER_BYTES).ok()?;
     let mut target = text.strip_prefix(prefix.as_bytes())?;
     if !prefix.is_empty() {

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use ostler_process::{Invocation, Program};
-use ostler_sandbox_helper::CHECK;
+use ostler_sandbox_helper::CHECK_COMMAND;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
@@ -40,7 +40,7 @@ impl HelperImage {
     /// The embedded one, if it may be used and can be started here.
     pub(crate) async fn find(may_embed: bool) -> HelperImage {
         let Some(program) = embedded().filter(|_| may_embed) else { return HelperImage::Given };
-        let mut command = Invocation::new(program).args([CHECK]).prepare();
+        let mut command = Invocation::new(program).args([CHECK_COMMAND]).prepare();
         match tokio::time::timeout(CHECK_TIME, command.output()).await {
             Ok(Ok(output)) if output.status.success() => HelperImage::Embedded,
             Ok(_) | Err(_) => HelperImage::Given,
@@ -62,7 +62,7 @@ fn embedded() -> Option<Program> {
     let image = IMAGE.get_or_init(|| sealed(EMBEDDED).ok()).as_ref()?;
     // In the process that starts it, just before it becomes the helper: its descriptors are still those of this one.
     let path = PathBuf::from(format!("/proc/self/fd/{}", image.as_raw_fd()));
-    Some(Program::at(path).called(NAME.into()))
+    Some(Program::at(path).with_name(NAME.into()))
 }
 
 /// A program in memory, whose bytes cannot change any more.

@@ -6,20 +6,20 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use ostler_sandbox_helper::{DirectoryIdentity, PRIVATE};
+use ostler_sandbox_helper::{DirectoryIdentity, PRIVATE_DIRECTORIES};
 
 use crate::error::SandboxError;
 use crate::home::HomePlaces;
 use crate::profile::{SandboxProfile, WorkspaceAccess};
-use crate::protected::{self, ProtectedPaths, ResolvedProtectedPath};
+use crate::protected_paths::{self, ProtectedPaths, ResolvedProtectedPath};
 use crate::sandbox::SandboxSettings;
 use crate::{git_directory, secrets};
 
 /// Directories that hold up the machine: writing there, a program could change what others run.
-const SYSTEM: &[&str] =
+const SYSTEM_DIRECTORIES: &[&str] =
     &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/proc", "/sbin", "/sys", "/usr"];
 /// Parts of `/run` that some systems keep their programs and their resolver in.
-const NEEDED: &[&str] = &["/run/current-system", "/run/wrappers", "/run/opengl-driver"];
+const NEEDED_RUN_DIRECTORIES: &[&str] = &["/run/current-system", "/run/wrappers", "/run/opengl-driver"];
 
 /// Paths, resolved.
 #[derive(Debug)]
@@ -49,25 +49,25 @@ pub(crate) struct SandboxLayout {
 
 impl SandboxLayout {
     /// Works it out, and also holds what is `held` already for others. Reads directories, changes nothing.
-    pub(crate) fn of(
+    pub(crate) fn from_profile(
         profile: &SandboxProfile,
         settings: &SandboxSettings,
         held: &[ResolvedProtectedPath],
     ) -> Result<SandboxLayout, SandboxError> {
         let secret = secrets::resolved_secret_places(&settings.home);
-        let workspace = fit_workspace(&profile.workspace, &settings.data_dir, &settings.home, &secret)?;
+        let workspace = check_workspace(&profile.workspace, &settings.data_dir, &settings.home, &secret)?;
         let current_dir = resolve(&profile.current_dir)?;
         let mut writable = Vec::new();
         if profile.access == WorkspaceAccess::ReadWrite {
             writable.push(workspace.clone());
-            writable.extend(git_directory::outside(&workspace));
+            writable.extend(git_directory::external_repository(&workspace));
         }
         for path in &profile.writable {
-            writable.push(fit(path, &settings.data_dir, &settings.home)?);
+            writable.push(check_writable(path, &settings.data_dir, &settings.home)?);
         }
         let mut state = Vec::new();
         for path in &profile.state {
-            state.push(fit(path, &settings.data_dir, &settings.home)?);
+            state.push(check_writable(path, &settings.data_dir, &settings.home)?);
         }
         let mut readable = [std::slice::from_ref(&workspace), &state].concat();
         for path in &profile.readable {
@@ -76,26 +76,27 @@ impl SandboxLayout {
         readable.extend(settings.readable.iter().filter_map(|path| path.canonicalize().ok()));
         let (home, places) = home_places(profile, settings)?;
         readable.extend(places.toolchains.iter().chain(&places.caches).cloned());
-        readable.extend(NEEDED.iter().map(PathBuf::from).filter(|path| path.exists()));
+        readable.extend(NEEDED_RUN_DIRECTORIES.iter().map(PathBuf::from).filter(|path| path.exists()));
         if profile.network {
             readable.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
         }
         let mut hidden = hidden_places(profile, settings, &secret, &workspace, [&writable, &readable]);
         if let Some(home) = &home {
-            hide_home(home, &mut hidden, &[&writable, &readable, &profile.own]);
+            hide_home(home, &mut hidden, &[&writable, &readable, &profile.own_directories]);
         }
         if let Some(path) = writable.iter().chain(&readable).find(|path| hidden.contains(*path)) {
             return Err(SandboxError::Unfit { path: path.clone(), reason: "It is to be hidden as well." });
         }
         let roots: Vec<PathBuf> = writable.iter().filter(|path| path.is_dir()).cloned().collect();
-        let mut protected = protected::find(&workspace, &roots, &profile.protected, &settings.home);
-        hold(&mut protected.mounted, held, &roots);
+        let mut protected =
+            protected_paths::find_protected_paths(&workspace, &roots, &profile.protected, &settings.home);
+        add_held_paths(&mut protected.mounted, held, &roots);
         drop_hidden(&mut protected, &hidden);
-        for path in &profile.own {
+        for path in &profile.own_directories {
             writable.push(resolve(path)?);
         }
         writable.extend_from_slice(&state);
-        let between = between(&protected.mounted);
+        let between = directories_between(&protected.mounted);
         let identities = identities(writable.iter().chain([&workspace]).chain(&between))?;
         let named = profile.state.iter().zip(&state);
         let mut links: BTreeSet<(PathBuf, PathBuf)> = places.links.into_iter().collect();
@@ -135,7 +136,11 @@ fn hidden_places(
 }
 
 /// Adds what is held for others in the same directories, unless it is gone.
-fn hold(mounted: &mut Vec<ResolvedProtectedPath>, held: &[ResolvedProtectedPath], roots: &[PathBuf]) {
+fn add_held_paths(
+    mounted: &mut Vec<ResolvedProtectedPath>,
+    held: &[ResolvedProtectedPath],
+    roots: &[PathBuf],
+) {
     let known: BTreeSet<PathBuf> = mounted.iter().map(|protected| protected.path.clone()).collect();
     let is_new = |held: &&ResolvedProtectedPath| {
         roots.contains(&held.root) && !known.contains(&held.path) && held.path.symlink_metadata().is_ok()
@@ -151,7 +156,7 @@ fn drop_hidden(protected: &mut ProtectedPaths, hidden: &BTreeSet<PathBuf>) {
         !hidden.iter().any(covers)
     };
     protected.mounted.retain(is_seen);
-    protected.kept.retain(is_seen);
+    protected.snapshotted.retain(is_seen);
 }
 
 /// The home directory, if it is hidden, and what is opened in it; caches of the profile's own are among that.
@@ -170,7 +175,7 @@ fn home_places(
 
 /// What lies between protected paths and their roots: it is mounted as well, and a command that runs already may
 /// replace it.
-fn between(protected: &[ResolvedProtectedPath]) -> BTreeSet<PathBuf> {
+fn directories_between(protected: &[ResolvedProtectedPath]) -> BTreeSet<PathBuf> {
     let above = protected.iter().flat_map(|protected| {
         let above = protected.path.ancestors().skip(1);
         above.take_while(|path| *path != protected.root).map(Path::to_owned)
@@ -199,20 +204,20 @@ fn hidden_link(path: &Path, real: &Path, hidden: &BTreeSet<PathBuf>) -> Option<(
 /// Why a directory cannot be a workspace, as sentences for people; none where it can. The same check that
 /// [`crate::Sandbox::command`] makes, so that a session can be refused before it has begun, and also where
 /// nothing confines. One that holds the data directory somewhere inside is fit: what is inside is hidden.
-pub fn unfit(workspace: &Path, data_dir: &Path, home: &Path) -> Option<String> {
+pub fn unfit_workspace_reason(workspace: &Path, data_dir: &Path, home: &Path) -> Option<String> {
     let secret = secrets::resolved_secret_places(home);
-    fit_workspace(workspace, data_dir, home, &secret).err().map(|error| error.to_string())
+    check_workspace(workspace, data_dir, home, &secret).err().map(|error| error.to_string())
 }
 
 /// A directory that a session may work in. One that is a place of secrets can be opened to a program by
 /// name, but is no workspace.
-fn fit_workspace(
+fn check_workspace(
     path: &Path,
     data_dir: &Path,
     home: &Path,
     secret: &[PathBuf],
 ) -> Result<PathBuf, SandboxError> {
-    let path = fit(path, data_dir, home)?;
+    let path = check_writable(path, data_dir, home)?;
     if !path.is_dir() {
         return Err(SandboxError::Unfit { path, reason: "It is not a directory." });
     }
@@ -224,7 +229,7 @@ fn fit_workspace(
 }
 
 /// A directory or a regular file that may be opened without giving away more than itself.
-fn fit(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxError> {
+fn check_writable(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxError> {
     let path = resolve(path)?;
     let unfit = |reason| Err(SandboxError::Unfit { path: path.clone(), reason });
     let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
@@ -234,10 +239,11 @@ fn fit(path: &Path, data_dir: &Path, home: &Path) -> Result<PathBuf, SandboxErro
     if is_within(&path, data_dir) {
         return unfit("It is where Ostler keeps its own data.");
     }
-    if SYSTEM.iter().any(|system| path.starts_with(system) && !path.starts_with("/dev/shm/")) {
+    if SYSTEM_DIRECTORIES.iter().any(|system| path.starts_with(system) && !path.starts_with("/dev/shm/")) {
         return unfit("It belongs to the system.");
     }
-    if PRIVATE.iter().chain(SYSTEM).any(|shared| Path::new(shared).starts_with(&path)) {
+    if PRIVATE_DIRECTORIES.iter().chain(SYSTEM_DIRECTORIES).any(|shared| Path::new(shared).starts_with(&path))
+    {
         return unfit("Everybody uses it.");
     }
     if !path.is_dir() && !path.is_file() {

@@ -1,7 +1,7 @@
-//! Runs a program confined: what it may write, read, reach and use up is said by a [`Profile`].
+//! Runs a program confined: what it may write, read, reach and use up is said by a [`SandboxProfile`].
 //!
 //! [`Sandbox::probe`] finds out what this machine can do: bubblewrap, else Landlock with seccomp, else
-//! nothing; its [`Report`] says which and what that leaves open. [`Sandbox::command`] then makes a
+//! nothing; its [`SandboxReport`] says which and what that leaves open. [`Sandbox::command`] then makes a
 //! command that the caller gives an environment and pipes, and spawns. Where nothing confines, no
 //! command is made: whether to run in the open is for people to decide, elsewhere.
 //!
@@ -14,22 +14,22 @@
 mod cgroup;
 mod confinement;
 mod denial;
-mod embedded;
+mod embedded_repositories;
 mod error;
 mod git_directory;
 mod helper_image;
 mod home;
 mod layout;
 mod mounts;
-mod nested;
+mod nested_repositories;
 mod placeholders;
 mod probe;
+mod probe_cache;
 mod profile;
-mod protected;
 mod protected_name;
-mod remembered;
+mod protected_paths;
 mod report;
-mod run;
+mod run_directory;
 mod sandbox;
 mod secrets;
 mod shared_snapshot;
@@ -37,14 +37,14 @@ mod spare_directories;
 
 pub use confinement::{Confinement, TeardownReport};
 pub use denial::explain_denial;
-pub use embedded::SuspectRepository;
+pub use embedded_repositories::SuspectRepository;
 pub use error::SandboxError;
 pub use home::HomePlaces;
-pub use layout::unfit;
-pub use placeholders::{holds_a_place, is_placeholder};
+pub use layout::unfit_workspace_reason;
+pub use placeholders::{is_placeholder, is_placeholder_file};
 pub use profile::{SandboxLimits, SandboxProfile, WorkspaceAccess};
-pub use protected::PROTECTED_NAMES;
 pub use protected_name::{GIT_REPOSITORY, protected_component, protected_name, protected_place};
+pub use protected_paths::PROTECTED_NAMES;
 pub use report::{SandboxBackend, SandboxReport};
 pub use sandbox::{BackendChoice, ConfinedCommand, Sandbox, SandboxSettings};
 pub use secrets::secret_places;

@@ -10,19 +10,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ostler_sandbox_helper::{ExpectedMounts, MountShows, PRIVATE};
+use ostler_sandbox_helper::{ExpectedMounts, MountShows, PRIVATE_DIRECTORIES};
 use rustix::process::geteuid;
 
 use crate::layout::SandboxLayout;
 use crate::profile::SandboxProfile;
 
 /// What the private directories besides `/tmp` may hold.
-const SMALL_BYTES: u64 = 256 << 20;
+const PRIVATE_DIRECTORY_BYTES: u64 = 256 << 20;
 /// What an empty directory may hold: places to mount on.
-const EMPTY_BYTES: &str = "65536";
+const EMPTY_DIRECTORY_BYTES: &str = "65536";
 
 /// The arguments up to the program.
-pub(crate) fn arguments(
+pub(crate) fn bubblewrap_arguments(
     layout: &SandboxLayout,
     profile: &SandboxProfile,
     user_namespace: bool,
@@ -43,15 +43,15 @@ pub(crate) fn arguments(
         arguments.add(["--unshare-net"]);
     }
     arguments.add(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-    private(profile, &mut arguments);
+    mount_private_directories(profile, &mut arguments);
     for (path, mount) in &mounts(layout) {
         match mount {
             MountKind::Empty => {
-                arguments.add(["--perms", "0555", "--size", EMPTY_BYTES, "--tmpfs"]);
+                arguments.add(["--perms", "0555", "--size", EMPTY_DIRECTORY_BYTES, "--tmpfs"]);
                 arguments.path(path);
             }
             MountKind::Home => {
-                arguments.add(["--perms", "0700", "--size", &SMALL_BYTES.to_string(), "--tmpfs"]);
+                arguments.add(["--perms", "0700", "--size", &PRIVATE_DIRECTORY_BYTES.to_string(), "--tmpfs"]);
                 arguments.path(path);
             }
             MountKind::Nothing => arguments.bind("--ro-bind", Path::new("/dev/null"), path),
@@ -73,11 +73,11 @@ pub(crate) fn arguments(
 }
 
 /// What should be mounted when all that is done.
-pub(crate) fn meant(layout: &SandboxLayout) -> ExpectedMounts {
+pub(crate) fn expected_mounts(layout: &SandboxLayout) -> ExpectedMounts {
     let mut at = BTreeMap::new();
     for (path, mount) in mounts(layout) {
         // The last one at a path covers the others.
-        at.insert(path, mount.shows());
+        at.insert(path, mount.expected());
     }
     let protected = &layout.protected.mounted;
     let watched =
@@ -92,7 +92,7 @@ pub(crate) fn meant(layout: &SandboxLayout) -> ExpectedMounts {
 /// Whether a program cannot write in `/proc`: root owns the switches of the kernel there, and needs no capability to
 /// write them. Others do not, and who makes user namespaces has to write in it.
 pub(crate) fn proc_is_read_only(profile: &SandboxProfile) -> bool {
-    !profile.nested || geteuid().is_root()
+    !profile.may_nest_sandboxes || geteuid().is_root()
 }
 
 /// What is mounted on a path. In the order in which they are done where depths are equal.
@@ -113,7 +113,7 @@ enum MountKind {
 }
 
 impl MountKind {
-    fn shows(self) -> MountShows {
+    fn expected(self) -> MountShows {
         match self {
             MountKind::Empty | MountKind::Home => MountShows::Own,
             MountKind::Nothing => MountShows::Nothing,
@@ -176,16 +176,16 @@ fn mounts(layout: &SandboxLayout) -> Vec<(PathBuf, MountKind)> {
 }
 
 /// The directories that a program has for itself, as far as this machine has them.
-fn private(profile: &SandboxProfile, arguments: &mut BubblewrapArguments) {
-    for path in PRIVATE {
+fn mount_private_directories(profile: &SandboxProfile, arguments: &mut BubblewrapArguments) {
+    for path in PRIVATE_DIRECTORIES {
         let is_directory = Path::new(path).symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         if !is_directory && *path != "/dev/shm" {
             continue;
         }
         let (mode, bytes) = match *path {
             "/tmp" => ("1777", profile.limits.tmp_bytes),
-            "/run" | "/var/run" => ("0755", SMALL_BYTES),
-            _ => ("1777", SMALL_BYTES),
+            "/run" | "/var/run" => ("0755", PRIVATE_DIRECTORY_BYTES),
+            _ => ("1777", PRIVATE_DIRECTORY_BYTES),
         };
         arguments.add(["--perms", mode, "--size", &bytes.to_string(), "--tmpfs", path]);
     }

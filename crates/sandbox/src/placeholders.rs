@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ostler_sandbox_helper::{
-    ListedPlaceholder, PLACEHOLDERS, PlaceholderStamp, may_be_placeholder, remove_placeholder,
+    ListedPlaceholder, PLACEHOLDERS_PREFIX, PlaceholderStamp, may_be_placeholder, remove_placeholder,
 };
 use ostler_workspace_fs::RootedTree;
 use rustix::fs::{Stat, lstat};
 use rustix::io::Errno;
 
-use crate::protected::{MissingPathAction, ResolvedProtectedPath};
-use crate::run::{CrashJournal, RunDirectory};
+use crate::protected_paths::{MissingPathAction, ResolvedProtectedPath};
+use crate::run_directory::{CrashJournal, RunDirectory};
 
 /// The placeholders of all sandboxes of this process, by path.
-static MADE: Mutex<Option<HashMap<PathBuf, ActivePlaceholder>>> = Mutex::new(None);
+static ACTIVE_PLACEHOLDERS: Mutex<Option<HashMap<PathBuf, ActivePlaceholder>>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct ActivePlaceholder {
@@ -35,7 +35,7 @@ struct ActivePlaceholder {
 }
 
 /// Makes what is missing, and keeps what somebody else made.
-pub(crate) fn hold(
+pub(crate) fn hold_missing_paths(
     run: &Arc<RunDirectory>,
     protected: &[ResolvedProtectedPath],
 ) -> io::Result<HeldPlaceholders> {
@@ -48,7 +48,7 @@ pub(crate) fn hold(
         if let Some(known) = made.get_mut(&protected.path) {
             known.users += 1;
             held.0.push(protected.path.clone());
-        } else if !matches!(protected.missing, MissingPathAction::Nothing | MissingPathAction::Leave)
+        } else if !matches!(protected.if_missing, MissingPathAction::Nothing | MissingPathAction::Leave)
             && lstat(&protected.path).err() == Some(Errno::NOENT)
         {
             missing.push(protected);
@@ -64,7 +64,7 @@ pub(crate) fn hold(
         line
     };
     let before: Vec<u8> = missing.iter().flat_map(|protected| list(protected, None)).collect();
-    let journal = Arc::new(CrashJournal::write(run, PLACEHOLDERS, &before)?);
+    let journal = Arc::new(CrashJournal::write(run, PLACEHOLDERS_PREFIX, &before)?);
     let (mut after, mut trees) = (Vec::new(), HashMap::new());
     for protected in missing {
         let Some(stamp) = make(run, &mut trees, protected)? else { continue };
@@ -105,14 +105,14 @@ impl Drop for HeldPlaceholders {
 /// Whether a path is one that a sandbox of this process has put there to hold the place of something
 /// protected. It is gone when the sandbox has ended, so whoever looks at a workspace meanwhile passes over it.
 pub fn is_placeholder(path: &Path) -> bool {
-    !is_none_made() && lstat(path).is_ok_and(|stat| holds_a_place(&stat))
+    !has_no_placeholders() && lstat(path).is_ok_and(|stat| is_placeholder_file(&stat))
 }
 
 /// The same for whoever has looked at the path already.
-pub fn holds_a_place(stat: &Stat) -> bool {
+pub fn is_placeholder_file(stat: &Stat) -> bool {
     may_be_placeholder(stat)
         && lock().as_ref().is_some_and(|made| {
-            let stamp = PlaceholderStamp::of(stat);
+            let stamp = PlaceholderStamp::from_stat(stat);
             made.values().any(|known| known.stamp == stamp)
         })
 }
@@ -135,7 +135,7 @@ fn make(
 ) -> io::Result<Option<PlaceholderStamp>> {
     let Ok(inner) = protected.path.strip_prefix(&protected.root) else { return Ok(None) };
     let tree = tree(trees, &protected.root)?;
-    let made = match protected.missing {
+    let made = match protected.if_missing {
         MissingPathAction::Nothing | MissingPathAction::Leave => return Ok(None),
         MissingPathAction::Directory => match run.spare.move_to(tree, inner) {
             Some(stat) => Ok(stat),
@@ -144,7 +144,7 @@ fn make(
         MissingPathAction::File(text) => tree.make_file(inner, text.as_bytes(), 0o644),
     };
     match made {
-        Ok(stat) => Ok(Some(PlaceholderStamp::of(&stat))),
+        Ok(stat) => Ok(Some(PlaceholderStamp::from_stat(&stat))),
         Err(error) => match error.kind() {
             io::ErrorKind::AlreadyExists
             | io::ErrorKind::PermissionDenied
@@ -165,10 +165,10 @@ fn remove(trees: &mut OpenTrees, path: &Path, known: &ActivePlaceholder) {
     }
 }
 
-fn is_none_made() -> bool {
+fn has_no_placeholders() -> bool {
     lock().as_ref().is_none_or(HashMap::is_empty)
 }
 
 fn lock() -> MutexGuard<'static, Option<HashMap<PathBuf, ActivePlaceholder>>> {
-    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+    ACTIVE_PLACEHOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }

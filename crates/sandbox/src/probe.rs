@@ -4,13 +4,15 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ostler_sandbox_helper::{LANDLOCK_OLDEST, LANDLOCK_WITH_SCOPES, PATIENCE, landlock_version, recover};
+use ostler_sandbox_helper::{
+    LANDLOCK_OLDEST, LANDLOCK_WITH_SCOPES, RECOVERY_TIMEOUT, landlock_version, recover,
+};
 use rustix::process::geteuid;
 
 use crate::cgroup::Cgroups;
 use crate::helper_image::HelperImage;
+use crate::probe_cache;
 use crate::profile::SandboxProfile;
-use crate::remembered;
 use crate::report::{ProbeFindings, SandboxBackend, SandboxReport};
 use crate::sandbox::{BackendChoice, Sandbox, SandboxSettings};
 
@@ -18,9 +20,9 @@ use crate::sandbox::{BackendChoice, Sandbox, SandboxSettings};
 const BUBBLEWRAP: &[&str] =
     &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 /// How long a try may take.
-const TRY_TIME: Duration = Duration::from_secs(10);
+const TRY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of a failed try is told.
-const TOLD_BYTES: usize = 400;
+const MAXIMUM_REASON_BYTES: usize = 400;
 
 /// How programs are confined here.
 #[derive(Debug, Clone)]
@@ -32,7 +34,7 @@ pub(crate) enum ConfinementMethod {
 /// Tries one means after the other.
 pub(crate) async fn run(settings: SandboxSettings, may_embed: bool) -> Sandbox {
     let scratch = settings.scratch.clone();
-    let recovery = tokio::task::spawn_blocking(move || recover(&scratch, PATIENCE));
+    let recovery = tokio::task::spawn_blocking(move || recover(&scratch, RECOVERY_TIMEOUT));
     // What breaks down here is tried again at the next start.
     let _ = recovery.await;
     let cgroups = Cgroups::probe();
@@ -43,7 +45,7 @@ pub(crate) async fn run(settings: SandboxSettings, may_embed: bool) -> Sandbox {
         ..ProbeFindings::default()
     };
     let mut reasons = Vec::new();
-    let candidates = candidates(settings.choice, found.is_root, &mut reasons);
+    let candidates = candidates(settings.backend_choice, found.is_root, &mut reasons);
     // Found out only where nothing is remembered.
     let mut helper = None;
     for means in candidates {
@@ -59,7 +61,8 @@ pub(crate) async fn run(settings: SandboxSettings, may_embed: bool) -> Sandbox {
             }
         };
         let report = SandboxReport::new(backend, found, reasons.clone());
-        let known = (!settings.anew).then(|| remembered::helper(&settings, &means)).flatten();
+        let known =
+            (!settings.ignore_cached_probe).then(|| probe_cache::cached_helper(&settings, &means)).flatten();
         if let Some(helper) = known.filter(|helper| may_embed || *helper == HelperImage::Given) {
             return Sandbox::new(settings, Some(means), helper, report, cgroups);
         }
@@ -73,7 +76,7 @@ pub(crate) async fn run(settings: SandboxSettings, may_embed: bool) -> Sandbox {
         let trial = Sandbox::new(trial, Some(means.clone()), helper, report.clone(), cgroups.clone());
         match try_out(&trial, &settings.scratch).await {
             Ok(()) => {
-                remembered::remember(&settings, &means, helper);
+                probe_cache::store(&settings, &means, helper);
                 return Sandbox::new(settings, Some(means), helper, report, cgroups);
             }
             // The same without overlays is tried next, and says why it does not work.
@@ -81,7 +84,7 @@ pub(crate) async fn run(settings: SandboxSettings, may_embed: bool) -> Sandbox {
             Err(reason) => reasons.push(format!("{name} does not work here: {reason}.")),
         }
     }
-    remembered::forget(&settings);
+    probe_cache::clear(&settings);
     let report = SandboxReport::new(SandboxBackend::None, found, reasons);
     let helper = match helper {
         Some(helper) => helper,
@@ -149,12 +152,13 @@ async fn try_out(sandbox: &Sandbox, scratch: &Path) -> Result<(), String> {
     let prepared = sandbox.command(&profile, "/bin/sh", ["-c", "exit 42"]);
     let prepared = prepared.map_err(|error| error.to_string())?;
     let (mut command, confinement) = prepared.envs([("PATH", "/usr/local/bin:/usr/bin:/bin")]).prepare();
-    let output = tokio::time::timeout(TRY_TIME, command.output()).await;
+    let output = tokio::time::timeout(TRY_TIMEOUT, command.output()).await;
     let output = output.map_err(|_| "it did not end".to_owned())?.map_err(|error| error.to_string())?;
     confinement.finish();
     if output.status.code() == Some(42) {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr[..output.stderr.len().min(TOLD_BYTES)]).into_owned();
+    let told =
+        String::from_utf8_lossy(&output.stderr[..output.stderr.len().min(MAXIMUM_REASON_BYTES)]).into_owned();
     Err(format!("{} ({})", told.trim().replace('\n', "; ").trim_end_matches('.'), output.status))
 }

@@ -18,7 +18,7 @@ pub struct SandboxProfile {
     pub writable: Vec<PathBuf>,
     /// Directories of Ostler's own, made or chosen for this very program: it may write them, wherever they are, and
     /// nothing in them is protected.
-    pub own: Vec<PathBuf>,
+    pub own_directories: Vec<PathBuf>,
     /// Directories that it may read, and write for itself alone: what it changes there is gone with it. Where that
     /// cannot be had, it may only read them.
     pub caches: Vec<PathBuf>,
@@ -39,7 +39,7 @@ pub struct SandboxProfile {
     /// any socket of the user's outside `/tmp` and `/run`.
     pub unix_sockets: bool,
     /// Whether it may make namespaces, as agents that confine their own commands do.
-    pub nested: bool,
+    pub may_nest_sandboxes: bool,
     /// Whether its input is a terminal that nobody else uses, which it then has as its controlling
     /// terminal: interrupts that are typed reach it, and `/dev/tty` is that terminal.
     pub terminal: bool,
@@ -56,7 +56,7 @@ impl SandboxProfile {
             workspace,
             access: WorkspaceAccess::ReadWrite,
             writable: Vec::new(),
-            own: Vec::new(),
+            own_directories: Vec::new(),
             caches: Vec::new(),
             state: Vec::new(),
             readable: Vec::new(),
@@ -64,7 +64,7 @@ impl SandboxProfile {
             hidden: Vec::new(),
             network: false,
             unix_sockets: false,
-            nested: false,
+            may_nest_sandboxes: false,
             terminal: false,
             limits: SandboxLimits::default(),
         }

@@ -4,9 +4,9 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use ostler_workspace_fs::is_git;
+use ostler_workspace_fs::is_git_name;
 
-use crate::protected::{OTHER_REPOSITORIES, PROTECTED_NAMES, obeyed_in};
+use crate::protected_paths::{OTHER_REPOSITORIES, PROTECTED_NAMES, settings_targets};
 
 /// Git's own directory, which has rules of its own in the sandbox.
 const GIT: &str = ".git";
@@ -30,7 +30,7 @@ pub fn protected_name(workspace: &Path, relative: &Path, home: &Path) -> Option<
 
 /// The protected name that this is, in capitals too, and as file systems of other machines read it.
 pub fn protected_component(name: &OsStr) -> Option<&'static str> {
-    if is_git(name) {
+    if is_git_name(name) {
         return Some(GIT);
     }
     let others = OTHER_REPOSITORIES.iter().map(|(directory, _)| *directory);
@@ -41,7 +41,7 @@ pub fn protected_component(name: &OsStr) -> Option<&'static str> {
 pub fn protected_place(workspace: &Path, path: &Path, home: &Path) -> Option<&'static str> {
     protected_target(workspace, path)
         .or_else(|| makes_repository(workspace, path).then_some(GIT_REPOSITORY))
-        .or_else(|| is_obeyed(workspace, path, home).then_some(GIT_SETTINGS))
+        .or_else(|| is_named_by_git_settings(workspace, path, home).then_some(GIT_SETTINGS))
 }
 
 /// Returns true where git would take a directory above the path for a repository, or take what is written for its
@@ -60,13 +60,13 @@ fn makes_repository(workspace: &Path, path: &Path) -> bool {
 }
 
 /// Returns true where the settings of a repository that the path is in, or of the user, lead git to the path.
-fn is_obeyed(workspace: &Path, path: &Path, home: &Path) -> bool {
+fn is_named_by_git_settings(workspace: &Path, path: &Path, home: &Path) -> bool {
     let is_worktree = |directory: &&Path| directory.join(GIT).symlink_metadata().is_ok();
     let inside = directories_above(workspace, path).filter(|directory| *directory != workspace);
     // The workspace may be a directory of a larger worktree.
     let around = workspace.ancestors().skip(1).find(is_worktree);
     let worktrees = inside.filter(is_worktree).chain([workspace]).chain(around);
-    worktrees.flat_map(|directory| obeyed_in(directory, home)).any(|place| path.starts_with(place))
+    worktrees.flat_map(|directory| settings_targets(directory, home)).any(|place| path.starts_with(place))
 }
 
 /// The directories from the one that a path is in up to the workspace.

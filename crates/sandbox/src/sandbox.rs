@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ostler_process::{Invocation, PreparedCommand, Program};
 use ostler_sandbox_helper::{
-    CONFINE, ConfineOrder, EnvironmentVariable, INNER_HELPER, LEASE, LandlockRules, OwnHome, PRIVATE,
-    ProcessLimits, SUPERVISE, SavedModes, SuperviseOrder, SyscallFilter, TemporaryQuota, write_environment,
+    CONFINE_COMMAND, ConfineOrder, EnvironmentVariable, INNER_HELPER, LEASE_FILE, LandlockRules, OwnHome,
+    PRIVATE_DIRECTORIES, ProcessLimits, SUPERVISE_COMMAND, SavedModes, SuperviseOrder, SyscallFilter,
+    TemporaryQuota, write_environment,
 };
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroups;
 use crate::confinement::{AbandonedSandboxes, Confinement, SandboxParts, TEMPORARY};
-use crate::embedded::EmbeddedRepositories;
+use crate::embedded_repositories::EmbeddedRepositories;
 use crate::error::SandboxError;
 use crate::helper_image::HelperImage;
 use crate::home::{self, HomePlaces};
@@ -23,16 +24,16 @@ use crate::mounts;
 use crate::placeholders;
 use crate::probe::{self, ConfinementMethod};
 use crate::profile::{SandboxLimits, SandboxProfile};
-use crate::protected::{MissingPathAction, ResolvedProtectedPath};
+use crate::protected_paths::{MissingPathAction, ResolvedProtectedPath};
 use crate::report::{SandboxBackend, SandboxReport};
-use crate::run::RunDirectory;
+use crate::run_directory::RunDirectory;
 use crate::shared_snapshot::{self, SnapshotRequest, SnapshotShares};
 
 /// The name of the file with a program's environment, in a sandbox's own directory.
-const ENVIRONMENT: &str = "environment";
+const ENVIRONMENT_FILE: &str = "environment";
 
 /// How often a workspace is looked at while commands are started beside it.
-const MAXIMUM_LOOKS: usize = 64;
+const MAXIMUM_LAYOUT_ATTEMPTS: usize = 64;
 
 /// What the sandbox has to know of this installation. Nothing of it is read from the environment.
 #[derive(Debug, Clone)]
@@ -56,9 +57,9 @@ pub struct SandboxSettings {
     /// Where programs look for others; directories in the home directory stay readable.
     pub search_path: Vec<PathBuf>,
     /// What may be used.
-    pub choice: BackendChoice,
+    pub backend_choice: BackendChoice,
     /// Whether to try anew what was found to work before.
-    pub anew: bool,
+    pub ignore_cached_probe: bool,
 }
 
 /// What a probe may settle for.
@@ -79,14 +80,14 @@ pub struct Sandbox(Arc<SandboxInner>);
 #[derive(Debug)]
 struct SandboxInner {
     settings: SandboxSettings,
-    means: Option<ConfinementMethod>,
+    method: Option<ConfinementMethod>,
     helper: HelperImage,
     report: SandboxReport,
     cgroups: Option<Cgroups>,
     run: Mutex<Option<Arc<RunDirectory>>>,
-    leftovers: AbandonedSandboxes,
+    abandoned: AbandonedSandboxes,
     /// The directories that programs could write so far.
-    opened: Mutex<BTreeSet<PathBuf>>,
+    opened_directories: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// A program that is ready to be given an environment, and to be prepared for its start.
@@ -101,7 +102,7 @@ pub struct ConfinedCommand {
 
 impl ConfinedCommand {
     fn new(invocation: Invocation, parts: SandboxParts, leftovers: AbandonedSandboxes) -> ConfinedCommand {
-        let environment = parts.directory.path().join(ENVIRONMENT);
+        let environment = parts.directory.path().join(ENVIRONMENT_FILE);
         let confinement = Confinement::new(parts, leftovers);
         ConfinedCommand { invocation, confinement, variables: Vec::new(), environment }
     }
@@ -126,7 +127,7 @@ impl ConfinedCommand {
         let _ = write_environment(&self.environment, &self.variables);
         let mut command = self.invocation.prepare();
         // The confinement ends it, in order: a helper that is killed cannot see to what is left of the sandbox.
-        command.outlives_us();
+        command.detach();
         (command, self.confinement)
     }
 }
@@ -184,58 +185,58 @@ impl Sandbox {
     ) -> Result<ConfinedCommand, SandboxError> {
         let inner = &*self.0;
         let means =
-            inner.means.as_ref().ok_or_else(|| SandboxError::Unavailable(inner.report.reasons.join(" ")))?;
-        inner.leftovers.sweep();
+            inner.method.as_ref().ok_or_else(|| SandboxError::Unavailable(inner.report.reasons.join(" ")))?;
+        inner.abandoned.sweep();
         let layout = inner.layout(profile)?;
         inner.opened().extend(layout.writable.iter().cloned());
         let parts = inner.parts(means, &layout, profile)?;
-        let mut words = inner.supervise(means, &layout, profile, &parts)?;
-        words.extend(inner.confine(means, &layout, profile, &parts)?);
+        let mut words = inner.supervise_order(means, &layout, profile, &parts)?;
+        words.extend(inner.confine_command(means, &layout, profile, &parts)?);
         words.push(program.as_ref().to_owned());
         words.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         let invocation = inner.helper().args(words);
-        Ok(ConfinedCommand::new(invocation, parts, inner.leftovers.clone()))
+        Ok(ConfinedCommand::new(invocation, parts, inner.abandoned.clone()))
     }
 
     /// Prepares a program to run in a directory as it is, with nothing confined: only that nothing which it
     /// starts outlives it, or this process, however that ends. Works wherever the helper does.
-    pub fn attended(
+    pub fn unconfined_command(
         &self,
         directory: &Path,
         program: &Program,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<ConfinedCommand, SandboxError> {
         let inner = &*self.0;
-        inner.leftovers.sweep();
-        let (own, run) = inner.own_directory()?;
-        let (shares, lease) = (SnapshotShares::default(), own.path().join(LEASE));
+        inner.abandoned.sweep();
+        let (own, run) = inner.command_directory()?;
+        let (shares, lease) = (SnapshotShares::default(), own.path().join(LEASE_FILE));
         let parts = SandboxParts {
             directory: own,
             run,
             placeholders: None,
-            shares,
+            snapshot_shares: shares,
             cgroup: None,
             repositories: None,
         };
         let parent = std::process::id();
-        let environment = parts.directory.path().join(ENVIRONMENT);
+        let environment = parts.directory.path().join(ENVIRONMENT_FILE);
         let (cgroup, mounts, quota, tops) = (None, None, None, Vec::new());
         let order =
             SuperviseOrder { parent, lease, cgroup, mounts, tops, environment, confines: false, quota };
-        let invocation = inner.helper().args([SUPERVISE.into(), json(&order)?, "--".into()]);
+        let invocation = inner.helper().args([SUPERVISE_COMMAND.into(), json_argument(&order)?, "--".into()]);
         let invocation = invocation.args([program.path()]).args(arguments).current_dir(directory);
-        Ok(ConfinedCommand::new(invocation, parts, inner.leftovers.clone()))
+        Ok(ConfinedCommand::new(invocation, parts, inner.abandoned.clone()))
     }
 
     /// The directories that confined programs could write since this was made, workspaces included.
-    pub fn opened(&self) -> Vec<PathBuf> {
+    pub fn opened_directories(&self) -> Vec<PathBuf> {
         self.0.opened().iter().cloned().collect()
     }
 
     /// Cleans up after sandboxes that were let go of before they had ended. Every new command does so
     /// too; a daemon calls it before it stops.
-    pub fn sweep(&self) {
-        self.0.leftovers.sweep();
+    pub fn clean_up_abandoned(&self) {
+        self.0.abandoned.sweep();
         if let Some(cgroups) = &self.0.cgroups {
             cgroups.remove_stale();
         }
@@ -249,7 +250,16 @@ impl Sandbox {
         cgroups: Option<Cgroups>,
     ) -> Sandbox {
         let (run, leftovers, opened) = (Mutex::default(), AbandonedSandboxes::default(), Mutex::default());
-        Sandbox(Arc::new(SandboxInner { settings, means, helper, report, cgroups, run, leftovers, opened }))
+        Sandbox(Arc::new(SandboxInner {
+            settings,
+            method: means,
+            helper,
+            report,
+            cgroups,
+            run,
+            abandoned: leftovers,
+            opened_directories: opened,
+        }))
     }
 }
 
@@ -261,11 +271,11 @@ impl SandboxInner {
     }
 
     fn opened(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened_directories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A directory for what lives as long as one command, and the one that it is in.
-    fn own_directory(&self) -> Result<(TempDir, Arc<RunDirectory>), SandboxError> {
+    fn command_directory(&self) -> Result<(TempDir, Arc<RunDirectory>), SandboxError> {
         let failed = |error| SandboxError::Prepare(format!("Making a directory for it: {error}."));
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
         let run = match &*run {
@@ -281,10 +291,10 @@ impl SandboxInner {
     /// What the profile comes to. A command that was started while this looked at the workspace may have made a
     /// protected link lead elsewhere, so then it looks again.
     fn layout(&self, profile: &SandboxProfile) -> Result<SandboxLayout, SandboxError> {
-        for _ in 0..MAXIMUM_LOOKS {
-            let beside = shared_snapshot::beside();
-            let layout = SandboxLayout::of(profile, &self.settings, &beside.mounted)?;
-            if shared_snapshot::beside().taken == beside.taken {
+        for _ in 0..MAXIMUM_LAYOUT_ATTEMPTS {
+            let beside = shared_snapshot::concurrent_commands();
+            let layout = SandboxLayout::from_profile(profile, &self.settings, &beside.mounted)?;
+            if shared_snapshot::concurrent_commands().taken == beside.taken {
                 return Ok(layout);
             }
         }
@@ -299,15 +309,15 @@ impl SandboxInner {
         profile: &SandboxProfile,
     ) -> Result<SandboxParts, SandboxError> {
         let failed = |what: &str, error: std::io::Error| SandboxError::Prepare(format!("{what}: {error}."));
-        let (directory, run) = self.own_directory()?;
+        let (directory, run) = self.command_directory()?;
         let protected = &layout.protected;
         let cannot_be_mounted = |protected: &&ResolvedProtectedPath| match protected.path.symlink_metadata() {
             Ok(found) => found.is_symlink(),
-            Err(_) => protected.missing == MissingPathAction::Nothing,
+            Err(_) => protected.if_missing == MissingPathAction::Nothing,
         };
         let (placeholders, kept, modes) = match means {
             ConfinementMethod::Bubblewrap { .. } => {
-                let held = placeholders::hold(&run, &protected.mounted);
+                let held = placeholders::hold_missing_paths(&run, &protected.mounted);
                 let held = held.map_err(|error| failed("Protecting paths that do not exist", error))?;
                 (
                     Some(held),
@@ -322,8 +332,8 @@ impl SandboxInner {
                 let places = own.into_iter().chain(&layout.secret).chain(&layout.hidden);
                 (
                     None,
-                    protected.kept.iter().collect(),
-                    SavedModes::of(places.filter(|path| !is_inside(path))),
+                    protected.snapshotted.iter().collect(),
+                    SavedModes::from_paths(places.filter(|path| !is_inside(path))),
                 )
             }
         };
@@ -350,12 +360,12 @@ impl SandboxInner {
         let repositories = layout
             .writable
             .contains(&layout.workspace)
-            .then(|| EmbeddedRepositories::look(&layout.workspace, Arc::clone(&layout.protected.nested)));
-        Ok(SandboxParts { directory, run, placeholders, shares, cgroup, repositories })
+            .then(|| EmbeddedRepositories::scan(&layout.workspace, Arc::clone(&layout.protected.nested)));
+        Ok(SandboxParts { directory, run, placeholders, snapshot_shares: shares, cgroup, repositories })
     }
 
     /// What the helper outside is told.
-    fn supervise(
+    fn supervise_order(
         &self,
         means: &ConfinementMethod,
         layout: &SandboxLayout,
@@ -364,22 +374,23 @@ impl SandboxInner {
     ) -> Result<Vec<OsString>, SandboxError> {
         let order = SuperviseOrder {
             parent: std::process::id(),
-            lease: parts.directory.path().join(LEASE),
+            lease: parts.directory.path().join(LEASE_FILE),
             cgroup: parts.cgroup.as_ref().map(crate::cgroup::Cgroup::join),
-            mounts: matches!(means, ConfinementMethod::Bubblewrap { .. }).then(|| mounts::meant(layout)),
+            mounts: matches!(means, ConfinementMethod::Bubblewrap { .. })
+                .then(|| mounts::expected_mounts(layout)),
             tops: layout.writable.iter().filter(|path| path.is_dir()).cloned().collect(),
-            environment: parts.directory.path().join(ENVIRONMENT),
+            environment: parts.directory.path().join(ENVIRONMENT_FILE),
             confines: true,
             quota: matches!(means, ConfinementMethod::Landlock { .. }).then(|| TemporaryQuota {
                 directory: parts.directory.path().join(TEMPORARY),
                 bytes: profile.limits.tmp_bytes,
             }),
         };
-        Ok(vec![SUPERVISE.into(), json(&order)?, "--".into()])
+        Ok(vec![SUPERVISE_COMMAND.into(), json_argument(&order)?, "--".into()])
     }
 
     /// What the helper outside starts, up to the program.
-    fn confine(
+    fn confine_command(
         &self,
         means: &ConfinementMethod,
         layout: &SandboxLayout,
@@ -389,19 +400,19 @@ impl SandboxInner {
         let (mut words, order) = match means {
             ConfinementMethod::Bubblewrap { program, user_namespace, scoped, overlays } => {
                 let mut words = vec![program.clone().into_os_string()];
-                words.extend(mounts::arguments(layout, profile, *user_namespace, *overlays));
-                let mut order = order(layout, profile, "/tmp".into());
+                words.extend(mounts::bubblewrap_arguments(layout, profile, *user_namespace, *overlays));
+                let mut order = confine_order(layout, profile, "/tmp".into());
                 order.caches = if *overlays { layout.caches.clone() } else { Vec::new() };
                 order.proc_read_only = mounts::proc_is_read_only(profile);
                 order.home = layout.home.as_ref().map(|home| own_home(layout, home, home.clone()));
-                order.scoped = *scoped && !profile.nested;
+                order.scoped = *scoped && !profile.may_nest_sandboxes;
                 order.filter.internet_sockets = true;
                 order.waits_at_gate = true;
                 (words, order)
             }
             ConfinementMethod::Landlock { abi, scoped } => {
-                let mut order = order(layout, profile, parts.directory.path().join(TEMPORARY));
-                order.rules = Some(rules(layout, profile, *abi, &order.temporary)?);
+                let mut order = confine_order(layout, profile, parts.directory.path().join(TEMPORARY));
+                order.rules = Some(landlock_rules(layout, profile, *abi, &order.temporary)?);
                 order.home =
                     layout.home.as_ref().map(|home| own_home(layout, home, order.temporary.join("home")));
                 order.scoped = *scoped;
@@ -413,19 +424,19 @@ impl SandboxInner {
         };
         words.push(INNER_HELPER.into());
         words.extend(self.helper.program(&self.settings).1);
-        words.extend([CONFINE.into(), json(&order)?, "--".into()]);
+        words.extend([CONFINE_COMMAND.into(), json_argument(&order)?, "--".into()]);
         Ok(words)
     }
 }
 
-fn order(layout: &SandboxLayout, profile: &SandboxProfile, temporary: PathBuf) -> ConfineOrder {
+fn confine_order(layout: &SandboxLayout, profile: &SandboxProfile, temporary: PathBuf) -> ConfineOrder {
     let identities = layout.identities.clone();
     ConfineOrder {
         identities,
         current_dir: layout.current_dir.clone(),
         temporary,
         terminal: profile.terminal,
-        limits: limits(&profile.limits),
+        limits: process_limits(&profile.limits),
         shared_process_count: false,
         rules: None,
         home: None,
@@ -435,7 +446,7 @@ fn order(layout: &SandboxLayout, profile: &SandboxProfile, temporary: PathBuf) -
         filter: SyscallFilter {
             internet_sockets: profile.network,
             unix_sockets: profile.unix_sockets,
-            namespaces: profile.nested,
+            namespaces: profile.may_nest_sandboxes,
             shares_processes: false,
             keeps_attributes: false,
         },
@@ -443,7 +454,7 @@ fn order(layout: &SandboxLayout, profile: &SandboxProfile, temporary: PathBuf) -
     }
 }
 
-fn limits(limits: &SandboxLimits) -> ProcessLimits {
+fn process_limits(limits: &SandboxLimits) -> ProcessLimits {
     let SandboxLimits { processes, open_files, file_bytes, memory_bytes, address_bytes, tmp_bytes } = *limits;
     ProcessLimits { processes, open_files, file_bytes, memory_bytes, address_bytes, cache_bytes: tmp_bytes }
 }
@@ -459,7 +470,7 @@ fn own_home(layout: &SandboxLayout, real: &Path, own: PathBuf) -> OwnHome {
     OwnHome { path: own, real, links, git_configuration, variables }
 }
 
-fn rules(
+fn landlock_rules(
     layout: &SandboxLayout,
     profile: &SandboxProfile,
     abi: u8,
@@ -473,11 +484,11 @@ fn rules(
     let mut writable = layout.writable.clone();
     writable.push(temporary.to_owned());
     let mut hidden = layout.hidden.clone();
-    hidden.extend(PRIVATE.iter().filter_map(|path| PathBuf::from(path).canonicalize().ok()));
+    hidden.extend(PRIVATE_DIRECTORIES.iter().filter_map(|path| PathBuf::from(path).canonicalize().ok()));
     Ok(LandlockRules { abi, writable, readable: layout.readable.clone(), hidden, network: profile.network })
 }
 
-fn json(order: &impl serde::Serialize) -> Result<OsString, SandboxError> {
+fn json_argument(order: &impl serde::Serialize) -> Result<OsString, SandboxError> {
     let text = serde_json::to_string(order);
     text.map(OsString::from).map_err(|error| SandboxError::Prepare(format!("A path is not UTF-8: {error}.")))
 }

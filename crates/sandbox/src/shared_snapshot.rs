@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ostler_sandbox_helper::{ProtectedSnapshot, SNAPSHOT, SavedModes, SnapshotPath};
+use ostler_sandbox_helper::{ProtectedSnapshot, SNAPSHOT_PREFIX, SavedModes, SnapshotPath};
 
-use crate::protected::ResolvedProtectedPath;
-use crate::run::{CrashJournal, RunDirectory};
+use crate::protected_paths::ResolvedProtectedPath;
+use crate::run_directory::{CrashJournal, RunDirectory};
 
 /// The snapshots of all sandboxes of this process: a workspace has one, whoever runs commands there.
 static SNAPSHOTS: Mutex<SnapshotRegistry> = Mutex::new(SnapshotRegistry { taken: 0, active: Vec::new() });
@@ -57,7 +57,7 @@ impl SnapshotShares {
     pub(crate) fn take(run: &Arc<RunDirectory>, wanted: SnapshotRequest<'_>) -> io::Result<SnapshotShares> {
         let mut snapshots = lock();
         let meets = |roots: &[PathBuf]| {
-            roots.iter().any(|one| wanted.roots.iter().any(|other| is_related(one, other)))
+            roots.iter().any(|one| wanted.roots.iter().any(|other| is_same_or_nested(one, other)))
         };
         let mut shares = SnapshotShares::default();
         let mut known: Vec<PathBuf> = Vec::new();
@@ -68,7 +68,7 @@ impl SnapshotShares {
         }
         let joined = !shares.0.is_empty();
         // Above and below what others keep, a command of theirs may have changed everything.
-        let is_new = |path: &Path| !known.iter().any(|known| is_related(known, path));
+        let is_new = |path: &Path| !known.iter().any(|known| is_same_or_nested(known, path));
         let new = wanted.protected.into_iter().filter(|protected| is_new(&protected.path));
         let protected: Vec<SnapshotPath<'_>> =
             new.map(|protected| SnapshotPath { path: &protected.path, root: &protected.root }).collect();
@@ -79,7 +79,7 @@ impl SnapshotShares {
             if snapshot.is_empty() {
                 return Ok(());
             }
-            let journal = CrashJournal::write(run, SNAPSHOT, &snapshot.to_bytes()?)?;
+            let journal = CrashJournal::write(run, SNAPSHOT_PREFIX, &snapshot.to_bytes()?)?;
             snapshots.taken += 1;
             let (number, roots, mounted) = (snapshots.taken, wanted.roots.to_vec(), wanted.mounted.to_vec());
             snapshots.active.push(ActiveSnapshot {
@@ -112,7 +112,7 @@ impl SnapshotShares {
             let one = &mut active[place];
             one.users -= 1;
             if one.users == 0 {
-                restored.extend(one.snapshot.restore_for_good());
+                restored.extend(one.snapshot.restore_until_stable());
                 active.remove(place);
             } else {
                 restored.extend(one.snapshot.restore());
@@ -131,7 +131,7 @@ pub(crate) struct ConcurrentCommands {
     pub(crate) mounted: Vec<ResolvedProtectedPath>,
 }
 
-pub(crate) fn beside() -> ConcurrentCommands {
+pub(crate) fn concurrent_commands() -> ConcurrentCommands {
     let snapshots = lock();
     let mounted = snapshots.active.iter().flat_map(|one| one.mounted.iter().cloned()).collect();
     ConcurrentCommands { taken: snapshots.taken, mounted }
@@ -142,6 +142,6 @@ fn lock() -> MutexGuard<'static, SnapshotRegistry> {
 }
 
 /// Whether one is the other, or in it.
-fn is_related(one: &Path, other: &Path) -> bool {
+fn is_same_or_nested(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }

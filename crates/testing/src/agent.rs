@@ -31,12 +31,12 @@ pub struct ScriptedAgent {
 impl ScriptedAgent {
     /// An agent whose turns cannot be picked up after a restart.
     pub fn new() -> Arc<ScriptedAgent> {
-        ScriptedAgent::with(false)
+        ScriptedAgent::with_resuming(false)
     }
 
     /// An agent that says that it picks up turns which waited.
     pub fn resuming() -> Arc<ScriptedAgent> {
-        ScriptedAgent::with(true)
+        ScriptedAgent::with_resuming(true)
     }
 
     /// Adds how the turn after those before it goes.
@@ -69,12 +69,12 @@ impl ScriptedAgent {
 
     /// Waits until it has been given this many turns.
     pub async fn started(&self, count: usize) {
-        reached(&self.started, count).await;
+        wait_for_turns(&self.started, count).await;
     }
 
     /// Waits until this many turns have ended.
     pub async fn ended(&self, count: usize) {
-        reached(&self.ended, count).await;
+        wait_for_turns(&self.ended, count).await;
     }
 
     /// The sessions that it was told are being created.
@@ -82,7 +82,7 @@ impl ScriptedAgent {
         lock(&self.prepared).clone()
     }
 
-    fn with(resumes: bool) -> Arc<ScriptedAgent> {
+    fn with_resuming(resumes: bool) -> Arc<ScriptedAgent> {
         let (started, ended) = (watch::Sender::default(), watch::Sender::default());
         Arc::new(ScriptedAgent {
             scripts: Mutex::default(),
@@ -100,7 +100,7 @@ impl Agent for ScriptedAgent {
     }
 
     fn run_turn(&self, turn: TurnContext) -> BoxFuture<'_, Result<CompletedTurn, FailedTurn>> {
-        let ended = TurnEndGuard { turn_id: turn.open.id, ended: self.ended.clone() };
+        let ended = TurnEndGuard { turn_id: turn.open_turn.id, ended: self.ended.clone() };
         self.started.send_modify(|turns| turns.push(ended.turn_id));
         let script = lock(&self.scripts).pop_front();
         async move {
@@ -111,7 +111,7 @@ impl Agent for ScriptedAgent {
         .boxed()
     }
 
-    fn resumes(&self) -> bool {
+    fn can_resume_turns(&self) -> bool {
         self.resumes
     }
 }
@@ -187,7 +187,7 @@ pub fn subject(call: &ToolCall) -> Subject {
 /// it was denied. Returns whether it ran.
 pub async fn run_call(turn: &TurnContext, call: &ToolCall, kind: ToolKind) -> Result<bool, ReportError> {
     let (verdict, _) =
-        turn.ask(call.clone(), kind, format!("run {}", call.name), None, subject(call)).await?;
+        turn.request_approval(call.clone(), kind, format!("run {}", call.name), None, subject(call)).await?;
     let ran = verdict == Verdict::Approve;
     if ran {
         turn.report(TurnReport::CallStarted { tool_call: call.clone(), kind }).await?;
@@ -211,7 +211,7 @@ impl Drop for TurnEndGuard {
     }
 }
 
-async fn reached(turns: &watch::Sender<Vec<TurnId>>, count: usize) {
+async fn wait_for_turns(turns: &watch::Sender<Vec<TurnId>>, count: usize) {
     let mut turns = turns.subscribe();
     turns.wait_for(|turns| turns.len() >= count).await.expect("the sender lives as long as the agent");
 }

@@ -116,7 +116,7 @@ impl FaultPlan {
     }
 
     /// What happens at an operation. A fault that does not last is used up by it.
-    fn strike(&mut self, number: u64, kind: &str, path: &Path) -> Option<FaultAction> {
+    fn next_action(&mut self, number: u64, kind: &str, path: &Path) -> Option<FaultAction> {
         let fits = |fault: &PlannedFault| match &fault.place {
             FaultTrigger::Number(wanted) if fault.lasting => number >= *wanted,
             FaultTrigger::Number(wanted) => number == *wanted,
@@ -191,7 +191,7 @@ impl FaultDisk {
                 let mut file = OpenOptions::new().append(true).create(true).open(file)?;
                 writeln!(file, "{number}")?;
             }
-            state.plan.strike(number, kind, path)
+            state.plan.next_action(number, kind, path)
         };
         match action {
             None => whole(),
@@ -333,12 +333,12 @@ mod tests {
     fn a_plan_is_read_and_strikes_where_it_says() {
         let mut plan = FaultPlan::parse("eio:3,enospc:5..,short-eio:write_at@feed").unwrap();
         let path = Path::new("/data/feed");
-        assert_eq!(plan.strike(1, "sync_data", path), None);
-        assert_eq!(plan.strike(2, "write_at", path), Some(FaultAction::Short(5)));
-        assert_eq!(plan.strike(3, "write_at", path), Some(FaultAction::Fail(5)));
-        assert_eq!(plan.strike(4, "write_at", path), None);
-        assert_eq!(plan.strike(5, "open", path), Some(FaultAction::Fail(28)));
-        assert_eq!(plan.strike(6, "open", path), Some(FaultAction::Fail(28)));
+        assert_eq!(plan.next_action(1, "sync_data", path), None);
+        assert_eq!(plan.next_action(2, "write_at", path), Some(FaultAction::Short(5)));
+        assert_eq!(plan.next_action(3, "write_at", path), Some(FaultAction::Fail(5)));
+        assert_eq!(plan.next_action(4, "write_at", path), None);
+        assert_eq!(plan.next_action(5, "open", path), Some(FaultAction::Fail(28)));
+        assert_eq!(plan.next_action(6, "open", path), Some(FaultAction::Fail(28)));
         assert!(FaultPlan::parse("kill-before:17,count:/tmp/x").is_ok());
         for bad in ["eio", "eio:x", "burn:1"] {
             assert!(FaultPlan::parse(bad).is_err(), "{bad}");

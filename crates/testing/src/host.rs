@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::FixedClock;
 
-pub use children::{answered, child_failed};
+pub use children::{child_answered, child_failed};
 
 /// What the host says to an approval: yes or no, and why. `None` leaves it waiting.
 type Answerer = Box<dyn Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send>;
@@ -30,7 +30,7 @@ type HostReply = oneshot::Sender<Result<Accepted, ReportError>>;
 /// One session in memory, in which an agent under test runs turns. Clones are the same host.
 #[derive(Clone)]
 pub struct TurnHost {
-    held: Arc<Mutex<TurnHostState>>,
+    inner: Arc<Mutex<TurnHostState>>,
     clock: Arc<FixedClock>,
     changes: watch::Sender<u64>,
 }
@@ -43,7 +43,7 @@ struct TurnHostState {
     files: HashMap<String, Bytes>,
     raw: Vec<RawLine>,
     waiters: Vec<(ToolCallId, HostReply)>,
-    let_through: HashMap<ToolCallId, ToolCall>,
+    auto_approved: HashMap<ToolCallId, ToolCall>,
     answerer: Option<Answerer>,
     canceled: CancellationToken,
     refuses: bool,
@@ -73,14 +73,14 @@ impl TurnHost {
             files: HashMap::new(),
             raw: Vec::new(),
             waiters: Vec::new(),
-            let_through: HashMap::new(),
+            auto_approved: HashMap::new(),
             answerer: None,
             canceled: CancellationToken::new(),
             refuses: false,
             trusted: false,
             children: children::ScriptedChildren::default(),
         };
-        TurnHost { held: Arc::new(Mutex::new(held)), clock, changes: watch::Sender::new(0) }
+        TurnHost { inner: Arc::new(Mutex::new(held)), clock, changes: watch::Sender::new(0) }
     }
 
     /// Lets every approval be answered at once by this, instead of by [`TurnHost::answer`].
@@ -89,7 +89,7 @@ impl TurnHost {
         self,
         answerer: impl Fn(&PendingApproval) -> Option<(Verdict, Option<String>)> + Send + 'static,
     ) -> TurnHost {
-        self.held().answerer = Some(Box::new(answerer));
+        self.lock().answerer = Some(Box::new(answerer));
         self
     }
 
@@ -146,7 +146,7 @@ impl TurnHost {
     /// as a crash would; running it again resumes it.
     pub async fn run(&self, agent: &dyn Agent) -> Result<CompletedTurn, FailedTurn> {
         let (context, mut requests) = self.context();
-        let turn_id = context.open.id;
+        let turn_id = context.open_turn.id;
         let mut running = agent.run_turn(context);
         let ended = loop {
             tokio::select! {
@@ -175,7 +175,7 @@ impl TurnHost {
         let (by, reason) = ("test".to_owned(), None);
         self.command_with_partial(Command::Cancel(CancelTurn { turn_id: None, by, reason }))
             .expect("canceling is never refused");
-        let mut held = self.held();
+        let mut held = self.lock();
         held.canceled.cancel();
         held.waiters.clear();
     }
@@ -218,54 +218,54 @@ impl TurnHost {
 
     /// Refuses to record anything from now on, as a full disk does, or records again.
     pub fn refuse_writes(&self, refuses: bool) {
-        self.held().refuses = refuses;
+        self.lock().refuses = refuses;
     }
 
     /// Trusts the workspace, or no longer.
     pub fn trust(&self, trusted: bool) {
-        self.held().trusted = trusted;
+        self.lock().trusted = trusted;
     }
 
     /// How the session stands.
     pub fn state(&self) -> State {
-        self.held().state.clone()
+        self.lock().state.clone()
     }
 
     /// Everything that was recorded.
     pub fn events(&self) -> Vec<Event> {
-        self.held().records.iter().map(|record| record.event.clone()).collect()
+        self.lock().records.iter().map(|record| record.event.clone()).collect()
     }
 
     /// The names of everything that was recorded.
     pub fn names(&self) -> Vec<&'static str> {
-        self.held().records.iter().map(|record| record.event.name().as_str()).collect()
+        self.lock().records.iter().map(|record| record.event.name().as_str()).collect()
     }
 
     /// The conversation, as the next turn's agent would be given it.
     pub fn conversation(&self) -> Vec<Arc<Message>> {
         let mut conversation = Conversation::default();
-        self.held().records.iter().for_each(|record| conversation.apply(record));
+        self.lock().records.iter().for_each(|record| conversation.apply(record));
         conversation.messages()
     }
 
     /// Everything that was shown as it streamed.
     pub fn deltas(&self) -> Vec<Delta> {
-        self.held().deltas.clone()
+        self.lock().deltas.clone()
     }
 
     /// What was kept beside the log: where, and what.
     pub fn artifacts(&self) -> Vec<(String, Vec<u8>)> {
-        self.held().artifacts.clone()
+        self.lock().artifacts.clone()
     }
 
     /// Puts a file beside the log, as an upload does.
     pub fn put_file(&self, reference: &str, content: &[u8]) {
-        self.held().files.insert(reference.to_owned(), Bytes::copy_from_slice(content));
+        self.lock().files.insert(reference.to_owned(), Bytes::copy_from_slice(content));
     }
 
     /// What went over the wire, if the session keeps it.
     pub fn raw(&self) -> Vec<RawLine> {
-        self.held().raw.clone()
+        self.lock().raw.clone()
     }
 
     /// Changes the session's settings.
@@ -291,7 +291,7 @@ impl TurnHost {
         let (sender, requests) = mpsc::channel(16);
         let (host, running) = (self.clone(), self.state().turn.map(|turn| turn.id));
         let deltas = Arc::new(move |delta: Delta| {
-            let mut held = host.held();
+            let mut held = host.lock();
             // Nothing is shown of a turn that is over.
             if held.state.turn.as_ref().map(|turn| turn.id) == running {
                 held.deltas.push(delta);
@@ -299,22 +299,22 @@ impl TurnHost {
             drop(held);
             host.changed();
         });
-        let mut held = self.held();
+        let mut held = self.lock();
         held.canceled = CancellationToken::new();
         held.waiters.clear();
         let open = Arc::new(held.state.turn.clone().expect("a message was submitted before the turn is run"));
         let (session, canceled) = (Arc::new(held.state.session.clone()), held.canceled.clone());
         let host = self.clone();
-        let raw: RawLogSink = Arc::new(move |line| host.held().raw.push(line));
+        let raw: RawLogSink = Arc::new(move |line| host.lock().raw.push(line));
         let raw = held.state.session.raw_log.then_some(raw);
-        let link = TurnLink { requests: sender, deltas, raw };
+        let link = TurnLink { requests: sender, deltas, raw_log: raw };
         let context = TurnContext::new(session, open, history, canceled, self.clock.clone(), link);
         let children_tokens = Arc::clone(&held.children.tokens);
-        (context.trusted(held.trusted).charged(children_tokens), requests)
+        (context.trusted(held.trusted).with_children_tokens(children_tokens), requests)
     }
 
     fn request(&self, turn_id: TurnId, request: TurnRequest) {
-        let refuses = self.held().refuses;
+        let refuses = self.lock().refuses;
         let full = || ReportError::NotRecorded("the test's disk is full".to_owned());
         match request {
             TurnRequest::Report { reply, .. } if refuses => _ = reply.send(Err(full())),
@@ -322,12 +322,12 @@ impl TurnHost {
             TurnRequest::Child(request) => self.child_request(turn_id, request),
             TurnRequest::GetFile { reference, reply } => {
                 let missing = || ReportError::NotRecorded(format!("there is no file {reference}"));
-                _ = reply.send(self.held().files.get(&reference).cloned().ok_or_else(missing));
+                _ = reply.send(self.lock().files.get(&reference).cloned().ok_or_else(missing));
             }
             TurnRequest::Report { report, reply } => self.take_report(turn_id, report, reply),
             TurnRequest::PutArtifact { name, content, reply } => {
                 let reference = format!("artifacts/{turn_id}/{name}");
-                self.held().artifacts.push((reference.clone(), content));
+                self.lock().artifacts.push((reference.clone(), content));
                 _ = reply.send(Ok(reference));
             }
         }
@@ -338,7 +338,7 @@ impl TurnHost {
         let (proposed, reviews) = match &report {
             TurnReport::CallProposed(ProposedCall { tool_call, .. }) => (Some(tool_call.clone()), false),
             TurnReport::CallStarted { tool_call, .. } => {
-                facts.let_through = self.held().let_through.remove(&tool_call.id);
+                facts.auto_approved = self.lock().auto_approved.remove(&tool_call.id);
                 (None, false)
             }
             TurnReport::ReviewRequested { .. } => (None, true),
@@ -346,7 +346,7 @@ impl TurnHost {
         };
         let answer = self.decide_and_record(Command::Report { turn_id, report }, &facts);
         if let (Ok(Accepted::Allowed), Some(call)) = (&answer, &proposed) {
-            self.held().let_through.insert(call.id.clone(), call.clone());
+            self.lock().auto_approved.insert(call.id.clone(), call.clone());
         }
         let proposed = proposed.map(|call| call.id);
         let review = || self.state().own_approvals().next().map(|a| a.tool_call_id.clone());
@@ -355,9 +355,9 @@ impl TurnHost {
             _ = reply.send(answer.map_err(report_error));
             return;
         };
-        self.held().waiters.push((id.clone(), reply));
+        self.lock().waiters.push((id.clone(), reply));
         let approval = self.state().pending_approvals().find(|approval| approval.tool_call_id == id).cloned();
-        let answered = match (&self.held().answerer, approval) {
+        let answered = match (&self.lock().answerer, approval) {
             (Some(answerer), Some(approval)) => answerer(&approval),
             (None, _) | (_, None) => None,
         };
@@ -375,13 +375,13 @@ impl TurnHost {
             (None, Some(reviewed)) => Accepted::Reviewed(Box::new(reviewed)),
             (Some(open), _) => match open.status.clone() {
                 ostler_types::CallStatus::Denied { reason } => {
-                    open.answered(Accepted::Denied { reason }, false)
+                    open.answer_for_agent(Accepted::Denied { reason }, false)
                 }
-                _ => open.answered(Accepted::Allowed, true),
+                _ => open.answer_for_agent(Accepted::Allowed, true),
             },
             (None, None) => Accepted::Allowed,
         };
-        let mut held = self.held();
+        let mut held = self.lock();
         if let Some(index) = held.waiters.iter().position(|(waiting, _)| waiting == id) {
             _ = held.waiters.swap_remove(index).1.send(Ok(accepted));
         }
@@ -398,7 +398,7 @@ impl TurnHost {
     }
 
     fn decide_and_record(&self, command: Command, facts: &DecisionFacts) -> Result<Accepted, Refusal> {
-        let mut held = self.held();
+        let mut held = self.lock();
         let decision = decide(&held.state, command, facts)?;
         for EventFor { turn_id, event } in decision.events {
             let (seq, session_id) = (held.state.last_seq + 1, held.state.session.id);
@@ -416,7 +416,7 @@ impl TurnHost {
         let deltas = self.deltas();
         // A message that was finished may be shown no longer.
         let finished: Vec<Message> =
-            self.held().records.iter().filter_map(|record| record.event.message(record.ts)).collect();
+            self.lock().records.iter().filter_map(|record| record.event.message(record.ts)).collect();
         let mut parts: Vec<(u32, Part)> = Vec::new();
         let mut id = None;
         for Delta { kind, text, .. } in deltas {
@@ -448,11 +448,11 @@ impl TurnHost {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn held(&self) -> MutexGuard<'_, TurnHostState> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, TurnHostState> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn report_error(refusal: Refusal) -> ReportError {
-    if refusal.code == RefusalCode::TurnOver { ReportError::Over } else { ReportError::Refused(refusal) }
+    if refusal.code == RefusalCode::TurnOver { ReportError::TurnOver } else { ReportError::Refused(refusal) }
 }

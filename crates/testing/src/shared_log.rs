@@ -20,7 +20,7 @@ type BeforeClaim = Arc<dyn Fn(&SharedLog, SessionId) + Send + Sync>;
 
 /// The log. Engines hold it in an `Arc`.
 pub struct SharedLog {
-    kept: Mutex<SharedLogState>,
+    state: Mutex<SharedLogState>,
     feed_end: watch::Sender<FeedPosition>,
 }
 
@@ -64,14 +64,14 @@ struct StoredSession {
 
 impl Default for SharedLog {
     fn default() -> SharedLog {
-        SharedLog { kept: Mutex::default(), feed_end: watch::Sender::new(FeedPosition(0)) }
+        SharedLog { state: Mutex::default(), feed_end: watch::Sender::new(FeedPosition(0)) }
     }
 }
 
 impl SharedLog {
     /// Takes a session away from its owner, who is not told, and gives it up again.
     pub fn steal(&self, session: SessionId) -> Epoch {
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let stored = kept.sessions.entry(session).or_default();
         stored.epoch += 1;
         stored.is_owned = false;
@@ -80,35 +80,35 @@ impl SharedLog {
 
     /// Whether the answer to the next append is lost, and what the append did.
     pub fn lose_next_append(&self, append: Option<LostAppend>) {
-        self.kept().lost_append = append;
+        self.lock().lost_append = append;
     }
 
     /// Takes a session away from its owner and appends to it, as another node does.
     pub fn steal_and_append(&self, session: SessionId, records: Vec<NewRecord>) -> Result<(), LogError> {
         let epoch = self.steal(session);
-        let next = self.kept().sessions.get(&session).map_or(0, |stored| stored.lines.len()) as u64 + 1;
+        let next = self.lock().sessions.get(&session).map_or(0, |stored| stored.lines.len()) as u64 + 1;
         self.append_now(session, epoch, next, records).map(drop)
     }
 
     /// Runs this before every claim.
     pub fn before_claim(&self, run: impl Fn(&SharedLog, SessionId) + Send + Sync + 'static) {
-        self.kept().before_claim = Some(Arc::new(run));
+        self.lock().before_claim = Some(Arc::new(run));
     }
 
     /// Every line of a session.
     pub fn lines(&self, session: SessionId) -> Vec<LogLine> {
-        self.kept().sessions.get(&session).map(|stored| stored.lines.clone()).unwrap_or_default()
+        self.lock().sessions.get(&session).map(|stored| stored.lines.clone()).unwrap_or_default()
     }
 
     /// The epoch of each write to a session: lines, drafts, snapshots, files, releases.
     pub fn epochs(&self, session: SessionId) -> Vec<u64> {
-        self.kept().sessions.get(&session).map(|stored| stored.epochs.clone()).unwrap_or_default()
+        self.lock().sessions.get(&session).map(|stored| stored.epochs.clone()).unwrap_or_default()
     }
 
     /// What no session has when all engines have stopped and all turns have ended: an owner, drafts, a log that was begun
     /// and never finished. And files of a session that does not exist.
     pub fn leftovers(&self) -> Vec<String> {
-        let kept = self.kept();
+        let kept = self.lock();
         let found = kept.sessions.iter().flat_map(|(id, stored)| {
             let exists = !stored.lines.is_empty();
             let wrong = [
@@ -124,7 +124,7 @@ impl SharedLog {
 
     /// How many writes of owners that had lost their session were refused.
     pub fn refused(&self) -> u64 {
-        self.kept().refused
+        self.lock().refused
     }
 
     fn append_now(
@@ -134,8 +134,8 @@ impl SharedLog {
         expected_seq: u64,
         records: Vec<NewRecord>,
     ) -> Result<Vec<LogLine>, LogError> {
-        let mut kept = self.kept();
-        kept.owned(session, epoch)?;
+        let mut kept = self.lock();
+        kept.check_owner(session, epoch)?;
         let lost = kept.lost_append.take();
         if lost == Some(LostAppend::Dropped) {
             return Err(LogError::Lost);
@@ -168,14 +168,14 @@ impl SharedLog {
         self.feed_end.send_replace(FeedPosition(kept.feed.len() as u64));
     }
 
-    fn kept(&self) -> MutexGuard<'_, SharedLogState> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SharedLogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl SharedLogState {
     /// Refuses what a former owner writes.
-    fn owned(&mut self, session: SessionId, epoch: Epoch) -> Result<(), LogError> {
+    fn check_owner(&mut self, session: SessionId, epoch: Epoch) -> Result<(), LogError> {
         let is_owner = self.sessions.get(&session).is_some_and(|stored| Epoch(stored.epoch) == epoch);
         self.refused += u64::from(!is_owner);
         if is_owner { Ok(()) } else { Err(LogError::Fenced) }
@@ -215,7 +215,7 @@ impl SharedLogState {
         epoch: Epoch,
         change: impl FnOnce(&mut StoredSession),
     ) -> Result<(), LogError> {
-        self.owned(session, epoch)?;
+        self.check_owner(session, epoch)?;
         let stored = self.sessions.get_mut(&session).ok_or(LogError::NotFound)?;
         stored.epochs.push(epoch.0);
         change(stored);
@@ -238,30 +238,30 @@ impl Blob for MemoryBlob {
     fn read(&self, offset: u64, limit: usize) -> BoxFuture<'_, Result<Bytes, LogError>> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
         let end = start.saturating_add(limit).min(self.0.len());
-        now(Ok(self.0.slice(start..end)))
+        ready(Ok(self.0.slice(start..end)))
     }
 }
 
 /// A future that is over at once.
-fn now<'a, T: Send + 'a>(result: Result<T, LogError>) -> BoxFuture<'a, Result<T, LogError>> {
+fn ready<'a, T: Send + 'a>(result: Result<T, LogError>) -> BoxFuture<'a, Result<T, LogError>> {
     Box::pin(std::future::ready(result))
 }
 
 impl Log for SharedLog {
     fn claim(&self, session: SessionId) -> BoxFuture<'_, Result<Claim, LogError>> {
-        let before = self.kept().before_claim.clone();
+        let before = self.lock().before_claim.clone();
         if let Some(before) = before {
             before(self, session);
         }
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let stored = kept.sessions.entry(session).or_default();
         stored.epoch += 1;
         stored.is_owned = true;
-        now(Ok(Claim { epoch: Epoch(stored.epoch), last_seq: stored.lines.len() as u64 }))
+        ready(Ok(Claim { epoch: Epoch(stored.epoch), last_seq: stored.lines.len() as u64 }))
     }
 
     fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
-        now(self.kept().change(session, epoch, |stored| {
+        ready(self.lock().change(session, epoch, |stored| {
             stored.is_settled |= rested;
             stored.is_owned = false;
         }))
@@ -274,47 +274,47 @@ impl Log for SharedLog {
         expected_seq: u64,
         records: Vec<NewRecord>,
     ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>> {
-        now(self.append_now(session, epoch, expected_seq, records))
+        ready(self.append_now(session, epoch, expected_seq, records))
     }
 
-    fn copy_in(
+    fn append_sealed(
         &self,
         session: SessionId,
         epoch: Epoch,
         lines: Vec<LogLine>,
     ) -> BoxFuture<'_, Result<(), LogError>> {
-        let mut kept = self.kept();
-        let proven = kept.owned(session, epoch).and_then(|()| {
+        let mut kept = self.lock();
+        let proven = kept.check_owner(session, epoch).and_then(|()| {
             let stored = kept.sessions.get(&session);
             unseal_lines(session, stored.and_then(|stored| stored.lines.last()), &lines)
         });
         if proven.is_ok() {
             self.add(&mut kept, session, epoch, &lines);
         }
-        now(proven.map(drop))
+        ready(proven.map(drop))
     }
 
-    fn begin(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
-        now(self.kept().change(session, epoch, |stored| stored.is_unfinished = true))
+    fn begin_creation(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        ready(self.lock().change(session, epoch, |stored| stored.is_unfinished = true))
     }
 
-    fn finish(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
-        now(self.kept().change(session, epoch, |stored| stored.is_unfinished = false))
+    fn finish_creation(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        ready(self.lock().change(session, epoch, |stored| stored.is_unfinished = false))
     }
 
-    fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        let mut kept = self.kept();
+    fn create_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut kept = self.lock();
         let exists = kept.existing(parent).map(drop);
         if exists.is_ok() {
             kept.sessions.entry(session).or_default().parent = Some(parent);
         }
-        now(exists)
+        ready(exists)
     }
 
-    fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
-        let kept = self.kept();
+    fn sessions_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+        let kept = self.lock();
         let placed = kept.sessions.iter().filter(|(_, stored)| stored.parent == Some(parent));
-        now(Ok(placed.map(|(session, _)| *session).collect()))
+        ready(Ok(placed.map(|(session, _)| *session).collect()))
     }
 
     fn read(
@@ -323,7 +323,7 @@ impl Log for SharedLog {
         from: u64,
         limit_bytes: usize,
     ) -> BoxFuture<'_, Result<Vec<LogLine>, LogError>> {
-        let kept = self.kept();
+        let kept = self.lock();
         let mut room = limit_bytes;
         let page = kept.existing(session).map(|stored| {
             let lines = stored.lines.iter().filter(|line| line.seq >= from).enumerate();
@@ -334,24 +334,24 @@ impl Log for SharedLog {
             };
             lines.take_while(fits).map(|(_, line)| line.clone()).collect()
         });
-        now(page)
+        ready(page)
     }
 
     fn last_seq(&self, session: SessionId) -> BoxFuture<'_, Result<u64, LogError>> {
-        now(Ok(self.kept().sessions.get(&session).map_or(0, |stored| stored.lines.len() as u64)))
+        ready(Ok(self.lock().sessions.get(&session).map_or(0, |stored| stored.lines.len() as u64)))
     }
 
-    fn is_known(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>> {
-        now(Ok(self.kept().existing(session).is_ok()))
+    fn has_session(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>> {
+        ready(Ok(self.lock().existing(session).is_ok()))
     }
 
     fn save_draft(&self, session: SessionId, epoch: Epoch, turn: TurnId, delta: Delta) {
         // One of a former owner is dropped.
-        _ = self.kept().change(session, epoch, |stored| stored.drafts.push((turn, delta)));
+        _ = self.lock().change(session, epoch, |stored| stored.drafts.push((turn, delta)));
     }
 
     fn drafts(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<(TurnId, Delta)>, LogError>> {
-        now(Ok(self.kept().sessions.get(&session).map(|stored| stored.drafts.clone()).unwrap_or_default()))
+        ready(Ok(self.lock().sessions.get(&session).map(|stored| stored.drafts.clone()).unwrap_or_default()))
     }
 
     fn save_snapshot(
@@ -360,11 +360,11 @@ impl Log for SharedLog {
         epoch: Epoch,
         content: Bytes,
     ) -> BoxFuture<'_, Result<(), LogError>> {
-        now(self.kept().change(session, epoch, |stored| stored.snapshot = Some(content)))
+        ready(self.lock().change(session, epoch, |stored| stored.snapshot = Some(content)))
     }
 
     fn snapshot(&self, session: SessionId) -> BoxFuture<'_, Result<Option<Bytes>, LogError>> {
-        now(Ok(self.kept().sessions.get(&session).and_then(|stored| stored.snapshot.clone())))
+        ready(Ok(self.lock().sessions.get(&session).and_then(|stored| stored.snapshot.clone())))
     }
 
     fn put_blob(
@@ -374,14 +374,14 @@ impl Log for SharedLog {
         content: Bytes,
         put: BlobWrite,
     ) -> BoxFuture<'_, Result<(), LogError>> {
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let allowed = kept.existing(session).map(drop).and_then(|()| match put {
             BlobWrite::New => Ok(()),
-            BlobWrite::Owned(epoch) => kept.owned(session, epoch),
+            BlobWrite::Owned(epoch) => kept.check_owner(session, epoch),
         });
         let stored = kept.sessions.get_mut(&session);
         let stored = allowed.and_then(|()| stored.ok_or(LogError::NotFound));
-        now(stored.and_then(|stored| match stored.blobs.contains_key(&name) && put == BlobWrite::New {
+        ready(stored.and_then(|stored| match stored.blobs.contains_key(&name) && put == BlobWrite::New {
             true => Err(LogError::Exists),
             false => {
                 stored.blobs.insert(name, content);
@@ -394,8 +394,8 @@ impl Log for SharedLog {
     }
 
     fn open_blob(&self, session: SessionId, name: String) -> BoxFuture<'_, Result<Arc<dyn Blob>, LogError>> {
-        let blob = self.kept().sessions.get(&session).and_then(|stored| stored.blobs.get(&name).cloned());
-        now(blob.map(|content| Arc::new(MemoryBlob(content)) as Arc<dyn Blob>).ok_or(LogError::NotFound))
+        let blob = self.lock().sessions.get(&session).and_then(|stored| stored.blobs.get(&name).cloned());
+        ready(blob.map(|content| Arc::new(MemoryBlob(content)) as Arc<dyn Blob>).ok_or(LogError::NotFound))
     }
 
     fn list_blobs(
@@ -404,12 +404,12 @@ impl Log for SharedLog {
         folder: String,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<BlobEntry>, LogError>> {
-        let kept = self.kept();
+        let kept = self.lock();
         let blobs = kept.sessions.get(&session).into_iter().flat_map(|stored| &stored.blobs);
         let inside = blobs.filter(|(name, _)| name.starts_with(&folder)).take(limit);
         let entry =
             |(name, content): (&String, &Bytes)| BlobEntry { name: name.clone(), size: content.len() as u64 };
-        now(Ok(inside.map(entry).collect()))
+        ready(Ok(inside.map(entry).collect()))
     }
 
     fn share_blob(
@@ -418,14 +418,14 @@ impl Log for SharedLog {
         to: SessionId,
         name: String,
     ) -> BoxFuture<'_, Result<(), LogError>> {
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let blob = kept.sessions.get(&from).and_then(|stored| stored.blobs.get(&name).cloned());
         let shared = blob.ok_or(LogError::NotFound).and_then(|blob| {
             let stored = kept.sessions.get_mut(&to).filter(|stored| !stored.lines.is_empty());
             stored.ok_or(LogError::NotFound)?.blobs.entry(name).or_insert(blob);
             Ok(())
         });
-        now(shared)
+        ready(shared)
     }
 
     fn sessions(
@@ -433,30 +433,30 @@ impl Log for SharedLog {
         after: Option<SessionId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
-        let kept = self.kept();
+        let kept = self.lock();
         let made = kept.sessions.iter().filter(|(_, stored)| !stored.lines.is_empty());
         let mut found: Vec<SessionId> =
             made.map(|(session, _)| *session).filter(|session| Some(*session) > after).collect();
         found.sort_unstable();
         found.truncate(limit);
-        now(Ok(found))
+        ready(Ok(found))
     }
 
     fn unsettled(&self) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
-        let kept = self.kept();
+        let kept = self.lock();
         let open = kept.sessions.iter().filter(|(_, stored)| !stored.lines.is_empty() && !stored.is_settled);
-        now(Ok(open.map(|(session, _)| *session).collect()))
+        ready(Ok(open.map(|(session, _)| *session).collect()))
     }
 
     fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
-        let mut kept = self.kept();
+        let mut kept = self.lock();
         let exists = kept.existing(session).map(drop);
-        let allowed = kept.owned(session, epoch);
+        let allowed = kept.check_owner(session, epoch);
         if allowed.is_ok() {
             // A session that was begun and has no record yet is removed, too.
             kept.sessions.remove(&session);
         }
-        now(exists.and(allowed))
+        ready(exists.and(allowed))
     }
 
     fn read_feed(
@@ -464,7 +464,7 @@ impl Log for SharedLog {
         from: FeedPosition,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<FeedRecord>, LogError>> {
-        let kept = self.kept();
+        let kept = self.lock();
         let start = usize::try_from(from.0).unwrap_or(usize::MAX);
         let records = kept.feed.iter().zip(1..).skip(start).take(limit);
         let record = |((session_id, line), next): (&(SessionId, LogLine), u64)| FeedRecord {
@@ -472,7 +472,7 @@ impl Log for SharedLog {
             session_id: *session_id,
             line: line.clone(),
         };
-        now(Ok(records.map(record).collect()))
+        ready(Ok(records.map(record).collect()))
     }
 
     fn feed_end(&self) -> watch::Receiver<FeedPosition> {

@@ -12,14 +12,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{StopFlag, run_blocking};
-use crate::change::{FileEdit, FileEditAction, commit, preview, report};
-use crate::hidden::HiddenPaths;
+use crate::file_edit::{FileEdit, FileEditAction, commit, preview, report};
+use crate::file_tracker::{
+    FileTracker, OUTDATED_ADVICE, SessionFileTracker, outdated_message, unsaved_text_note,
+};
+use crate::hidden_paths::HiddenPaths;
 use crate::patch::plan::plan;
-use crate::patch::read::read;
+use crate::patch::read::parse_patch;
 use crate::patch::{FileAction, FilePatch};
-use crate::path::Workspace;
-use crate::sight::{FileTracker, OUTDATED, SessionFileTracker, outdated, taken_in};
 use crate::text::reveal_line;
+use crate::workspace::Workspace;
 use crate::{Failed, input};
 
 const DESCRIPTION: &str = "\
@@ -42,13 +44,13 @@ after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +
 
 /// Applies a patch to files of the workspace.
 pub(crate) struct ApplyPatch {
-    hidden: Arc<HiddenPaths>,
-    sight: FileTracker,
+    hidden_paths: Arc<HiddenPaths>,
+    file_tracker: FileTracker,
 }
 
 impl ApplyPatch {
     pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> ApplyPatch {
-        ApplyPatch { hidden, sight }
+        ApplyPatch { hidden_paths: hidden, file_tracker: sight }
     }
 }
 
@@ -77,29 +79,29 @@ impl Tool for ApplyPatch {
         let Some(patch) = input.get("patch").and_then(Value::as_str) else {
             return "apply a patch, but the input has none".to_owned();
         };
-        match read(patch) {
+        match parse_patch(patch) {
             Ok(patch) => patch.files.iter().map(describe).collect::<Vec<_>>().join(", "),
             Err(_) => "apply a patch that cannot be read".to_owned(),
         }
     }
 
     fn written_paths(&self, input: &Value) -> Vec<String> {
-        let patch = input.get("patch").and_then(Value::as_str).and_then(|patch| read(patch).ok());
+        let patch = input.get("patch").and_then(Value::as_str).and_then(|patch| parse_patch(patch).ok());
         patch.map_or_else(Vec::new, |patch| patch.files.iter().map(|file| file.path.clone()).collect())
     }
 
     fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
-        let shown = self.sight.of(context.session);
+        let shown = self.file_tracker.for_session(context.session);
         let plan = move |workspace: &Workspace| {
             let input: ApplyPatchInput = input::parse(input)?;
-            Ok(plan(workspace, &shown, &read(&input.patch)?)?.changes)
+            Ok(plan(workspace, &shown, &parse_patch(&input.patch)?)?.changes)
         };
-        preview(context, Arc::clone(&self.hidden), plan).boxed()
+        preview(context, Arc::clone(&self.hidden_paths), plan).boxed()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let hidden = Arc::clone(&self.hidden);
-        let shown = self.sight.of(context.session);
+        let hidden = Arc::clone(&self.hidden_paths);
+        let shown = self.file_tracker.for_session(context.session);
         run_blocking(move |stop| {
             let input: ApplyPatchInput = input::parse(input)?;
             apply_patch(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -124,15 +126,15 @@ fn apply_patch(
     input: &ApplyPatchInput,
     stop: &StopFlag,
 ) -> Result<ToolOutcome, Failed> {
-    let patch = read(&input.patch)?;
+    let patch = parse_patch(&input.patch)?;
     let mut plan = plan(workspace, shown, &patch)?;
-    let outdated = noticed(workspace, shown, &plan.changes)?;
+    let outdated = outdated_file_notes(workspace, shown, &plan.changes)?;
     plan.notes.extend(outdated);
     commit(workspace, &plan.changes, stop)?;
-    shown.put(workspace, &plan.changes);
+    shown.record_edits(workspace, &plan.changes);
     let report = report(workspace, &plan.changes);
     let mut text = report.text;
-    for note in plan.notes.iter().map(String::as_str).chain(taken_in(&plan.changes)) {
+    for note in plan.notes.iter().map(String::as_str).chain(unsaved_text_note(&plan.changes)) {
         text.push_str(note);
         text.push('\n');
     }
@@ -141,7 +143,7 @@ fn apply_patch(
 
 /// What is to be said of files that somebody has changed since the session saw them. Lines that a hunk names are still
 /// there, so it may go on; whoever deletes a file says nothing of what is in it, and may not.
-fn noticed(
+fn outdated_file_notes(
     workspace: &Workspace,
     shown: &SessionFileTracker,
     changes: &[FileEdit],
@@ -156,13 +158,13 @@ fn noticed(
         if !shown.is_outdated(workspace, path, seen.content()) {
             continue;
         }
-        let outdated = outdated(path);
+        let outdated = outdated_message(path);
         if let FileEditAction::Delete { .. } = action {
             return Err(Failed::new(format!(
                 "{outdated}. Nothing was changed. Read it again, then delete it if it is still to go."
             )));
         }
-        notes.push(format!("{outdated}. {OUTDATED}"));
+        notes.push(format!("{outdated}. {OUTDATED_ADVICE}"));
     }
     Ok(notes)
 }

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::confine::{ProgramConfiner, ProgramSpec};
 use crate::process::{ProgramInput, run};
+use crate::program_confiner::{ProgramConfiner, ProgramSpec};
 use crate::text::{head, reveal};
 use crate::{Failed, input};
 
@@ -43,7 +43,7 @@ printf '%s' '{"htmlLabels":false,"flowchart":{"htmlLabels":false},"securityLevel
 
 /// Draws a diagram.
 pub(crate) struct Diagram {
-    confines: Arc<ProgramConfiner>,
+    confiner: Arc<ProgramConfiner>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ impl DiagramFormat {
         }
     }
 
-    fn words(self, program: &Path) -> Vec<OsString> {
+    fn command_line(self, program: &Path) -> Vec<OsString> {
         match self {
             DiagramFormat::Dot => vec![program.into(), "-Tsvg".into()],
             DiagramFormat::Mermaid => vec!["/bin/sh".into(), "-c".into(), MERMAID.into(), program.into()],
@@ -89,7 +89,7 @@ impl DiagramFormat {
 
 impl Diagram {
     pub(crate) fn new(confines: Arc<ProgramConfiner>) -> Diagram {
-        Diagram { confines }
+        Diagram { confiner: confines }
     }
 
     async fn draw(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
@@ -98,7 +98,7 @@ impl Diagram {
             return Err(Failed::new(format!("`source` is longer than {MAX_SOURCE_BYTES} bytes. Draw less.")));
         }
         let (name, package) = format.program();
-        let Some(program) = self.confines.find_program(name, &context.workspace) else {
+        let Some(program) = self.confiner.find_program(name, &context.workspace) else {
             let text = format!(
                 "No picture was drawn, because `{name}` is not installed; install {package} for it. The description \
                  is kept as {}.",
@@ -117,9 +117,9 @@ impl Diagram {
             is_large |= stream == "stdout" && part.len() < text.len();
             to.push_str(part);
         };
-        let program = ProgramSpec::reader(format.words(&program));
-        let given = ProgramInput::of(source.clone().into_bytes());
-        let ran = run(&self.confines, context, program, TIMEOUT, given, take).await;
+        let program = ProgramSpec::read_only(format.command_line(&program));
+        let given = ProgramInput::from_bytes(source.clone().into_bytes());
+        let ran = run(&self.confiner, context, program, TIMEOUT, given, take).await;
         let ending = ran.map_err(|reason| Failed::new(format!("`{name}` was not started: {reason}")))?.ending;
         let drawn = match ending {
             CommandEnding::Exited(0) if is_large => {
@@ -133,7 +133,7 @@ impl Diagram {
         Ok(drawn.map_or_else(
             |reason| failed(format, source, &reason, &complaint),
             |picture| {
-                let text = "The picture is kept as diagram.svg.".to_owned() + &told(&complaint);
+                let text = "The picture is kept as diagram.svg.".to_owned() + &complaint_text(&complaint);
                 let files = vec![("diagram.svg".to_owned(), picture.into_bytes())];
                 ToolOutcome { files, ..ToolOutcome::done(text, json!({"drawn": true})) }
             },
@@ -163,7 +163,7 @@ impl Tool for Diagram {
     }
 
     fn warning(&self, _input: &Value) -> Option<String> {
-        self.confines.warning()
+        self.confiner.warning()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
@@ -173,13 +173,15 @@ impl Tool for Diagram {
 
 fn failed(format: DiagramFormat, source: String, reason: &str, complaint: &str) -> ToolOutcome {
     let name = format.file_name();
-    let text =
-        format!("No picture was drawn: {reason}. The description is kept as {name}.{}", told(complaint));
+    let text = format!(
+        "No picture was drawn: {reason}. The description is kept as {name}.{}",
+        complaint_text(complaint)
+    );
     let files = vec![(name, source.into_bytes())];
     ToolOutcome { ok: false, files, ..ToolOutcome::done(text, json!({"drawn": false})) }
 }
 
-fn told(complaint: &str) -> String {
+fn complaint_text(complaint: &str) -> String {
     let complaint = complaint.trim();
     if complaint.is_empty() { String::new() } else { format!("\n{}", reveal(complaint)) }
 }

@@ -17,6 +17,6 @@ pub(crate) struct TextDiff {
 pub(crate) fn diff(old: &str, new: &str, names: DiffNames<'_>, room: usize) -> TextDiff {
     let comparison = LineComparison::new(old.as_bytes(), new.as_bytes());
     let (added, removed) = comparison.counts();
-    let (text, truncated) = comparison.text(names, room);
+    let (text, truncated) = comparison.unified_diff(names, room);
     TextDiff { added, removed, text, truncated }
 }

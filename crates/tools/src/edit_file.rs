@@ -15,16 +15,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{StopFlag, run_blocking};
-use crate::change::{FileEdit, FileEditAction, commit, preview, report};
-use crate::hidden::HiddenPaths;
+use crate::file_edit::{FileEdit, FileEditAction, commit, preview, report};
+use crate::file_location::FileLocation;
+use crate::file_tracker::{
+    FileTracker, OUTDATED_ADVICE, SessionFileTracker, outdated_message, unsaved_text_note,
+};
+use crate::hidden_paths::HiddenPaths;
 use crate::patch::document::TextDocument;
-use crate::patch::find::LinesFinder;
-use crate::patch::likeness::{LineTolerance, fold};
+use crate::patch::line_tolerance::{LineTolerance, normalize};
+use crate::patch::lines_finder::LinesFinder;
 use crate::patch::plan::{MAX_FILE_BYTES, read_text};
-use crate::path::Workspace;
-use crate::place::FileLocation;
-use crate::sight::{FileTracker, OUTDATED, SessionFileTracker, outdated, taken_in};
 use crate::text::{excerpt, reveal_line};
+use crate::workspace::Workspace;
 use crate::{Failed, input};
 
 /// How long the old and the new text may be.
@@ -34,13 +36,13 @@ const MAX_NAMED: usize = 20;
 
 /// Replaces a text in a file of the workspace.
 pub(crate) struct EditFile {
-    hidden: Arc<HiddenPaths>,
-    sight: FileTracker,
+    hidden_paths: Arc<HiddenPaths>,
+    file_tracker: FileTracker,
 }
 
 impl EditFile {
     pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> EditFile {
-        EditFile { hidden, sight }
+        EditFile { hidden_paths: hidden, file_tracker: sight }
     }
 }
 
@@ -94,14 +96,14 @@ impl Tool for EditFile {
     }
 
     fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
-        let shown = self.sight.of(context.session);
+        let shown = self.file_tracker.for_session(context.session);
         let plan = move |workspace: &Workspace| Ok(vec![plan(workspace, &shown, &input::parse(input)?)?]);
-        preview(context, Arc::clone(&self.hidden), plan).boxed()
+        preview(context, Arc::clone(&self.hidden_paths), plan).boxed()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let hidden = Arc::clone(&self.hidden);
-        let shown = self.sight.of(context.session);
+        let hidden = Arc::clone(&self.hidden_paths);
+        let shown = self.file_tracker.for_session(context.session);
         run_blocking(move |stop| {
             let input: EditFileInput = input::parse(input)?;
             edit(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -128,7 +130,7 @@ fn plan(
     if input.old == input.new {
         return Err(refused(path, "`old` and `new` are the same; give the text that it shall become"));
     }
-    let place = FileLocation::look(workspace, path)?
+    let place = FileLocation::find_if_parent_exists(workspace, path)?
         .filter(|place| place.existing().is_some())
         .ok_or_else(|| workspace.explain(path, Errno::NOENT))?;
     let (seen, document) = read_text(workspace, shown, &place, path)?;
@@ -150,13 +152,13 @@ fn edit(
         FileEditAction::Add { .. } | FileEditAction::Delete { .. } | FileEditAction::Move { .. } => false,
     };
     commit(workspace, &changes, stop)?;
-    shown.put(workspace, &changes);
+    shown.record_edits(workspace, &changes);
     let report = report(workspace, &changes);
     let mut text = report.text;
     if is_outdated {
-        writeln!(text, "{}. {OUTDATED}", outdated(path)).expect("a string takes everything");
+        writeln!(text, "{}. {OUTDATED_ADVICE}", outdated_message(path)).expect("a string takes everything");
     }
-    if let Some(note) = taken_in(&changes) {
+    if let Some(note) = unsaved_text_note(&changes) {
         writeln!(text, "{note}").expect("a string takes everything");
     }
     Ok(ToolOutcome::done(text, json!({"files": report.files})))
@@ -236,11 +238,12 @@ fn not_found(path: &str, document: &TextDocument, old: &str) -> Failed {
 
 /// The line that holds the text but for its spaces and quotes.
 fn inside_line(lines: &[&str], wanted: &str) -> Option<String> {
-    let folded = fold(wanted, LineTolerance::Typography);
+    let folded = normalize(wanted, LineTolerance::Typography);
     if folded.is_empty() {
         return None;
     }
-    let at = lines.iter().position(|line| fold(line, LineTolerance::Typography).contains(folded.as_ref()))?;
+    let at =
+        lines.iter().position(|line| normalize(line, LineTolerance::Typography).contains(folded.as_ref()))?;
     Some(format!(
         "It came nearest at line {}, but with other spaces or quotes: expected `{}`, found `{}`",
         at + 1,

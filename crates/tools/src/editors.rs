@@ -11,11 +11,11 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use ostler_types::SessionId;
 /// How long an editor may take for an answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const EDITOR_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a text may be that an editor shows.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Files of a session of which it is remembered what the disk held, and how many contents of each.
-const REMEMBERED: (usize, usize) = (2_000, 8);
+const MAX_REMEMBERED_CONTENTS: (usize, usize) = (2_000, 8);
 
 /// Asks an editor for the text of a file as it shows it; none when it has no answer.
 pub type ReadBuffer = Arc<dyn Fn(PathBuf) -> BoxFuture<'static, Option<String>> + Send + Sync>;
@@ -68,8 +68,8 @@ impl Editors {
     /// What the session's editor shows of a file that is not saved; none where it shows what is on disk, or
     /// has no answer. `on_disk` is none for a file that does not exist.
     pub async fn unsaved(&self, session: SessionId, path: &Path, on_disk: Option<&str>) -> Option<String> {
-        let read = self.asked(session, path, on_disk)?.read;
-        let shown = tokio::time::timeout(PATIENCE, read(path.to_owned())).await.ok()??;
+        let read = self.buffers_for(session, path, on_disk)?.read;
+        let shown = tokio::time::timeout(EDITOR_TIMEOUT, read(path.to_owned())).await.ok()??;
         let shown = shown.strip_prefix('\u{feff}').unwrap_or(&shown);
         if shown.len() > MAX_BYTES || shown.contains('\0') {
             return None;
@@ -92,7 +92,7 @@ impl Editors {
     }
 
     /// The editor to ask about a file, once it is remembered what the disk holds.
-    pub(crate) fn asked(
+    pub(crate) fn buffers_for(
         &self,
         session: SessionId,
         path: &Path,
@@ -101,14 +101,14 @@ impl Editors {
         let mut sessions = self.sessions();
         let showing = sessions.get_mut(&session)?;
         if let Some(on_disk) = on_disk
-            && (showing.on_disk.len() < REMEMBERED.0 || showing.on_disk.contains_key(path))
+            && (showing.on_disk.len() < MAX_REMEMBERED_CONTENTS.0 || showing.on_disk.contains_key(path))
         {
             let held = showing.on_disk.entry(path.to_owned()).or_default();
             let fingerprint = fingerprint(on_disk);
             if !held.contains(&fingerprint) {
                 held.push_back(fingerprint);
             }
-            if held.len() > REMEMBERED.1 {
+            if held.len() > MAX_REMEMBERED_CONTENTS.1 {
                 held.pop_front();
             }
         }
@@ -116,7 +116,7 @@ impl Editors {
     }
 
     /// Whether an editor shows a session.
-    pub(crate) fn shows(&self, session: SessionId) -> bool {
+    pub(crate) fn has_editor(&self, session: SessionId) -> bool {
         self.sessions().contains_key(&session)
     }
 

@@ -19,14 +19,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::porcelain::{PorcelainChange, PorcelainStatus};
-use crate::confine::ProgramConfiner;
-use crate::path::Workspace;
+use crate::program_confiner::ProgramConfiner;
 use crate::text::{reveal, reveal_line};
+use crate::workspace::Workspace;
 use crate::{Failed, input};
 
 /// How many paths of each kind are listed.
 const MAX_PATHS: usize = 50;
-const STATUS: &[&str] = &[
+const STATUS_ARGUMENTS: &[&str] = &[
     "status",
     "--porcelain=v2",
     "--branch",
@@ -37,21 +37,21 @@ const STATUS: &[&str] = &[
     "--",
     ".",
 ];
-const UNCOMMITTED: &[&str] =
+const UNCOMMITTED_ARGUMENTS: &[&str] =
     &["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
-const LOG: &[&str] =
+const LOG_ARGUMENTS: &[&str] =
     &["log", "-10", "--no-show-signature", "--no-patch", "--no-color", "--date=short", "--format=%h %ad %s"];
 /// How much of a commit's subject is shown, in characters.
 const MAX_SUBJECT: usize = 120;
 
 /// Says how the repository stands.
 pub(crate) struct GitStatus {
-    confines: Arc<ProgramConfiner>,
+    confiner: Arc<ProgramConfiner>,
 }
 
 impl GitStatus {
     pub(crate) fn new(confines: Arc<ProgramConfiner>) -> GitStatus {
-        GitStatus { confines }
+        GitStatus { confiner: confines }
     }
 }
 
@@ -73,11 +73,11 @@ impl Tool for GitStatus {
 
     /// Where nothing confines git, it is a program like any other.
     fn kind(&self) -> ToolKind {
-        if self.confines.sandbox().is_some() { ToolKind::Read } else { ToolKind::Exec }
+        if self.confiner.sandbox().is_some() { ToolKind::Read } else { ToolKind::Exec }
     }
 
     fn warning(&self, _input: &Value) -> Option<String> {
-        self.confines.warning()
+        self.confiner.warning()
     }
 
     fn summary(&self, _input: &Value) -> String {
@@ -85,7 +85,7 @@ impl Tool for GitStatus {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        async move { run(&self.confines, input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
+        async move { run(&self.confiner, input, &context).await.unwrap_or_else(ToolOutcome::from) }.boxed()
     }
 }
 
@@ -96,9 +96,9 @@ pub(crate) async fn uncommitted(
     workspace: &Path,
     unconfined: bool,
 ) -> Result<String, Failed> {
-    Workspace::open(workspace, &confines.hidden)?;
+    Workspace::open(workspace, &confines.hidden_paths)?;
     let isolation = isolation(confines, unconfined)?;
-    let answers = ostler_git::ask(workspace, &isolation, &[UNCOMMITTED]).await;
+    let answers = ostler_git::query_repository(workspace, &isolation, &[UNCOMMITTED_ARGUMENTS]).await;
     let status = answers.map_err(|error| failed(&error))?.outputs.into_iter().next();
     let status = status.ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
     let status = status.expect_success("status").map_err(|error| failed(&error))?;
@@ -109,16 +109,18 @@ fn isolation(confines: &ProgramConfiner, unconfined: bool) -> Result<Isolation, 
     match confines.sandbox() {
         Some(sandbox) => Ok(Isolation::Sandbox(sandbox.clone())),
         None if unconfined => Ok(Isolation::None),
-        None => Err(confines.refused()),
+        None => Err(confines.unconfined_refusal()),
     }
 }
 
 async fn run(confines: &ProgramConfiner, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
     let GitStatusInput {} = input::parse(input)?;
     // Refuses a workspace that no tool may look at.
-    Workspace::open(&context.workspace, &confines.hidden)?;
+    Workspace::open(&context.workspace, &confines.hidden_paths)?;
     let isolation = isolation(confines, context.unconfined || confines.allow_unconfined)?;
-    let answers = ostler_git::ask(&context.workspace, &isolation, &[STATUS, LOG]).await;
+    let answers =
+        ostler_git::query_repository(&context.workspace, &isolation, &[STATUS_ARGUMENTS, LOG_ARGUMENTS])
+            .await;
     let QueryAnswers { directory, outputs } = answers.map_err(|error| failed(&error))?;
     let mut outputs = outputs.into_iter();
     let status = outputs.next().ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
@@ -127,7 +129,7 @@ async fn run(confines: &ProgramConfiner, input: Value, context: &ToolContext) ->
         &PorcelainStatus::parse(&status.stdout),
         status.is_cut,
         outputs.next().as_ref(),
-        &under_way(&directory),
+        &operations_in_progress(&directory),
     ))
 }
 
@@ -135,14 +137,14 @@ async fn run(confines: &ProgramConfiner, input: Value, context: &ToolContext) ->
 /// done. None where git has to be asked, or where nothing may be said without asking a person. Blocks.
 pub(crate) fn checked_out(confines: &ProgramConfiner, workspace: &Path) -> Option<String> {
     confines.sandbox()?;
-    Workspace::open(workspace, &confines.hidden).ok()?;
+    Workspace::open(workspace, &confines.hidden_paths).ok()?;
     let CheckedOut { directory, head } = ostler_git::checked_out(workspace)?;
     let (branch, commit) = match head {
         GitHead::Branch { name, commit } => (Some(name), commit),
         GitHead::Detached { commit } => (None, Some(commit)),
     };
     let status = PorcelainStatus { branch, commit, ..PorcelainStatus::default() };
-    Some(heading(&status) + &half_done(&under_way(&directory)))
+    Some(heading(&status) + &in_progress_text(&operations_in_progress(&directory)))
 }
 
 /// What git itself said may hold anything.
@@ -151,7 +153,7 @@ fn failed(error: &GitError) -> Failed {
 }
 
 /// What is half done, by the files that git keeps while it is.
-fn under_way(git_directory: &Path) -> Vec<&'static str> {
+fn operations_in_progress(git_directory: &Path) -> Vec<&'static str> {
     [
         ("MERGE_HEAD", "merge"),
         ("rebase-merge", "rebase"),
@@ -173,7 +175,7 @@ fn outcome(
     under_way: &[&str],
 ) -> ToolOutcome {
     let mut text = heading(status);
-    text.push_str(&half_done(under_way));
+    text.push_str(&in_progress_text(under_way));
     let groups = [
         ("In conflict", &status.conflicted),
         ("Staged", &status.staged),
@@ -213,7 +215,7 @@ fn outcome(
     ToolOutcome::done(text, details)
 }
 
-fn half_done(under_way: &[&str]) -> String {
+fn in_progress_text(under_way: &[&str]) -> String {
     under_way.iter().map(|what| format!("A {what} is under way.\n")).collect()
 }
 
@@ -249,7 +251,7 @@ fn write_group(text: &mut String, title: &str, changes: &[PorcelainChange]) {
     for change in changes.iter().take(MAX_PATHS) {
         let from =
             change.from.as_ref().map(|from| format!(" (from {})", reveal_line(from))).unwrap_or_default();
-        text.push_str(&format!("  {} {}{from}\n", change.what, reveal_line(&change.path)));
+        text.push_str(&format!("  {} {}{from}\n", change.change_kind, reveal_line(&change.path)));
     }
     if changes.len() > MAX_PATHS {
         text.push_str(&format!("  … and {} more\n", changes.len() - MAX_PATHS));

@@ -16,7 +16,7 @@ const KEPT_BYTES: usize = 8 * 1024 * 1024;
 pub(crate) struct OutputCapture<'a> {
     sink: &'a OutputSink,
     kept: String,
-    last: String,
+    tail: String,
     total: usize,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct CapturedOutput {
 
 impl<'a> OutputCapture<'a> {
     pub(crate) fn new(sink: &'a OutputSink) -> OutputCapture<'a> {
-        OutputCapture { sink, kept: String::new(), last: String::new(), total: 0 }
+        OutputCapture { sink, kept: String::new(), tail: String::new(), total: 0 }
     }
 
     /// Takes what a stream printed. What is not kept is not shown either: it is only counted.
@@ -50,9 +50,9 @@ impl<'a> OutputCapture<'a> {
                 (self.sink)(stream, "\n[The command prints more than is kept; the rest is not shown.]\n");
             }
         }
-        self.last.push_str(text);
-        if self.last.len() > 4 * SHOWN_BYTES {
-            self.last = tail(&self.last, SHOWN_BYTES).to_owned();
+        self.tail.push_str(text);
+        if self.tail.len() > 4 * SHOWN_BYTES {
+            self.tail = tail(&self.tail, SHOWN_BYTES).to_owned();
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> OutputCapture<'a> {
             return CapturedOutput { text: self.kept, whole: None };
         }
         let first = head(&self.kept, SHOWN_BYTES / 2);
-        let last = tail(&self.last, SHOWN_BYTES / 2);
+        let last = tail(&self.tail, SHOWN_BYTES / 2);
         let left_out = self.total - first.len() - last.len();
         let kept = if self.kept.len() < self.total {
             format!("; only the first {} of {} bytes were kept", self.kept.len(), self.total)

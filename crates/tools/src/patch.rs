@@ -5,9 +5,9 @@
 pub(crate) mod apply;
 pub(crate) mod document;
 mod envelope;
-pub(crate) mod find;
 mod hunk_reader;
-pub(crate) mod likeness;
+pub(crate) mod line_tolerance;
+pub(crate) mod lines_finder;
 pub(crate) mod plan;
 pub(crate) mod read;
 #[cfg(test)]

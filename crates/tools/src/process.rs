@@ -5,10 +5,10 @@
 //! that leaves the group (by `setsid`) does, and holding it is what a sandbox is for. How a program is
 //! confined is left to `confine`.
 
-mod attend;
 mod background;
-mod group;
-mod kept;
+mod background_table;
+mod program_group;
+mod program_io;
 mod terminal;
 
 use std::process::ExitStatus;
@@ -19,13 +19,13 @@ use ostler_sandbox::{SandboxProfile, SuspectRepository, TeardownReport, explain_
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-pub(crate) use self::attend::ProgramInput;
-use self::attend::{KillReason, OutputHandler, attend};
 pub(crate) use self::background::{BackgroundProcess, BackgroundSnapshot};
-use self::group::ProgramGroup;
-pub(crate) use self::kept::BackgroundProcesses;
-use crate::confine::{ProgramConfiner, ProgramSpec};
+pub(crate) use self::background_table::BackgroundProcesses;
+use self::program_group::ProgramGroup;
+pub(crate) use self::program_io::ProgramInput;
+use self::program_io::{KillReason, OutputHandler, run_until_ended};
 use crate::output::OutputCapture;
+use crate::program_confiner::{ProgramConfiner, ProgramSpec};
 use crate::text::reveal_line;
 
 /// How many warnings one command can lead to.
@@ -38,7 +38,7 @@ pub(crate) async fn run_command(
     command: &str,
     timeout: Duration,
 ) -> CommandOutcome {
-    run_program(confines, context, ProgramSpec::shell(command, None), timeout).await
+    run_program(confines, context, ProgramSpec::bash_path(command, None), timeout).await
 }
 
 /// Runs a program and waits for it. Dropping the future kills all that it started.
@@ -53,7 +53,7 @@ pub(crate) async fn run_program(
     let take = |stream: &'static str, text: &str| capture.push(stream, text);
     let ran = run(confines, context, program, timeout, ProgramInput::none(), take).await;
     let captured = capture.finish();
-    let output = if terminal { terminal::plain(&captured.text) } else { captured.text };
+    let output = if terminal { terminal::strip_control_sequences(&captured.text) } else { captured.text };
     match ran {
         Ok(ran) => ran.outcome(output, captured.whole),
         Err(reason) => CommandOutcome::not_started(reason),
@@ -66,7 +66,7 @@ pub(crate) struct ProgramEnd {
     duration_ms: u64,
     left_processes: bool,
     profile: Option<SandboxProfile>,
-    aftermath: TeardownReport,
+    teardown: TeardownReport,
 }
 
 /// Runs a program to its end, and gives what it prints to `take`. The error says why it did not start.
@@ -83,34 +83,35 @@ pub(crate) async fn run(
     let mut prepared = confines.prepare(context, program).await.map_err(|failed| failed.0)?;
     let profile = prepared.profile.take();
     let mut group =
-        ProgramGroup::spawn(prepared, terminal, input.is_some()).map_err(|error| format!("{error}."))?;
+        ProgramGroup::spawn(prepared, terminal, input.has_input()).map_err(|error| format!("{error}."))?;
     let cut = async {
         tokio::time::sleep_until(started + timeout).await;
         KillReason::TimedOut(timeout)
     };
-    let attended = attend(&mut group, &mut input, cut, &mut take).await;
+    let attended = run_until_ended(&mut group, &mut input, cut, &mut take).await;
     let ended = group.end().await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let ending = attended.cut.map_or_else(|| ending_of(ended.status), CommandEnding::from);
+    let ending = attended.kill_reason.map_or_else(|| ending_from_status(ended.status), CommandEnding::from);
     Ok(ProgramEnd {
         ending,
         duration_ms,
-        left_processes: attended.left_open,
+        left_processes: attended.pipes_left_open,
         profile,
-        aftermath: ended.aftermath,
+        teardown: ended.teardown,
     })
 }
 
 impl ProgramEnd {
     /// The same with what it printed, and what the sandbox has to say of that.
     pub(crate) fn outcome(self, output: String, whole: Option<Vec<u8>>) -> CommandOutcome {
-        let ProgramEnd { ending, duration_ms, left_processes, profile, aftermath } = self;
-        let (notes, warnings) = (notes(&ending, profile.as_ref(), &aftermath, &output), warnings(&aftermath));
+        let ProgramEnd { ending, duration_ms, left_processes, profile, teardown: aftermath } = self;
+        let (notes, warnings) =
+            (sandbox_notes(&ending, profile.as_ref(), &aftermath, &output), sandbox_warnings(&aftermath));
         CommandOutcome { ending, duration_ms, output, whole, left_processes, notes, warnings }
     }
 }
 
-pub(crate) fn ending_of(status: Option<ExitStatus>) -> CommandEnding {
+pub(crate) fn ending_from_status(status: Option<ExitStatus>) -> CommandEnding {
     use std::os::unix::process::ExitStatusExt;
     let code = status.and_then(|status| status.code());
     let signal = || status.and_then(|status| status.signal()).unwrap_or(Signal::KILL.as_raw());
@@ -121,13 +122,13 @@ impl From<KillReason> for CommandEnding {
     fn from(cut: KillReason) -> CommandEnding {
         match cut {
             KillReason::TimedOut(after) => CommandEnding::TimedOut(after),
-            KillReason::Asked => CommandEnding::Ended,
+            KillReason::Requested => CommandEnding::Ended,
         }
     }
 }
 
 /// What the sandbox has to say of a program that has ended.
-fn notes(
+fn sandbox_notes(
     ending: &CommandEnding,
     profile: Option<&SandboxProfile>,
     aftermath: &TeardownReport,
@@ -143,7 +144,7 @@ fn notes(
             path.display()
         )
     });
-    let armed = aftermath.armed.iter().map(|repository| {
+    let armed = aftermath.suspect_repositories.iter().map(|repository| {
         format!(
             "[sandbox] warning: {} is a git repository that can run programs by {}, which were not there before this \
              command. The user's own git would run them outside the sandbox, also by `git status` at the top of the \
@@ -156,7 +157,7 @@ fn notes(
 }
 
 /// What people must know of a program that has ended: their own git would run what it left behind.
-fn warnings(aftermath: &TeardownReport) -> Vec<String> {
+fn sandbox_warnings(aftermath: &TeardownReport) -> Vec<String> {
     let warning = |repository: &SuspectRepository| {
         format!(
             "This command left a git repository in {} that may run programs by {}. Look at it before you use git there \
@@ -172,5 +173,5 @@ fn warnings(aftermath: &TeardownReport) -> Vec<String> {
             reveal_line(&path.to_string_lossy())
         )
     });
-    exposed.chain(aftermath.armed.iter().map(warning)).take(MAX_WARNINGS).collect()
+    exposed.chain(aftermath.suspect_repositories.iter().map(warning)).take(MAX_WARNINGS).collect()
 }

@@ -2,7 +2,7 @@
 //! holds more of a text than it shows; what a file is, is for `kind` to say, and its lines for `lines`.
 
 mod kind;
-mod lines;
+mod selected_lines;
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -20,16 +20,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::kind::FileKind;
-use self::lines::SelectedLines;
+use self::selected_lines::SelectedLines;
 use crate::blocking::{StopFlag, run_blocking};
-use crate::hidden::HiddenPaths;
-use crate::known::{Fingerprint, FingerprintReader};
+use crate::file_location::FileLocation;
+use crate::file_tracker::{FileTracker, SessionFileTracker};
+use crate::hidden_paths::HiddenPaths;
 use crate::patch::document::TextDocument;
 use crate::patch::plan::MAX_FILE_BYTES;
-use crate::path::Workspace;
-use crate::place::FileLocation;
-use crate::sight::{FileTracker, SessionFileTracker};
+use crate::seen_files::{Fingerprint, FingerprintReader};
 use crate::text::reveal_line;
+use crate::workspace::Workspace;
 use crate::{Failed, input};
 
 /// How large an image is handed on. In base64 it then stays within what providers take.
@@ -39,13 +39,13 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 
 /// Reads a file of the workspace.
 pub(crate) struct ReadFile {
-    hidden: Arc<HiddenPaths>,
-    sight: FileTracker,
+    hidden_paths: Arc<HiddenPaths>,
+    file_tracker: FileTracker,
 }
 
 impl ReadFile {
     pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> ReadFile {
-        ReadFile { hidden, sight }
+        ReadFile { hidden_paths: hidden, file_tracker: sight }
     }
 }
 
@@ -91,8 +91,8 @@ impl Tool for ReadFile {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let hidden = Arc::clone(&self.hidden);
-        let shown = self.sight.of(context.session);
+        let hidden = Arc::clone(&self.hidden_paths);
+        let shown = self.file_tracker.for_session(context.session);
         run_blocking(move |stop| {
             let input: ReadFileInput = input::parse(input)?;
             read(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -125,7 +125,7 @@ fn read(
     let mut sample = Vec::new();
     (&mut file).take(SAMPLE_BYTES).read_to_end(&mut sample).map_err(cannot)?;
     file.rewind().map_err(cannot)?;
-    match FileKind::of(&sample) {
+    match FileKind::from_sample(&sample) {
         FileKind::Image(mime_type) => image(&path, mime_type, file, size),
         FileKind::Other(what, advice) => Err(Failed::new(format!(
             "`{path}` is not text: it is {what} of {size} bytes, which cannot be read here. {advice}"
@@ -136,7 +136,7 @@ fn read(
             }
             file.rewind().map_err(cannot)?;
             let mut lines = SelectedLines::new(start, end, encoding);
-            let mut fingerprint = Fingerprint::of(&[]);
+            let mut fingerprint = Fingerprint::from_content(&[]);
             let file = FingerprintReader::new(file, &mut fingerprint);
             let is_whole = match encoding {
                 TextEncoding::Utf8 | TextEncoding::Utf8Marked => {
@@ -149,7 +149,7 @@ fn read(
             }
             .map_err(cannot)?;
             if is_whole {
-                shown.saw(workspace, &input.path, fingerprint);
+                shown.record_seen(workspace, &input.path, fingerprint);
             }
             lines.outcome(&path, is_whole, size)
         }
@@ -164,7 +164,7 @@ fn unsaved(
     file: &File,
     size: u64,
 ) -> Option<String> {
-    if size > MAX_FILE_BYTES || !shown.is_there() {
+    if size > MAX_FILE_BYTES || !shown.has_editor() {
         return None;
     }
     let mut content = Vec::new();
@@ -174,7 +174,7 @@ fn unsaved(
 
 /// What an editor shows of a file that could be in the workspace and is not on disk.
 fn new_in_editor(workspace: &Workspace, shown: &SessionFileTracker, path: &str) -> Option<String> {
-    let place = FileLocation::look(workspace, path).ok()??;
+    let place = FileLocation::find_if_parent_exists(workspace, path).ok()??;
     if place.existing().is_some() || place.is_link() {
         return None;
     }

@@ -5,8 +5,8 @@
 //! was approved, and that could have read the same files itself.
 
 mod glob;
+mod public_read_scope;
 mod resolve;
-mod scope;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -15,16 +15,16 @@ use ostler_command_line::{
 };
 use ostler_types::CommandLine;
 
-use crate::confine::ProgramConfiner;
+use crate::program_confiner::ProgramConfiner;
 use glob::Glob;
+use public_read_scope::PublicReadScope;
 use resolve::resolve;
-use scope::PublicReadScope;
 
 /// How many directories a line may end up in. Each `cd` doubles them, since it may fail.
 const MAX_DIRECTORIES: usize = 16;
 
 /// Proves what can be proven of a line. Bounded in what it looks at; starts nothing.
-pub(crate) fn prove(line: String, workspace: &Path, confines: &ProgramConfiner) -> CommandLine {
+pub(crate) fn prove_reads(line: String, workspace: &Path, confines: &ProgramConfiner) -> CommandLine {
     let reading = parse(&line);
     let only_reads = only_reads(&reading, workspace, confines).unwrap_or_default();
     CommandLine::new(line, reading, only_reads)
@@ -39,7 +39,7 @@ fn only_reads(reading: &ParsedLine, workspace: &Path, confines: &ProgramConfiner
     if all.iter().all(Option::is_none) {
         return None;
     }
-    let mut scope = PublicReadScope::of(workspace, confines)?;
+    let mut scope = PublicReadScope::for_workspace(workspace, confines)?;
     let directories = directories(reading, &all, &scope)?;
     let is_proven = |reads: &Option<CommandReads>| {
         reads.as_ref().is_some_and(|reads| is_public(reads, &directories, &mut scope))
@@ -52,7 +52,7 @@ fn is_public(reads: &CommandReads, directories: &[PathBuf], scope: &mut PublicRe
     (!reads.reads_repository || reads_own_repository)
         && reads.programs.iter().all(|program| scope.is_system_program(program))
         && reads
-            .places
+            .targets
             .iter()
             .all(|place| directories.iter().all(|directory| is_public_place(place, directory, scope)))
 }
@@ -88,7 +88,7 @@ fn directories(
             continue;
         }
         // In a loop it may be gone on from where it has led.
-        let goes_to = reads.as_ref().filter(|_| !command.repeated)?.goes_to.as_ref()?;
+        let goes_to = reads.as_ref().filter(|_| !command.repeated)?.changes_directory_to.as_ref()?;
         let TargetSpelling::Path(path) = goes_to else { return None };
         let reached: Vec<ShellDirectory> = possible.iter().flat_map(|from| from.enter(path)).collect();
         possible.extend(reached);

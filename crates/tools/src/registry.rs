@@ -10,19 +10,19 @@ use ostler_sandbox::Sandbox;
 use ostler_types::{SessionId, ToolSpec};
 
 use crate::apply_patch::ApplyPatch;
-use crate::confine::ProgramConfiner;
 use crate::diagram::Diagram;
 use crate::edit_file::EditFile;
 use crate::editors::Editors;
+use crate::file_tracker::FileTracker;
 use crate::git_status::{self, GitStatus};
-use crate::hidden::HiddenPaths;
+use crate::hidden_paths::HiddenPaths;
 use crate::process::{self, BackgroundProcesses};
+use crate::program_confiner::ProgramConfiner;
 use crate::read_file::ReadFile;
 use crate::repo_map::RepoMap;
 use crate::repo_tree::RepoTree;
 use crate::search::Search;
 use crate::shell::{Shell, ShellProcess};
-use crate::sight::FileTracker;
 use crate::verify::Verify;
 use crate::web_fetch::{WebFetch, WebSettings};
 use crate::write_file::WriteFile;
@@ -31,7 +31,7 @@ use crate::write_file::WriteFile;
 #[derive(Clone)]
 pub struct Tools {
     tools: Arc<ToolSet>,
-    confines: Arc<ProgramConfiner>,
+    confiner: Arc<ProgramConfiner>,
     processes: Arc<BackgroundProcesses>,
     editors: Arc<Editors>,
 }
@@ -74,8 +74,14 @@ impl Tools {
             settings;
         let (network, environment) = (sandbox_network, settings.environment);
         let hides = hidden.clone();
-        let confines =
-            ProgramConfiner { sandbox, allow_unconfined, network, writable, hidden: hides, environment };
+        let confines = ProgramConfiner {
+            sandbox,
+            allow_unconfined,
+            network,
+            writable,
+            hidden_paths: hides,
+            environment,
+        };
         let confines = Arc::new(confines);
         let processes = Arc::new(BackgroundProcesses::default());
         let sight = FileTracker::default();
@@ -96,7 +102,12 @@ impl Tools {
         if web.enabled {
             tools.push(Arc::new(WebFetch::new(&web)));
         }
-        Tools { tools: Arc::new(ToolSet::of(tools)), confines, processes, editors: sight.editors }
+        Tools {
+            tools: Arc::new(ToolSet::from_tools(tools)),
+            confiner: confines,
+            processes,
+            editors: sight.editors,
+        }
     }
 
     /// The built-in tools without any sandbox: programs have all rights of this process. For tests.
@@ -105,21 +116,21 @@ impl Tools {
     }
 
     /// These tools and no others, in this order; commands run unconfined. For tests.
-    pub fn of(tools: Vec<Arc<dyn Tool>>) -> Tools {
+    pub fn with_tools(tools: Vec<Arc<dyn Tool>>) -> Tools {
         let confines = Arc::new(ProgramConfiner { allow_unconfined: true, ..ProgramConfiner::default() });
         let (processes, editors) = (Arc::default(), Arc::default());
-        Tools { tools: Arc::new(ToolSet::of(tools)), confines, processes, editors }
+        Tools { tools: Arc::new(ToolSet::from_tools(tools)), confiner: confines, processes, editors }
     }
 
     /// The tools by their names.
-    pub fn set(&self) -> &Arc<ToolSet> {
+    pub fn tool_set(&self) -> &Arc<ToolSet> {
         &self.tools
     }
 
     /// What `git_status` begins with, as far as it is known without running git: the branch or commit that is checked out, and
     /// what is half done. None where git has to be asked. Blocks.
     pub fn checked_out(&self, workspace: &Path) -> Option<String> {
-        git_status::checked_out(&self.confines, workspace)
+        git_status::checked_out(&self.confiner, workspace)
     }
 
     /// Runs a shell command in the workspace, confined like the tools, and waits for it. Dropping the
@@ -130,13 +141,13 @@ impl Tools {
         command: &str,
         timeout: Duration,
     ) -> CommandOutcome {
-        process::run_command(&self.confines, context, command, timeout).await
+        process::run_command(&self.confiner, context, command, timeout).await
     }
 
     /// The changes of a workspace that are not committed, a line for each; empty where everything is. `unconfined` says
     /// that somebody agreed to run git where nothing confines it. The error says why git did not answer.
     pub async fn uncommitted_changes(&self, workspace: &Path, unconfined: bool) -> Result<String, String> {
-        git_status::uncommitted(&self.confines, workspace, unconfined).await.map_err(|failed| failed.0)
+        git_status::uncommitted(&self.confiner, workspace, unconfined).await.map_err(|failed| failed.0)
     }
 
     /// The editors that show files of sessions, which the tools for files look at too.
@@ -154,17 +165,17 @@ impl Tools {
     /// sandbox. To be called when the daemon stops.
     pub async fn stop(&self) {
         self.processes.stop().await;
-        self.confines.sweep().await;
+        self.confiner.clean_up_abandoned().await;
     }
 
     /// Whether the sandbox confines the programs that these tools start.
     pub fn confines_programs(&self) -> bool {
-        self.confines.sandbox().is_some()
+        self.confiner.sandbox().is_some()
     }
 
     /// What a person must know before a program runs, where nothing confines it.
     pub fn unconfined_warning(&self) -> Option<String> {
-        self.confines.warning()
+        self.confiner.warning()
     }
 
     /// The tool of this name.

@@ -15,16 +15,16 @@ use futures_util::future::BoxFuture;
 use ostler_repo_map::{RenderedMap, RepoMapCache, SourceLanguage, SourceStamp, Tagger, Tags, WorkspaceTags};
 use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
-use ostler_workspace_fs::in_threads;
+use ostler_workspace_fs::run_in_threads;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{StopFlag, run_blocking};
-use crate::hidden::HiddenPaths;
-use crate::path::Workspace;
+use crate::hidden_paths::HiddenPaths;
 use crate::text::{cut, reveal_line};
-use crate::walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk, stamp};
+use crate::workspace::Workspace;
+use crate::workspace_walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk, stamp};
 use crate::{Failed, input};
 
 const DEFAULT_MAX_TOKENS: usize = 2_000;
@@ -41,13 +41,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// Shows the definitions of the workspace that matter.
 pub(crate) struct RepoMap {
     cache: Arc<RepoMapCache>,
-    hidden: Arc<HiddenPaths>,
+    hidden_paths: Arc<HiddenPaths>,
 }
 
 impl RepoMap {
     /// With a cache directory, what is known of a workspace outlives the process.
     pub(crate) fn new(cache_directory: Option<PathBuf>, hidden: Arc<HiddenPaths>) -> RepoMap {
-        RepoMap { cache: Arc::new(RepoMapCache::new(cache_directory)), hidden }
+        RepoMap { cache: Arc::new(RepoMapCache::new(cache_directory)), hidden_paths: hidden }
     }
 }
 
@@ -81,21 +81,21 @@ impl Tool for RepoMap {
     }
 
     fn summary(&self, input: &Value) -> String {
-        match words(input.get("focus")).as_deref() {
+        match focus_words(input.get("focus")).as_deref() {
             Ok([]) | Err(_) => "map the workspace".to_owned(),
             Ok(words) => format!("map the workspace around {}", reveal_line(&words.join(", "))),
         }
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let (cache, hidden) = (Arc::clone(&self.cache), Arc::clone(&self.hidden));
+        let (cache, hidden) = (Arc::clone(&self.cache), Arc::clone(&self.hidden_paths));
         run_blocking(move |stop| {
             let input: RepoMapInput = input::parse(input)?;
-            let focus = words(input.focus.as_ref())?;
+            let focus = focus_words(input.focus.as_ref())?;
             let max_tokens = input.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
             let workspace = Workspace::open(&context.workspace, &hidden)?;
             let survey = survey(&workspace, &context.workspace, &cache, stop)?;
-            let map = survey.known.index().map(&focus, max_tokens * BYTES_PER_TOKEN);
+            let map = survey.tags.index().map(&focus, max_tokens * BYTES_PER_TOKEN);
             Ok(outcome(&map, &survey))
         })
         .boxed()
@@ -103,7 +103,7 @@ impl Tool for RepoMap {
 }
 
 /// The words of a focus, given as a text or as a list.
-fn words(focus: Option<&Value>) -> Result<Vec<String>, Failed> {
+fn focus_words(focus: Option<&Value>) -> Result<Vec<String>, Failed> {
     let texts: Option<Vec<&str>> = match focus {
         None | Some(Value::Null) => Some(Vec::new()),
         Some(Value::String(text)) => Some(vec![text]),
@@ -119,7 +119,7 @@ fn words(focus: Option<&Value>) -> Result<Vec<String>, Failed> {
 
 /// What is there to be mapped.
 struct SourceSurvey {
-    known: Arc<WorkspaceTags>,
+    tags: Arc<WorkspaceTags>,
     omitted: OmittedEntries,
     /// Files that were too large, could not be read, or came too late.
     passed_over: usize,
@@ -135,7 +135,7 @@ fn survey(
 ) -> Result<SourceSurvey, Failed> {
     let until = WorkDeadline::new(stop, TIME_LIMIT);
     let walk = WorkspaceWalk::new(workspace, ".", MAX_DEPTH, &until)?
-        .with_stamps(|path| SourceLanguage::of(path).is_some());
+        .with_stamps(|path| SourceLanguage::from_path(path).is_some());
     let (mut entries, mut omitted) = walk.run();
     entries.retain(|entry| entry.stamp.is_some());
     let mut passed_over = 0;
@@ -144,7 +144,7 @@ fn survey(
         entries.truncate(MAX_FILES);
         omitted.too_many = true;
     }
-    let before = cache.known(root);
+    let before = cache.get(root);
     let mut files: HashMap<String, (SourceStamp, Tags)> = HashMap::with_capacity(entries.len());
     let mut unknown = Vec::new();
     for entry in &entries {
@@ -166,17 +166,17 @@ fn survey(
     let known = match before {
         // Nothing is new and nothing has gone: what was joined before still holds.
         Some(before) if read.is_empty() && before.len() == files.len() => {
-            cache.keep(root, &before, false);
+            cache.put(root, &before, false);
             before
         }
         Some(_) | None => {
             files.extend(read);
             let known = Arc::new(WorkspaceTags::new(files));
-            cache.keep(root, &known, true);
+            cache.put(root, &known, true);
             known
         }
     };
-    Ok(SourceSurvey { known, omitted, passed_over, is_late })
+    Ok(SourceSurvey { tags: known, omitted, passed_over, is_late })
 }
 
 /// The tags of files, each with the stamp of what was read.
@@ -190,7 +190,7 @@ fn read_all(
     }
     let next = AtomicUsize::new(0);
     let read = Mutex::new(Vec::with_capacity(entries.len()));
-    in_threads(|| {
+    run_in_threads(|| {
         let mut tagger = Tagger::new();
         while let Some(entry) = entries.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !until.is_over())
         {
@@ -207,7 +207,7 @@ fn read_one(
     entry: &WorkspaceEntry,
     tagger: &mut Tagger,
 ) -> Option<(String, (SourceStamp, Tags))> {
-    let language = SourceLanguage::of(&entry.path)?;
+    let language = SourceLanguage::from_path(&entry.path)?;
     let (file, stat) = walk.read(entry).ok()?;
     let stamp = stamp(&stat);
     let mut source = Vec::new();
@@ -247,7 +247,7 @@ fn outcome(map: &RenderedMap, survey: &SourceSurvey) -> ToolOutcome {
     let details = json!({
         "files": map.files,
         "definitions": map.definitions,
-        "all_files": survey.known.len(),
+        "all_files": survey.tags.len(),
         "all_definitions": map.all_definitions,
         "truncated": map.definitions < map.all_definitions || survey.is_late,
     });

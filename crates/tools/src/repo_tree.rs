@@ -15,10 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{StopFlag, run_blocking};
-use crate::hidden::HiddenPaths;
-use crate::path::Workspace;
+use crate::hidden_paths::HiddenPaths;
 use crate::text::reveal_line;
-use crate::walk::{OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
+use crate::workspace::Workspace;
+use crate::workspace_walk::{OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
 use crate::{Failed, input};
 
 const DEFAULT_DEPTH: usize = 3;
@@ -28,12 +28,12 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Lists a directory of the workspace.
 pub(crate) struct RepoTree {
-    hidden: Arc<HiddenPaths>,
+    hidden_paths: Arc<HiddenPaths>,
 }
 
 impl RepoTree {
     pub(crate) fn new(hidden: Arc<HiddenPaths>) -> RepoTree {
-        RepoTree { hidden }
+        RepoTree { hidden_paths: hidden }
     }
 }
 
@@ -71,7 +71,7 @@ impl Tool for RepoTree {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let hidden = Arc::clone(&self.hidden);
+        let hidden = Arc::clone(&self.hidden_paths);
         run_blocking(move |stop| {
             let input: RepoTreeInput = input::parse(input)?;
             list(&Workspace::open(&context.workspace, &hidden)?, &input, stop)
@@ -91,7 +91,7 @@ fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &StopFlag) -> Result
         let name = entry.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let indent = 2 * (entry.depth - 1);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:indent$}{}{}", "", reveal_line(&name), mark(entry));
+        let _ = writeln!(text, "{:indent$}{}{}", "", reveal_line(&name), type_suffix(entry));
     }
     if entries.is_empty() {
         text.push_str("[There are no files here, apart from those that are ignored.]\n");
@@ -114,7 +114,7 @@ fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &StopFlag) -> Result
 }
 
 /// What is put after a name to say what it is, as `ls -F` does.
-fn mark(entry: &WorkspaceEntry) -> &'static str {
+fn type_suffix(entry: &WorkspaceEntry) -> &'static str {
     match entry.kind {
         FileType::Directory => "/",
         FileType::Symlink => "@",

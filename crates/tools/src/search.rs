@@ -3,8 +3,8 @@
 //! Files are found first, then searched by several threads; `merge` puts what they find in the order
 //! of the files, so that the same tree always gives the same answer. `lines` searches one file.
 
-mod lines;
-mod merge;
+mod file_search;
+mod hit_merger;
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ostler_runner::{Tool, ToolContext, ToolOutcome};
 use ostler_types::{ToolKind, ToolSpec};
-use ostler_workspace_fs::in_threads;
+use ostler_workspace_fs::run_in_threads;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::lines::{FileSearch, Hits};
-use self::merge::HitMerger;
+use self::file_search::{FileSearch, Hits};
+use self::hit_merger::HitMerger;
 use crate::blocking::{StopFlag, run_blocking};
-use crate::hidden::HiddenPaths;
-use crate::path::Workspace;
+use crate::hidden_paths::HiddenPaths;
 use crate::text::reveal_line;
-use crate::walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
+use crate::workspace::Workspace;
+use crate::workspace_walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
 use crate::{Failed, input};
 
 const DEFAULT_MAX_RESULTS: usize = 100;
@@ -37,16 +37,16 @@ const MAX_REGEX_BYTES: usize = 10 * 1024 * 1024;
 /// How long a search may take.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// How many files a thread takes at once.
-const CHUNK: usize = 16;
+const FILES_PER_CHUNK: usize = 16;
 
 /// Finds lines in the files of the workspace.
 pub(crate) struct Search {
-    hidden: Arc<HiddenPaths>,
+    hidden_paths: Arc<HiddenPaths>,
 }
 
 impl Search {
     pub(crate) fn new(hidden: Arc<HiddenPaths>) -> Search {
-        Search { hidden }
+        Search { hidden_paths: hidden }
     }
 }
 
@@ -103,7 +103,7 @@ impl Tool for Search {
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let hidden = Arc::clone(&self.hidden);
+        let hidden = Arc::clone(&self.hidden_paths);
         run_blocking(move |stop| {
             let input: SearchInput = input::parse(input)?;
             search(&Workspace::open(&context.workspace, &hidden)?, &input, stop, TIME_LIMIT)
@@ -130,18 +130,18 @@ fn search(
     if path != "."
         && let Ok((file, stat)) = workspace.read(path)
     {
-        merge.put(0, vec![file_search().search(&workspace.relative(path)?, file, &stat)]);
+        merge.add_chunk(0, vec![file_search().search(&workspace.relative(path)?, file, &stat)]);
         return Ok(merge.outcome(&OmittedEntries::default(), until.is_over()));
     }
     let walk = WorkspaceWalk::new(workspace, path, MAX_DEPTH, &until)?;
     let (mut entries, omitted) = walk.run();
     entries.retain(|entry| is_searched(entry, &globs));
-    let chunks: Vec<&[WorkspaceEntry]> = entries.chunks(CHUNK).collect();
-    in_threads(|| {
+    let chunks: Vec<&[WorkspaceEntry]> = entries.chunks(FILES_PER_CHUNK).collect();
+    run_in_threads(|| {
         let mut file_search = file_search();
         while let Some(number) = merge.next(chunks.len()).filter(|_| !until.is_over()) {
             let hits = chunks[number].iter().map(|entry| search_entry(&walk, entry, &mut file_search));
-            merge.put(number, hits.collect());
+            merge.add_chunk(number, hits.collect());
         }
     });
     Ok(merge.outcome(&omitted, until.is_over()))
@@ -212,8 +212,8 @@ mod tests {
 
     use super::{SearchInput, search};
     use crate::blocking::StopFlag;
-    use crate::hidden::HiddenPaths;
-    use crate::path::Workspace;
+    use crate::hidden_paths::HiddenPaths;
+    use crate::workspace::Workspace;
 
     #[test]
     fn a_search_out_of_time_says_so() {

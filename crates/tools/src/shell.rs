@@ -16,18 +16,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::shell_process::ShellProcess;
-use crate::confine::{ProgramConfiner, ProgramSpec};
 use crate::process::{BackgroundProcesses, run_program};
+use crate::program_confiner::{ProgramConfiner, ProgramSpec};
 use crate::text::{reveal, reveal_line};
 use crate::{Failed, input, read_proof};
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
 /// How long a command in the background is watched for an early end.
-const EARLY: Duration = Duration::from_secs(1);
+const EARLY_END_WAIT: Duration = Duration::from_secs(1);
 
 /// Runs a command in the workspace.
 pub(crate) struct Shell {
-    confines: Arc<ProgramConfiner>,
+    confiner: Arc<ProgramConfiner>,
     processes: Arc<BackgroundProcesses>,
 }
 
@@ -53,19 +53,19 @@ struct ShellInput {
 
 impl Shell {
     pub(crate) fn new(confines: Arc<ProgramConfiner>, processes: Arc<BackgroundProcesses>) -> Shell {
-        Shell { confines, processes }
+        Shell { confiner: confines, processes }
     }
 
     async fn run_command(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
         let input: ShellInput = input::parse(input)?;
-        let mut program = ProgramSpec::shell(&input.command, input.cwd.as_deref());
+        let mut program = ProgramSpec::bash_path(&input.command, input.cwd.as_deref());
         program.terminal = input.pty;
         let timeout = input.timeout_seconds.map(Duration::from_secs);
         if input.background {
             return self.leave_running(context, program, timeout).await;
         }
         let timeout = timeout.unwrap_or(Duration::from_secs(DEFAULT_TIMEOUT_SECONDS));
-        Ok(outcome(run_program(&self.confines, context, program, timeout).await))
+        Ok(outcome(run_program(&self.confiner, context, program, timeout).await))
     }
 
     async fn leave_running(
@@ -74,14 +74,14 @@ impl Shell {
         program: ProgramSpec,
         timeout: Option<Duration>,
     ) -> Result<ToolOutcome, Failed> {
-        let started = self.processes.start(&self.confines, context, program, timeout).await?;
-        started.process().wait_for_end(EARLY).await;
+        let started = self.processes.start(&self.confiner, context, program, timeout).await?;
+        started.process().wait_for_end(EARLY_END_WAIT).await;
         let snapshot = started.process().snapshot();
         if !snapshot.output.is_empty() {
             (context.output)("stdout", &snapshot.output);
         }
         let outcome = shell_process::outcome(&started.process().id, snapshot);
-        started.keep();
+        started.release_to_session();
         Ok(outcome)
     }
 }
@@ -95,7 +95,7 @@ impl Tool for Shell {
                           leaves running is killed when it ends, unless it runs in the background. Long output is cut \
                           in the middle."
                 .to_owned()
-                + self.confines.description(),
+                + self.confiner.description(),
             input_schema: input::schema::<ShellInput>(),
         }
     }
@@ -118,17 +118,17 @@ impl Tool for Shell {
     }
 
     fn warning(&self, _input: &Value) -> Option<String> {
-        self.confines.warning()
+        self.confiner.warning()
     }
 
     fn subject(&self, input: &Value, workspace: &Path) -> BoxFuture<'_, Subject> {
-        let Some(line) = plain_line(input).map(str::to_owned) else {
+        let Some(line) = plain_command_line(input).map(str::to_owned) else {
             return std::future::ready(Subject::Input).boxed();
         };
-        let (confines, workspace) = (Arc::clone(&self.confines), workspace.to_owned());
+        let (confines, workspace) = (Arc::clone(&self.confiner), workspace.to_owned());
         async move {
             let looking =
-                move || Subject::CommandLine(Box::new(read_proof::prove(line, &workspace, &confines)));
+                move || Subject::CommandLine(Box::new(read_proof::prove_reads(line, &workspace, &confines)));
             tokio::task::spawn_blocking(looking).await.unwrap_or_default()
         }
         .boxed()
@@ -141,7 +141,7 @@ impl Tool for Shell {
 
 /// The command line of a call that does nothing but run it in the workspace. A directory or a terminal changes what a
 /// command means, so that such a call counts by its whole input.
-fn plain_line(input: &Value) -> Option<&str> {
+fn plain_command_line(input: &Value) -> Option<&str> {
     let fields = input.as_object()?;
     let plain = fields
         .keys()

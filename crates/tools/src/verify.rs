@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::confine::ProgramConfiner;
 use crate::process::run_command;
+use crate::program_confiner::ProgramConfiner;
 use crate::text::{head, reveal, tail};
 use crate::{Failed, input};
 
@@ -29,7 +29,7 @@ const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Runs verification commands.
 pub(crate) struct Verify {
-    confines: Arc<ProgramConfiner>,
+    confiner: Arc<ProgramConfiner>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ struct VerifyInput {
 
 impl Verify {
     pub(crate) fn new(confines: Arc<ProgramConfiner>) -> Verify {
-        Verify { confines }
+        Verify { confiner: confines }
     }
 
     async fn run_all(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
@@ -60,7 +60,7 @@ impl Verify {
         let mut outcomes = Vec::new();
         for command in commands {
             (context.output)("stdout", &format!("$ {command}\n"));
-            let outcome = run_command(&self.confines, context, &command, TIMEOUT).await;
+            let outcome = run_command(&self.confiner, context, &command, TIMEOUT).await;
             outcomes.push((command, outcome));
         }
         Ok(report(&outcomes))
@@ -96,7 +96,7 @@ impl Tool for Verify {
     }
 
     fn warning(&self, _input: &Value) -> Option<String> {
-        self.confines.warning()
+        self.confiner.warning()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
@@ -118,7 +118,7 @@ fn report(outcomes: &[(String, CommandOutcome)]) -> ToolOutcome {
     let mut results = Vec::new();
     for (command, outcome) in outcomes {
         let all = outcome.text();
-        let shown = middle_out(&all, share);
+        let shown = without_middle(&all, share);
         is_cut |= outcome.whole.is_some() || all.len() > share;
         let seconds = Duration::from_millis(outcome.duration_ms).as_secs_f64();
         let heading = format!("\n$ {command}  ({seconds:.1} s)\n");
@@ -140,7 +140,7 @@ fn report(outcomes: &[(String, CommandOutcome)]) -> ToolOutcome {
 }
 
 /// A text without its middle, where it is long.
-fn middle_out(text: &str, limit: usize) -> String {
+fn without_middle(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

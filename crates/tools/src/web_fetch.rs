@@ -4,7 +4,7 @@
 mod address;
 mod fetch;
 mod html_to_markdown;
-mod tags;
+mod html_tokens;
 
 use std::path::Path;
 

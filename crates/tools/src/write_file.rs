@@ -12,14 +12,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::blocking::{StopFlag, run_blocking};
-use crate::change::{FileEdit, FileEditAction, commit, preview, report, said};
-use crate::hidden::HiddenPaths;
+use crate::file_edit::{FileEdit, FileEditAction, commit, line_counts_text, preview, report};
+use crate::file_location::FileLocation;
+use crate::file_replacement::FileVersion;
+use crate::file_tracker::{FileTracker, SessionFileTracker, outdated_message};
+use crate::hidden_paths::HiddenPaths;
 use crate::patch::document::TextDocument;
-use crate::path::Workspace;
-use crate::place::FileLocation;
-use crate::replace::FileVersion;
-use crate::sight::{FileTracker, SessionFileTracker, outdated};
 use crate::text::reveal_line;
+use crate::workspace::Workspace;
 use crate::{Failed, input};
 
 /// How long a file may be that a model writes.
@@ -29,13 +29,13 @@ const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Creates or replaces a file of the workspace.
 pub(crate) struct WriteFile {
-    hidden: Arc<HiddenPaths>,
-    sight: FileTracker,
+    hidden_paths: Arc<HiddenPaths>,
+    file_tracker: FileTracker,
 }
 
 impl WriteFile {
     pub(crate) fn new(hidden: Arc<HiddenPaths>, sight: FileTracker) -> WriteFile {
-        WriteFile { hidden, sight }
+        WriteFile { hidden_paths: hidden, file_tracker: sight }
     }
 }
 
@@ -79,14 +79,14 @@ impl Tool for WriteFile {
     }
 
     fn preview(&self, input: Value, context: ToolContext) -> BoxFuture<'_, Option<Vec<FileChange>>> {
-        let shown = self.sight.of(context.session);
+        let shown = self.file_tracker.for_session(context.session);
         let plan = move |workspace: &Workspace| Ok(vec![plan(workspace, &shown, &input::parse(input)?)?]);
-        preview(context, Arc::clone(&self.hidden), plan).boxed()
+        preview(context, Arc::clone(&self.hidden_paths), plan).boxed()
     }
 
     fn run(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutcome> {
-        let hidden = Arc::clone(&self.hidden);
-        let shown = self.sight.of(context.session);
+        let hidden = Arc::clone(&self.hidden_paths);
+        let shown = self.file_tracker.for_session(context.session);
         run_blocking(move |stop| {
             let input: WriteFileInput = input::parse(input)?;
             write(&Workspace::open(&context.workspace, &hidden)?, &shown, &input, stop)
@@ -109,13 +109,15 @@ fn plan(
         )));
     }
     let content = input.content.as_bytes().to_vec();
-    let place = FileLocation::look(workspace, &input.path)?;
+    let place = FileLocation::find_if_parent_exists(workspace, &input.path)?;
     let seen = place.and_then(|place| {
         // A file that may not be read can still be replaced; it is then known by its stamp.
-        place.unread().map(|unread| place.read(&input.path, MAX_COMPARED_BYTES).unwrap_or(unread))
+        place
+            .version_without_content()
+            .map(|unread| place.read(&input.path, MAX_COMPARED_BYTES).unwrap_or(unread))
     });
     if seen.as_ref().is_some_and(|seen| shown.is_outdated(workspace, &input.path, seen.content())) {
-        let outdated = outdated(&input.path);
+        let outdated = outdated_message(&input.path);
         return Err(Failed::new(format!(
             "{outdated}. Nothing was written. Read it again, then write what it shall hold now."
         )));
@@ -143,10 +145,10 @@ fn write(
         }
     };
     commit(workspace, &changes, stop)?;
-    shown.put(workspace, &changes);
+    shown.record_edits(workspace, &changes);
     let report = report(workspace, &changes);
     let counts = report.counts.first().copied().flatten();
-    let lines = counts.map(|counts| format!(", {}", said(counts.added, counts.removed)));
+    let lines = counts.map(|counts| format!(", {}", line_counts_text(counts.added, counts.removed)));
     let details = json!({
         "path": input.path,
         "bytes": bytes,

@@ -7,8 +7,8 @@ use ostler_api_types::{
 };
 use ostler_types::{FileChange, MessageId, PendingApproval, Record, SessionId, ToolCallId, TurnId};
 
-use crate::line::StreamLine;
 use crate::picture::ShownPicture;
+use crate::stream_line::StreamLine;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -44,13 +44,13 @@ pub enum TuiInput {
         unix: i64,
     },
     /// The screen was drawn, which may have shown that something is missing.
-    Drawn,
+    ScreenDrawn,
     /// The daemon said something, or a request to it came to nothing.
     News(DaemonNews),
     /// The editor was closed; none when it failed or nothing came of it.
-    Edited(Option<String>),
+    EditorClosed(Option<String>),
     /// A command of the person's own has ended.
-    Shelled {
+    CommandEnded {
         /// The session that it was run for.
         id: Option<SessionId>,
         /// The command.
@@ -69,7 +69,7 @@ pub enum DaemonNews {
         note: Option<String>,
     },
     /// There is none (any more).
-    Lost {
+    Disconnected {
         /// Why.
         why: String,
         /// Whether one is being started.
@@ -209,7 +209,7 @@ pub enum DaemonNews {
         bytes: Vec<u8>,
     },
     /// Something worth a line.
-    Told(String),
+    Notice(String),
     /// A request came to nothing.
     Failed(String),
 }

@@ -1,7 +1,7 @@
 //! What the terminal client knows and shows. It is changed by [`crate::update`] alone, and drawn by [`crate::view`],
 //! which adds nothing but where things stand on the screen.
 
-mod dock;
+mod approval_panel;
 mod overlay;
 mod pictures;
 mod review;
@@ -18,11 +18,11 @@ use crate::theme::Theme;
 use crate::transcript::Tone;
 use crate::view::ClickTarget;
 
-pub use dock::{ApprovalAnswer, ApprovalPanel, GRACE_MS, choices, is_small};
-pub(crate) use overlay::score;
+pub use approval_panel::{ApprovalAnswer, ApprovalPanel, GRACE_MS, approval_answers, is_small_screen};
+pub(crate) use overlay::match_score;
 pub use overlay::{Overlay, Picker, PickerItem, PickerKind};
 pub use pictures::PictureRegistry;
-pub use review::{FileReviewState, RejectedHunks, hunks_of};
+pub use review::{FileReviewState, RejectedHunks, hunk_count};
 pub use session::{FollowedSession, OutboxMessage, QueuedMessageEdit, ScrollPosition};
 
 /// How many sessions are followed at once; the others are opened again when they are looked at.
@@ -46,7 +46,7 @@ pub struct TuiModel {
     /// Milliseconds since some moment.
     pub now: u64,
     /// Seconds since 1970.
-    pub unix: i64,
+    pub unix_seconds: i64,
     /// The colours.
     pub theme: Theme,
     /// Whether there is a daemon.
@@ -82,11 +82,11 @@ pub struct TuiModel {
     /// Pictures that are shown.
     pub pictures: PictureRegistry,
     /// When leaving was last asked for.
-    pub leaving: Option<u64>,
+    pub leave_pressed_at: Option<u64>,
     /// When stopping was last asked for.
-    pub stopping: Option<u64>,
+    pub stop_pressed_at: Option<u64>,
     /// What can be clicked on the screen as it was last drawn.
-    pub(crate) hits: Vec<(Rect, ClickTarget)>,
+    pub(crate) click_targets: Vec<(Rect, ClickTarget)>,
     composers: HashMap<Option<SessionId>, Composer>,
     /// What makes keys unlike those of other clients.
     seed: u64,
@@ -115,7 +115,7 @@ pub enum FocusArea {
     /// The text that is being written.
     Composer,
     /// The question that waits.
-    Dock,
+    Approval,
     /// What was said, where the entry of this key is chosen.
     Transcript(u64),
 }
@@ -192,7 +192,7 @@ impl TuiModel {
             home: None,
             size: (80, 24),
             now: 0,
-            unix: 0,
+            unix_seconds: 0,
             theme,
             link: DaemonLinkState::Connecting,
             list: Vec::new(),
@@ -210,9 +210,9 @@ impl TuiModel {
             find: String::new(),
             searched: String::new(),
             pictures: PictureRegistry::default(),
-            leaving: None,
-            stopping: None,
-            hits: Vec::new(),
+            leave_pressed_at: None,
+            stop_pressed_at: None,
+            click_targets: Vec::new(),
             composers: HashMap::new(),
             seed,
             counter: 0,
@@ -276,7 +276,7 @@ impl TuiModel {
     }
 
     /// Where new work is done: the workspace of the session that is looked at, or the one it was opened in.
-    pub fn workspace_here(&self) -> String {
+    pub fn current_workspace(&self) -> String {
         let focused = self.focused().map(|session| session.view.session().workspace_path.clone());
         focused.unwrap_or_else(|| self.workspace.clone())
     }
@@ -286,19 +286,19 @@ impl TuiModel {
         let named = session.title.is_some() || session.name.is_some();
         let open = self.session(session.id).filter(|_| !named);
         match open.and_then(|open| open.transcript.first_words()) {
-            Some(words) => crate::text::clean::in_one_line(words, 80),
+            Some(words) => crate::text::sanitize::sanitize_line(words, 80),
             None => title(session),
         }
     }
 
     /// Shows a line for a while.
     pub fn notify(&mut self, tone: Tone, text: impl Into<String>) {
-        let text = crate::text::clean::in_one_line(&text.into(), 400);
+        let text = crate::text::sanitize::sanitize_line(&text.into(), 400);
         self.notice = Some(Notice { text, tone, until: self.now + NOTICE_MS });
     }
 
     /// A key under which something is asked for once.
-    pub fn key(&mut self) -> String {
+    pub fn new_key(&mut self) -> String {
         self.counter += 1;
         format!("tui-{:x}-{}", self.seed, self.counter)
     }
@@ -309,7 +309,7 @@ impl TuiModel {
     }
 
     /// Approvals that wait in sessions other than the one that is looked at.
-    pub fn waiting_elsewhere(&self) -> usize {
+    pub fn approvals_elsewhere(&self) -> usize {
         self.list
             .iter()
             .filter(|listed| Some(listed.session().id) != self.focus)
@@ -343,5 +343,5 @@ impl SessionListEntry {
 /// What a session is called.
 pub fn title(session: &Session) -> String {
     let title = session.title.as_deref().or(session.name.as_deref()).unwrap_or("untitled");
-    crate::text::clean::in_one_line(title, 200)
+    crate::text::sanitize::sanitize_line(title, 200)
 }

@@ -29,7 +29,7 @@ pub enum PictureProtocol {
 
 impl PictureProtocol {
     /// What the environment says, and whoever chose with `OSTLER_IMAGES`.
-    pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> PictureProtocol {
+    pub fn from_environment<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> PictureProtocol {
         match variable("OSTLER_IMAGES") {
             Some("kitty") => return PictureProtocol::Kitty,
             Some("iterm") => return PictureProtocol::Iterm,
@@ -57,7 +57,7 @@ impl PictureProtocol {
     }
 
     /// Whether it takes a picture that begins with these bytes.
-    pub fn takes(self, bytes: &[u8]) -> bool {
+    pub fn accepts(self, bytes: &[u8]) -> bool {
         let is_png = bytes.starts_with(b"\x89PNG\r\n\x1a\n");
         match self {
             PictureProtocol::None => false,
@@ -88,15 +88,15 @@ pub struct PlacedPicture {
 }
 
 /// How large a picture may be, in cells.
-const WIDEST: u16 = 60;
-const HIGHEST: u16 = 16;
+const MAX_COLUMNS: u16 = 60;
+const MAX_ROWS: u16 = 16;
 /// The letter that a picture is made of.
-const LETTER: char = '\u{10eeee}';
+const PLACEHOLDER: char = '\u{10eeee}';
 /// How much of a picture goes into one sequence, in base64.
 const CHUNK: usize = 4096;
 
 /// The numbers from 0 as marks on that letter; the protocol's table.
-const MARKS: [u32; 64] = [
+const DIACRITICS: [u32; 64] = [
     0x0305, 0x030d, 0x030e, 0x0310, 0x0312, 0x033d, 0x033e, 0x033f, 0x0346, 0x034a, 0x034b, 0x034c, 0x0350,
     0x0351, 0x0352, 0x0357, 0x035b, 0x0363, 0x0364, 0x0365, 0x0366, 0x0367, 0x0368, 0x0369, 0x036a, 0x036b,
     0x036c, 0x036d, 0x036e, 0x036f, 0x0483, 0x0484, 0x0485, 0x0486, 0x0487, 0x0592, 0x0593, 0x0594, 0x0595,
@@ -105,23 +105,23 @@ const MARKS: [u32; 64] = [
 ];
 
 /// How many columns and rows a picture of so many pixels takes, where a cell has so many and the screen so many columns.
-pub fn fit(pixels: (usize, usize), cell: (u16, u16), columns: u16) -> (u16, u16) {
+pub fn fit_to_cells(pixels: (usize, usize), cell: (u16, u16), columns: u16) -> (u16, u16) {
     let (width, height) = (pixels.0.max(1) as f64, pixels.1.max(1) as f64);
     let (cell_width, cell_height) = (f64::from(cell.0.max(1)), f64::from(cell.1.max(1)));
-    let room = (f64::from(columns.clamp(4, WIDEST)) * cell_width, f64::from(HIGHEST) * cell_height);
+    let room = (f64::from(columns.clamp(4, MAX_COLUMNS)) * cell_width, f64::from(MAX_ROWS) * cell_height);
     // A small picture is not made larger.
     let scale = (room.0 / width).min(room.1 / height).min(1.0);
     let cells = |pixels: f64, cell: f64, most: u16| ((pixels * scale / cell).ceil() as u16).clamp(1, most);
-    (cells(width, cell_width, WIDEST), cells(height, cell_height, HIGHEST))
+    (cells(width, cell_width, MAX_COLUMNS), cells(height, cell_height, MAX_ROWS))
 }
 
 /// A picture as lines of its letters.
-pub fn lines(shown: ShownPicture) -> Vec<Line<'static>> {
+pub fn picture_lines(shown: ShownPicture) -> Vec<Line<'static>> {
     let [_, red, green, blue] = shown.number.to_be_bytes();
     let style = Style::default().fg(Color::Rgb(red, green, blue));
     let row = |row: u16| {
         let letters: String =
-            (0..shown.columns).flat_map(|column| [LETTER, mark(row), mark(column)]).collect();
+            (0..shown.columns).flat_map(|column| [PLACEHOLDER, diacritic(row), diacritic(column)]).collect();
         Line::from(vec![Span::raw("  "), Span::styled(letters, style)])
     };
     (0..shown.rows).map(row).collect()
@@ -136,10 +136,10 @@ pub fn take_placed(buffer: &mut Buffer, shown: impl Fn(u32) -> Option<ShownPictu
         for x in area.left()..area.right() {
             let cell = &mut buffer[(x, y)];
             let mut letters = cell.symbol().chars();
-            if letters.next() != Some(LETTER) {
+            if letters.next() != Some(PLACEHOLDER) {
                 continue;
             }
-            let first = letters.eq([mark(0), mark(0)]);
+            let first = letters.eq([diacritic(0), diacritic(0)]);
             let number = match cell.fg {
                 Color::Rgb(red, green, blue) => u32::from_be_bytes([0, red, green, blue]),
                 _ => 0,
@@ -208,18 +208,18 @@ pub fn draw_at_cursor(
     }
 }
 
-fn mark(number: u16) -> char {
-    MARKS.get(usize::from(number)).copied().and_then(char::from_u32).unwrap_or('\u{0305}')
+fn diacritic(number: u16) -> char {
+    DIACRITICS.get(usize::from(number)).copied().and_then(char::from_u32).unwrap_or('\u{0305}')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PictureProtocol, ShownPicture, fit, lines, take_placed, to_kitty};
+    use super::{PictureProtocol, ShownPicture, fit_to_cells, picture_lines, take_placed, to_kitty};
     use ratatui::buffer::Buffer;
     use ratatui::layout::Rect;
 
     fn protocol(variables: &[(&str, &'static str)]) -> PictureProtocol {
-        PictureProtocol::of(|name| {
+        PictureProtocol::from_environment(|name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
         })
     }
@@ -246,10 +246,10 @@ mod tests {
 
     #[test]
     fn a_picture_keeps_its_shape_and_is_never_made_larger() {
-        assert_eq!(fit((80, 16), (8, 16), 100), (10, 1));
-        assert_eq!(fit((1600, 1600), (8, 16), 100), (32, 16));
-        assert_eq!(fit((4000, 100), (8, 16), 30), (30, 1));
-        assert_eq!(fit((0, 0), (0, 0), 0), (1, 1));
+        assert_eq!(fit_to_cells((80, 16), (8, 16), 100), (10, 1));
+        assert_eq!(fit_to_cells((1600, 1600), (8, 16), 100), (32, 16));
+        assert_eq!(fit_to_cells((4000, 100), (8, 16), 30), (30, 1));
+        assert_eq!(fit_to_cells((0, 0), (0, 0), 0), (1, 1));
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         let shown = ShownPicture { number: 0x0001_0203, columns: 3, rows: 2 };
         let area = Rect::new(0, 0, 10, 4);
         let mut buffer = Buffer::empty(area);
-        for (row, line) in (1..).zip(lines(shown)) {
+        for (row, line) in (1..).zip(picture_lines(shown)) {
             buffer.set_line(1, row, &line, 9);
         }
         let covered = {

@@ -1,13 +1,13 @@
 //! The shell around the pure core: it waits for keys, time and the daemon, draws, and does what is to be done. What
 //! should happen when is not decided here.
 
+mod connection;
 mod effects;
 mod files;
-mod gallery;
 mod history;
-mod link;
-mod network;
+mod requests;
 mod terminal;
+mod terminal_pictures;
 
 use std::io;
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ use crate::model::{DaemonLinkState, PictureRegistry, TuiModel};
 use crate::picture::PictureProtocol;
 use crate::theme::{ColorDepth, Theme};
 use crate::{update, view};
-use gallery::TerminalPictures;
-use network::DaemonRequests;
+use requests::DaemonRequests;
 use terminal::TerminalScreen;
+use terminal_pictures::TerminalPictures;
 
 /// What the terminal client is handed; it reads neither arguments nor the environment.
 pub struct TuiOptions {
@@ -51,7 +51,7 @@ pub struct TuiOptions {
     /// How the terminal takes pictures.
     pub pictures: PictureProtocol,
     /// How to reach a daemon.
-    pub reach: DaemonConnector,
+    pub connector: DaemonConnector,
 }
 
 /// How to reach a daemon, or to come by one.
@@ -63,16 +63,16 @@ pub struct DaemonConnector {
 }
 
 /// How often the screen is drawn while text streams.
-const FRAME: Duration = Duration::from_millis(50);
+const FRAME_INTERVAL: Duration = Duration::from_millis(50);
 /// How often time is looked at while something moves, and while nothing does.
-const MOVING: Duration = Duration::from_millis(120);
-const RESTING: Duration = Duration::from_millis(1000);
+const ANIMATION_TICK: Duration = Duration::from_millis(120);
+const IDLE_TICK: Duration = Duration::from_millis(1000);
 /// How much may wait to be taken in; who brings more waits.
-const INPUTS: usize = 256;
+const INPUT_QUEUE: usize = 256;
 
 /// Runs until the person leaves. The terminal is left as it was found, whatever happens.
 pub async fn run(options: TuiOptions) -> io::Result<()> {
-    let seed = seed();
+    let seed = random_seed();
     let mut model = TuiModel::new(options.workspace, Theme::new(&options.theme, options.depth), seed);
     let cell = terminal::cell_size();
     model.pictures = PictureRegistry::new(options.pictures, cell, seed);
@@ -81,8 +81,8 @@ pub async fn run(options: TuiOptions) -> io::Result<()> {
     model.focus = options.session;
     model.history = options.history.as_deref().map(history::load).unwrap_or_default();
     let screen = TerminalScreen::enter(options.mouse)?;
-    let (sender, receiver) = mpsc::channel(INPUTS);
-    let network = DaemonRequests::start(options.reach, sender);
+    let (sender, receiver) = mpsc::channel(INPUT_QUEUE);
+    let network = DaemonRequests::start(options.connector, sender);
     let now = Instant::now();
     let mut shell = TuiShell {
         model,
@@ -91,16 +91,16 @@ pub async fn run(options: TuiOptions) -> io::Result<()> {
         receiver,
         keys: Some(EventStream::new()),
         signals: TerminalSignals::new()?,
-        begun: now,
-        drawn: now,
+        started_at: now,
+        drawn_at: now,
         draw_at: Some(now),
         editor: options.editor,
         history: options.history,
-        gallery: TerminalPictures::new(options.pictures, cell),
+        pictures: TerminalPictures::new(options.pictures, cell),
         resumed: false,
     };
     let ended = shell.run().await;
-    shell.gallery.take_down(&mut shell.screen)?;
+    shell.pictures.remove_all(&mut shell.screen)?;
     ended
 }
 
@@ -112,13 +112,13 @@ struct TuiShell {
     /// Reads keys; not while another program has the terminal.
     keys: Option<EventStream>,
     signals: TerminalSignals,
-    begun: Instant,
-    drawn: Instant,
+    started_at: Instant,
+    drawn_at: Instant,
     /// When to draw next, if something has changed.
     draw_at: Option<Instant>,
     editor: String,
     history: Option<PathBuf>,
-    gallery: TerminalPictures,
+    pictures: TerminalPictures,
     /// Whether it has just gone on after it suspended itself.
     resumed: bool,
 }
@@ -142,18 +142,18 @@ enum SignalRequest {
 
 impl TuiShell {
     async fn run(&mut self) -> io::Result<()> {
-        self.take_in(TuiInput::Tick { now: 0, unix: unix() }).await?;
+        self.take_in(TuiInput::Tick { now: 0, unix: unix_seconds() }).await?;
         loop {
             match self.wait().await {
                 ShellWakeup::Key(Some(Ok(event))) => {
                     self.tick().await?;
                     let mut next = Some(event);
-                    let mut left = INPUTS;
+                    let mut left = INPUT_QUEUE;
                     while let Some(event) = next.take() {
                         if matches!(event, Event::Resize(..)) {
-                            self.gallery.cleared();
+                            self.pictures.note_screen_cleared();
                         }
-                        if let Some(input) = of_terminal(event)
+                        if let Some(input) = from_terminal_event(event)
                             && self.take_in(input).await?
                         {
                             return Ok(());
@@ -168,7 +168,7 @@ impl TuiShell {
                 ShellWakeup::Key(Some(Err(_)) | None) => return Ok(()),
                 ShellWakeup::Input(Some(input)) => {
                     let (link, focus) = (self.model.link.clone(), self.model.focus);
-                    self.soon();
+                    self.schedule_draw();
                     if self.take_in(input).await? || self.take_in_ready().await? {
                         return Ok(());
                     }
@@ -182,15 +182,15 @@ impl TuiShell {
                 ShellWakeup::Signal(SignalRequest::Suspend) => self.suspend()?,
                 // Whoever suspended itself has the terminal again already.
                 ShellWakeup::Signal(SignalRequest::Continue) if std::mem::take(&mut self.resumed) => {
-                    self.soon()
+                    self.schedule_draw()
                 }
-                ShellWakeup::Signal(SignalRequest::Continue) => self.again()?,
+                ShellWakeup::Signal(SignalRequest::Continue) => self.resume()?,
                 ShellWakeup::Draw => self.draw().await?,
                 ShellWakeup::Time => {
                     let notice = self.model.notice.is_some();
                     self.tick().await?;
-                    if self.moves() || notice {
-                        self.soon();
+                    if self.is_animating() || notice {
+                        self.schedule_draw();
                     }
                 }
             }
@@ -199,7 +199,7 @@ impl TuiShell {
 
     async fn wait(&mut self) -> ShellWakeup {
         let draw = self.draw_at.map(tokio::time::Instant::from_std);
-        let pause = if self.moves() { MOVING } else { RESTING };
+        let pause = if self.is_animating() { ANIMATION_TICK } else { IDLE_TICK };
         let keys = async {
             match &mut self.keys {
                 Some(keys) => keys.next().await,
@@ -229,7 +229,7 @@ impl TuiShell {
 
     /// Takes in all that waits, up to a limit, so that a burst is drawn once.
     async fn take_in_ready(&mut self) -> io::Result<bool> {
-        for _ in 0..INPUTS {
+        for _ in 0..INPUT_QUEUE {
             match self.receiver.try_recv() {
                 Ok(input) => {
                     if self.take_in(input).await? {
@@ -254,35 +254,35 @@ impl TuiShell {
     }
 
     async fn tick(&mut self) -> io::Result<()> {
-        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.take_in(TuiInput::Tick { now, unix: unix() }).await.map(drop)
+        let now = u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.take_in(TuiInput::Tick { now, unix: unix_seconds() }).await.map(drop)
     }
 
     async fn draw(&mut self) -> io::Result<()> {
         // While text streams nothing else wakes us, and the time on the screen goes on all the same.
         self.tick().await?;
         self.draw_at = None;
-        self.drawn = Instant::now();
+        self.drawn_at = Instant::now();
         let model = &mut self.model;
         self.screen.draw(|frame| view(model, frame))?;
-        if self.gallery.hang(&mut self.screen, &self.model.pictures.placed, self.drawn)? {
+        if self.pictures.draw_pictures(&mut self.screen, &self.model.pictures.placed, self.drawn_at)? {
             // What is left of a picture that has moved goes only with the whole screen.
             self.screen.redraw()?;
             let model = &mut self.model;
             self.screen.draw(|frame| view(model, frame))?;
         }
-        self.draw_at = self.gallery.due();
-        self.take_in(TuiInput::Drawn).await.map(drop)
+        self.draw_at = self.pictures.due();
+        self.take_in(TuiInput::ScreenDrawn).await.map(drop)
     }
 
     /// Draws when the next frame is due.
-    fn soon(&mut self) {
-        let next = self.drawn + FRAME;
+    fn schedule_draw(&mut self) {
+        let next = self.drawn_at + FRAME_INTERVAL;
         self.draw_at = Some(self.draw_at.map_or(next, |at| at.min(next)));
     }
 
     /// Whether something on the screen moves by itself.
-    fn moves(&self) -> bool {
+    fn is_animating(&self) -> bool {
         let working = self.model.focused().is_some_and(|session| session.running.is_some());
         working || self.model.link != DaemonLinkState::Live || self.model.notice.is_some()
     }
@@ -293,15 +293,15 @@ impl TuiShell {
         self.screen.leave();
         terminal::stop_process()?;
         self.resumed = true;
-        self.again()
+        self.resume()
     }
 
     /// Takes the terminal again.
-    fn again(&mut self) -> io::Result<()> {
-        self.screen.take_again()?;
+    fn resume(&mut self) -> io::Result<()> {
+        self.screen.reenter()?;
         // Whoever had the terminal meanwhile may have made it forget them.
         self.model.pictures.forget();
-        self.gallery.forget();
+        self.pictures.forget();
         self.keys = Some(EventStream::new());
         self.draw_at = Some(Instant::now());
         Ok(())
@@ -310,7 +310,7 @@ impl TuiShell {
 
 /// What the terminal says, as far as it matters.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most of what a mouse does means nothing here")]
-fn of_terminal(event: Event) -> Option<TuiInput> {
+fn from_terminal_event(event: Event) -> Option<TuiInput> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => None,
         Event::Key(key) => Some(TuiInput::Key(key)),
@@ -331,7 +331,7 @@ struct TerminalSignals {
     hang_up: Signal,
     interrupt: Signal,
     stop: Signal,
-    go_on: Signal,
+    resume: Signal,
 }
 
 impl TerminalSignals {
@@ -342,7 +342,7 @@ impl TerminalSignals {
             hang_up: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             stop: signal(of(rustix::process::Signal::TSTP))?,
-            go_on: signal(of(rustix::process::Signal::CONT))?,
+            resume: signal(of(rustix::process::Signal::CONT))?,
         })
     }
 
@@ -352,18 +352,18 @@ impl TerminalSignals {
             _ = self.hang_up.recv() => SignalRequest::Leave,
             _ = self.interrupt.recv() => SignalRequest::Leave,
             _ = self.stop.recv() => SignalRequest::Suspend,
-            _ = self.go_on.recv() => SignalRequest::Continue,
+            _ = self.resume.recv() => SignalRequest::Continue,
         }
     }
 }
 
-fn unix() -> i64 {
+fn unix_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// Makes the keys of this client unlike those of another one.
-fn seed() -> u64 {
+fn random_seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = u64::try_from(since.as_nanos() & u128::from(u64::MAX)).unwrap_or(0);
     nanos ^ (u64::from(std::process::id()) << 32)

@@ -17,7 +17,11 @@ pub enum ColorDepth {
 
 impl ColorDepth {
     /// What the environment says: `NO_COLOR`, `COLORTERM` and `TERM`.
-    pub fn of(no_color: Option<&str>, colorterm: Option<&str>, term: Option<&str>) -> ColorDepth {
+    pub fn from_environment(
+        no_color: Option<&str>,
+        colorterm: Option<&str>,
+        term: Option<&str>,
+    ) -> ColorDepth {
         let term = term.unwrap_or_default();
         if no_color.is_some_and(|value| !value.is_empty()) || term == "dumb" {
             return ColorDepth::None;
@@ -91,12 +95,12 @@ enum Shade {
 }
 
 /// The themes that there are: for dark screens, for light ones, the terminal's own colours, and none.
-pub const NAMES: [&str; 4] = ["night", "day", "terminal", "plain"];
+pub const THEME_NAMES: [&str; 4] = ["night", "day", "terminal", "plain"];
 
 impl Theme {
     /// The theme of this name; the first one when there is none.
     pub fn new(name: &str, depth: ColorDepth) -> Theme {
-        let name = NAMES.into_iter().find(|known| *known == name).unwrap_or(NAMES[0]);
+        let name = THEME_NAMES.into_iter().find(|known| *known == name).unwrap_or(THEME_NAMES[0]);
         let shade = match name {
             "day" => Shade::Light,
             "terminal" => Shade::Own,
@@ -206,21 +210,27 @@ fn nearest(color: u32) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{ColorDepth, NAMES, StyleRole, Theme};
+    use super::{ColorDepth, StyleRole, THEME_NAMES, Theme};
     use ratatui::style::Color;
 
     #[test]
     fn the_environment_says_how_many_colours_there_are() {
-        assert_eq!(ColorDepth::of(Some("1"), Some("truecolor"), Some("xterm")), ColorDepth::None);
-        assert_eq!(ColorDepth::of(Some(""), Some("truecolor"), Some("xterm")), ColorDepth::True);
-        assert_eq!(ColorDepth::of(None, None, Some("xterm-256color")), ColorDepth::TwoHundred);
-        assert_eq!(ColorDepth::of(None, None, Some("linux")), ColorDepth::Sixteen);
-        assert_eq!(ColorDepth::of(None, Some("truecolor"), Some("dumb")), ColorDepth::None);
+        assert_eq!(
+            ColorDepth::from_environment(Some("1"), Some("truecolor"), Some("xterm")),
+            ColorDepth::None
+        );
+        assert_eq!(
+            ColorDepth::from_environment(Some(""), Some("truecolor"), Some("xterm")),
+            ColorDepth::True
+        );
+        assert_eq!(ColorDepth::from_environment(None, None, Some("xterm-256color")), ColorDepth::TwoHundred);
+        assert_eq!(ColorDepth::from_environment(None, None, Some("linux")), ColorDepth::Sixteen);
+        assert_eq!(ColorDepth::from_environment(None, Some("truecolor"), Some("dumb")), ColorDepth::None);
     }
 
     #[test]
     fn a_theme_uses_no_more_colours_than_there_are() {
-        for name in NAMES {
+        for name in THEME_NAMES {
             assert_eq!(Theme::new(name, ColorDepth::None).style(StyleRole::Bad).fg, None, "{name}");
             let indexed = Theme::new(name, ColorDepth::TwoHundred).style(StyleRole::Bad).fg;
             assert!(!matches!(indexed, Some(Color::Rgb(..))), "{name}: {indexed:?}");

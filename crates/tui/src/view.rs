@@ -1,14 +1,14 @@
 //! Draws the model. It changes nothing in it but where things stand on the screen: what was laid out, how far the
 //! transcript is scrolled, what can be clicked.
 
-mod cards;
-mod dock;
-mod drawn;
+mod approval_panel;
+mod entries;
 mod foot;
+mod layout_cache;
 mod overlay;
 mod pages;
 mod review;
-mod side;
+mod sidebar;
 mod transcript;
 
 use ostler_types::SessionId;
@@ -20,9 +20,9 @@ use ratatui::text::Line;
 use crate::model::TuiModel;
 use crate::picture::{PictureProtocol, take_placed};
 
-pub(crate) use drawn::LayoutCache;
+pub(crate) use layout_cache::LayoutCache;
 pub(crate) use pages::{HELP, context_lines, undo_lines};
-pub(crate) use side::status_mark;
+pub(crate) use sidebar::status_mark;
 
 /// Something that was clicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,25 +36,25 @@ pub enum ClickTarget {
 /// How wide the list of sessions is.
 const SIDEBAR: u16 = 30;
 /// How wide a transcript may be; longer lines are hard to read.
-const WIDEST: u16 = 120;
+const MAX_TRANSCRIPT_WIDTH: u16 = 120;
 
 /// Draws everything.
 pub fn view(model: &mut TuiModel, frame: &mut Frame<'_>) {
     let area = frame.area();
     model.size = (area.width, area.height);
-    model.hits.clear();
+    model.click_targets.clear();
     if area.width < 10 || area.height < 4 {
-        put(frame.buffer_mut(), area, 0, &Line::from("too small"));
+        put_line(frame.buffer_mut(), area, 0, &Line::from("too small"));
         return;
     }
     let (side, main) = columns(model, area);
     if let Some(side) = side {
-        side::draw(model, side, frame.buffer_mut());
+        sidebar::draw(model, side, frame.buffer_mut());
     }
-    let rows = foot::rows(model, main);
+    let rows = foot::foot_layout(model, main);
     let header = Rect { height: 1, ..main };
     let body = Rect { y: main.y + 1, height: rows.top.saturating_sub(main.y + 1), ..main };
-    side::header(model, header, frame.buffer_mut());
+    sidebar::draw_header(model, header, frame.buffer_mut());
     if model.focused().is_some() {
         transcript::draw(model, body, frame.buffer_mut());
     } else {
@@ -72,9 +72,9 @@ pub fn view(model: &mut TuiModel, frame: &mut Frame<'_>) {
 }
 
 /// What stands at a place of the screen.
-pub(crate) fn click(model: &TuiModel, column: u16, row: u16) -> Option<ClickTarget> {
+pub(crate) fn click_target(model: &TuiModel, column: u16, row: u16) -> Option<ClickTarget> {
     let at = Position { x: column, y: row };
-    model.hits.iter().rev().find(|(area, _)| area.contains(at)).map(|(_, clicked)| *clicked)
+    model.click_targets.iter().rev().find(|(area, _)| area.contains(at)).map(|(_, clicked)| *clicked)
 }
 
 /// How many cells a line of the composer has.
@@ -94,7 +94,7 @@ fn columns(model: &TuiModel, area: Rect) -> (Option<Rect>, Rect) {
 }
 
 /// Writes a line into a row of an area; what does not fit is left out.
-fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
+fn put_line(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
     if row < area.height {
         buffer.set_line(area.x, area.y + row, line, area.width);
     }

@@ -58,22 +58,22 @@ impl State {
                 self.end_turn(TurnStatus::Completed, record.ts, *verified, None);
             }
             Event::Turn(TurnEvent::Failed { error, .. }) => {
-                self.end_turn(TurnStatus::Failed, record.ts, None, Some(short(&error.message)));
+                self.end_turn(TurnStatus::Failed, record.ts, None, Some(shorten_error(&error.message)));
             }
             Event::Turn(TurnEvent::Canceled { .. }) => {
                 self.end_turn(TurnStatus::Canceled, record.ts, None, None)
             }
             Event::Workspace(WorkspaceEvent::CheckpointCreated { checkpoint_id, moment, .. }) => {
-                self.keep_checkpoint(record.turn_id, *moment, checkpoint_id);
+                self.apply_checkpoint(record.turn_id, *moment, checkpoint_id);
             }
             Event::Workspace(WorkspaceEvent::CheckpointFailed { moment, reason }) => {
-                self.miss_checkpoint(record.turn_id, *moment, &short(reason));
+                self.apply_checkpoint_failure(record.turn_id, *moment, &shorten_error(reason));
             }
             Event::Step(StepEvent::UsageRecorded { message_id: None, usage, .. }) => {
-                self.spend(record.turn_id, *usage)
+                self.add_usage(record.turn_id, *usage)
             }
             Event::Agent(AgentEvent::ContextCompacted { compaction }) => self.compact(compaction),
-            Event::Agent(AgentEvent::Updated { agent }) => self.hear_agent(agent),
+            Event::Agent(AgentEvent::Updated { agent }) => self.apply_agent_state(agent),
             Event::Child(ChildEvent::Started {
                 session_id,
                 tool_call_id,
@@ -96,7 +96,7 @@ impl State {
                 self.end_child(*session_id, outcome)
             }
             Event::Message(MessageEvent::ModelOutputCompleted { message, usage, .. }) => {
-                self.hear_model(message, *usage)
+                self.apply_model_message(message, *usage)
             }
             Event::Batch(BatchEvent::Started { parallel, .. }) => {
                 self.in_turn(|turn| turn.batch = Some(OpenBatch { parallel: *parallel, halted: false }));
@@ -107,21 +107,21 @@ impl State {
             Event::Batch(BatchEvent::Completed {}) => self.in_turn(OpenTurn::end_batch),
             Event::Call(CallEvent::Started { tool_call, kind }) => self.in_turn(|turn| {
                 turn.changed |= *kind != ToolKind::Read;
-                turn.set(&tool_call.id, CallStatus::Started);
+                turn.set_status(&tool_call.id, CallStatus::Started);
             }),
             Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
-                self.in_turn(|turn| turn.set(&tool_call.id, CallStatus::Done { ok: tool_result.ok }));
+                self.in_turn(|turn| turn.set_status(&tool_call.id, CallStatus::Done { ok: tool_result.ok }));
             }
             Event::Approval(ApprovalEvent::Requested { tool_call, kind, summary, rule, options, child }) => {
                 let asked = ApprovalQuestion { tool_call, kind: *kind, summary, rule, options };
                 match child {
-                    Some(child) => self.hear_question(child, &asked, record.ts),
-                    None => self.in_turn(|turn| turn.wait(record, &asked)),
+                    Some(child) => self.add_child_approval(child, &asked, record.ts),
+                    None => self.in_turn(|turn| turn.add_pending_approval(record, &asked)),
                 }
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child: Some(child), .. })
             | Event::Approval(ApprovalEvent::Denied { tool_call_id, child: Some(child), .. }) => {
-                self.hear_answer(child, tool_call_id);
+                self.remove_child_approval(child, tool_call_id);
             }
             Event::Approval(ApprovalEvent::Granted {
                 tool_call_id,
@@ -171,7 +171,7 @@ impl State {
                 | StepEvent::ModelWaiting { .. },
             ) => {}
         }
-        self.settle_status();
+        self.update_status();
     }
 
     /// Changes the running turn. Without one nothing changes: a repair may follow a crash.
@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    fn hear_model(&mut self, message: &Message, usage: crate::Usage) {
+    fn apply_model_message(&mut self, message: &Message, usage: crate::Usage) {
         let Some(turn) = &mut self.turn else { return };
         turn.steps += 1;
         turn.said = Some(message.id);
@@ -191,13 +191,13 @@ impl State {
         self.session.usage += usage;
         turn.calls = message.tool_calls().cloned().map(OpenCall::proposed).collect();
         turn.used.extend(message.tool_calls().map(|call| call.id.clone()));
-        bound(&mut turn.used, StateLimits::TURN_CALLS);
+        drop_oldest(&mut turn.used, StateLimits::TURN_CALLS);
         turn.batch = None;
     }
 
     /// The workspace was captured. That may come when the turn is over: one that was stopped is captured when
     /// nothing of it runs any more.
-    fn keep_checkpoint(&mut self, turn_id: Option<TurnId>, moment: Moment, checkpoint_id: &str) {
+    fn apply_checkpoint(&mut self, turn_id: Option<TurnId>, moment: Moment, checkpoint_id: &str) {
         let (open, summary) = self.turn_with_summary(turn_id);
         match moment {
             Moment::Before => {
@@ -211,7 +211,7 @@ impl State {
     }
 
     /// The workspace could not be captured.
-    fn miss_checkpoint(&mut self, turn_id: Option<TurnId>, moment: Moment, reason: &str) {
+    fn apply_checkpoint_failure(&mut self, turn_id: Option<TurnId>, moment: Moment, reason: &str) {
         let (open, summary) = self.turn_with_summary(turn_id);
         if moment == Moment::Before {
             open.into_iter().for_each(|turn| turn.checkpoint_error = Some(reason.to_owned()));
@@ -229,7 +229,7 @@ impl State {
     }
 
     /// What was used when no message came of it, perhaps of a turn that is over by now.
-    fn spend(&mut self, turn_id: Option<TurnId>, usage: crate::Usage) {
+    fn add_usage(&mut self, turn_id: Option<TurnId>, usage: crate::Usage) {
         self.session.usage += usage;
         if let Some(turn) = self.turn.as_mut().filter(|turn| Some(turn.id) == turn_id) {
             turn.usage += usage;
@@ -261,7 +261,7 @@ impl State {
     fn grant(&mut self, answer: &RecordedAnswer<'_>, scope: Scope, option: Option<&String>) {
         let Some(turn) = &mut self.turn else { return };
         let rule = turn.call(answer.tool_call_id).and_then(OpenCall::offered_rule);
-        turn.choose(answer.tool_call_id, CallStatus::Granted, option);
+        turn.set_answer(answer.tool_call_id, CallStatus::Granted, option);
         let turn_id = turn.id;
         self.remember_answer(answer.in_turn(turn_id));
         if let (Some(rule), Scope::Session | Scope::Always) = (rule, scope) {
@@ -271,7 +271,7 @@ impl State {
 
     fn deny(&mut self, answer: &RecordedAnswer<'_>, reason: Option<String>, option: Option<&String>) {
         let Some(turn) = &mut self.turn else { return };
-        turn.choose(answer.tool_call_id, CallStatus::Denied { reason }, option);
+        turn.set_answer(answer.tool_call_id, CallStatus::Denied { reason }, option);
         let turn_id = turn.id;
         self.remember_answer(answer.in_turn(turn_id));
     }
@@ -288,7 +288,7 @@ impl State {
         self.queue.retain(|queued| queued.message.id != message.id);
         // A background child whose end the model has been told of is of no interest any more.
         self.children.retain(|child| {
-            child.outcome.is_none() || crate::decide::note_id(child.session_id) != message.id
+            child.outcome.is_none() || crate::decide::end_notice_id(child.session_id) != message.id
         });
         let steers = turn_id.is_some() && self.turn.as_ref().map(|turn| turn.id) == turn_id;
         // Whatever is said in the turn comes after the agent has heard its review.
@@ -300,7 +300,7 @@ impl State {
             self.session.status = SessionStatus::Active;
         }
         if !steers && self.session.title.is_none() && message.role == crate::Role::User {
-            self.session.title = title_of(&message.text());
+            self.session.title = title_from_text(&message.text());
         }
     }
 
@@ -339,13 +339,13 @@ impl State {
             checkpoint_after: None,
             checkpoint_error: None,
         });
-        bound(&mut self.turns, StateLimits::TURNS);
+        drop_oldest(&mut self.turns, StateLimits::TURNS);
         self.turn = Some(OpenTurn::new(id, purpose, message_ids, at));
     }
 
     fn end_turn(&mut self, status: TurnStatus, at: Timestamp, verified: Option<bool>, error: Option<String>) {
         let Some(turn) = self.turn.take() else { return };
-        self.children.retain(|child| child.is_of_interest(None));
+        self.children.retain(|child| child.is_needed(None));
         if let Some(summary) = self.turns.iter_mut().rev().find(|summary| summary.id == turn.id) {
             summary.status = status;
             summary.ended_at = Some(at);
@@ -356,7 +356,7 @@ impl State {
     }
 
     /// While a turn is open the session is active, or waits for an answer.
-    fn settle_status(&mut self) {
+    fn update_status(&mut self) {
         if self.turn.is_some() {
             let waits = self.pending_approvals().next().is_some();
             self.session.status = if waits { SessionStatus::WaitingApproval } else { SessionStatus::Active };
@@ -368,13 +368,13 @@ impl State {
     fn remember_key(&mut self, key: Option<&str>, message_id: crate::MessageId, turn_id: Option<TurnId>) {
         if let Some(key) = key {
             self.keys.push_back((key.to_owned(), message_id, turn_id));
-            bound(&mut self.keys, StateLimits::KEYS);
+            drop_oldest(&mut self.keys, StateLimits::KEYS);
         }
     }
 
     fn remember_answer(&mut self, answered: AnsweredApproval) {
         self.answers.push_back(answered);
-        bound(&mut self.answers, StateLimits::ANSWERS);
+        drop_oldest(&mut self.answers, StateLimits::ANSWERS);
     }
 
     fn remember_rule(&mut self, rule: Rule) {
@@ -426,7 +426,7 @@ impl RecordedAnswer<'_> {
 }
 
 /// A title from the first line that says something, at most 80 characters.
-fn title_of(text: &str) -> Option<String> {
+fn title_from_text(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let mut title: String = line.chars().take(80).collect();
     if title.len() < line.len() {
@@ -436,11 +436,11 @@ fn title_of(text: &str) -> Option<String> {
 }
 
 /// An error in a line or two; the whole of it is in its record.
-fn short(text: &str) -> String {
+fn shorten_error(text: &str) -> String {
     text.chars().take(StateLimits::LABEL_BYTES).collect()
 }
 
-fn bound<T>(items: &mut VecDeque<T>, limit: usize) {
+fn drop_oldest<T>(items: &mut VecDeque<T>, limit: usize) {
     while items.len() > limit {
         items.pop_front();
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{PendingApproval, Scope, SessionId, ToolCallId, TurnId, Usage};
 
 /// How deep sessions may start sessions; the first one that a person makes has depth 0.
-pub const MAX_DEPTH: u32 = 5;
+pub const MAX_SESSION_DEPTH: u32 = 5;
 
 /// What a session may spend in all. What is absent has no limit of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -198,11 +198,11 @@ impl Plan {
                 return Err(format!("subtask `{}` depends on `{unknown}`, which is not there", subtask.id));
             }
         }
-        self.refuse_circles()
+        self.check_acyclic()
     }
 
     /// A plan whose pieces wait for each other never ends.
-    fn refuse_circles(&self) -> Result<(), String> {
+    fn check_acyclic(&self) -> Result<(), String> {
         let mut done: Vec<&str> = Vec::new();
         while done.len() < self.subtasks.len() {
             let ready = |subtask: &&Subtask| {

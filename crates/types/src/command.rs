@@ -184,9 +184,9 @@ pub struct DecisionFacts {
     /// The text that the model has written of its current message, for a command that ends the turn.
     pub partial: Option<Message>,
     /// What counts for a proposed call beside the session's policy.
-    pub standing: PolicyContext,
+    pub policy_context: PolicyContext,
     /// The call that starts, as it was when the policy let it through unasked.
-    pub let_through: Option<ToolCall>,
+    pub auto_approved: Option<ToolCall>,
     /// The first record that is still shown to the model beside the summary of a compaction.
     pub first_kept_seq: u64,
 }
@@ -299,7 +299,7 @@ pub enum TurnReport {
         waits: bool,
     },
     /// The model is told something that nobody said: what came of a review, what the workspace holds.
-    Told {
+    NoteAdded {
         /// What it is told.
         message: Message,
     },

@@ -66,7 +66,7 @@ pub struct NewCompaction {
 
 impl NewCompaction {
     /// What is recorded of it.
-    pub(crate) fn kept_from(self, first_kept_seq: u64) -> Compaction {
+    pub(crate) fn into_compaction(self, first_kept_seq: u64) -> Compaction {
         Compaction {
             from_message_id: self.from_message_id,
             to_message_id: self.to_message_id,

@@ -9,7 +9,7 @@ mod message;
 mod report;
 mod turn;
 
-pub(crate) use child::note_id;
+pub(crate) use child::end_notice_id;
 
 use crate::{
     Accepted, AgentEvent, Command, Decision, DecisionFacts, Event, EventFor, NewSession, Policy, Refusal,
@@ -26,14 +26,14 @@ pub fn decide(state: &State, command: Command, facts: &DecisionFacts) -> Result<
         Command::Requeue(requeue) => message::requeue(state, requeue),
         Command::Answer(answer) => approval::answer(state, answer),
         Command::Cancel(cancel) => {
-            label("reason", cancel.reason.as_deref())?;
+            check_label("reason", cancel.reason.as_deref())?;
             Ok(turn::cancel(state, cancel, facts))
         }
         Command::Retry { retry_of, turn_id } => turn::retry(state, retry_of, turn_id),
         Command::Compact { turn_id } => turn::compact(state, turn_id),
         Command::Reset { compaction } => turn::reset(state, *compaction),
         Command::RunPlan { turn_id, plan } => turn::run_plan(state, turn_id, plan),
-        Command::Child { session_id, news } => Ok(child::hear(state, session_id, news)),
+        Command::Child { session_id, news } => Ok(child::child_update(state, session_id, news)),
         Command::Update(change) => update(state, change),
         Command::Close { by } => Ok(turn::close(state, by, facts)),
         Command::Suspend { resumable } => Ok(turn::suspend(state, resumable, facts)),
@@ -44,9 +44,9 @@ pub fn decide(state: &State, command: Command, facts: &DecisionFacts) -> Result<
 
 /// The first events of a new session.
 pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
-    label("title", new.title.as_deref())?;
-    label("idempotency_key", new.idempotency_key.as_deref())?;
-    label("name", new.name.as_deref())?;
+    check_label("title", new.title.as_deref())?;
+    check_label("idempotency_key", new.idempotency_key.as_deref())?;
+    check_label("name", new.name.as_deref())?;
     if new.system_prompt.as_ref().is_some_and(|prompt| prompt.len() > StateLimits::MESSAGE_BYTES) {
         return Err(too_large("system_prompt", StateLimits::MESSAGE_BYTES));
     }
@@ -63,7 +63,7 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
         last_turn_id: None,
         agent: new.agent,
         model: new.model,
-        fallback_models: once_each(new.fallback_models),
+        fallback_models: without_duplicates(new.fallback_models),
         effort: new.effort,
         raw_log: new.raw_log,
         verbose_log: new.verbose_log,
@@ -94,7 +94,7 @@ pub fn create(new: NewSession) -> Result<Vec<Event>, Refusal> {
 }
 
 fn update(state: &State, change: SessionChange) -> Result<Decision, Refusal> {
-    label("title", change.title.as_deref())?;
+    check_label("title", change.title.as_deref())?;
     change.policy.as_ref().map_or(Ok(()), check_policy)?;
     change.fallback_models.as_deref().map_or(Ok(()), check_fallbacks)?;
     let mut session = state.session.clone();
@@ -104,14 +104,14 @@ fn update(state: &State, change: SessionChange) -> Result<Decision, Refusal> {
     session.archived = change.archived.unwrap_or(session.archived);
     session.pinned = change.pinned.unwrap_or(session.pinned);
     session.model = change.model.unwrap_or(session.model);
-    session.fallback_models = change.fallback_models.map_or(session.fallback_models, once_each);
+    session.fallback_models = change.fallback_models.map_or(session.fallback_models, without_duplicates);
     session.effort = change.effort.unwrap_or(session.effort);
     session.raw_log = change.raw_log.unwrap_or(session.raw_log);
     session.verbose_log = change.verbose_log.unwrap_or(session.verbose_log);
     session.policy = change.policy.unwrap_or(session.policy);
     for (name, choice) in change.agent_settings {
-        label("agent_settings", Some(&name))?;
-        label("agent_settings", Some(&choice))?;
+        check_label("agent_settings", Some(&name))?;
+        check_label("agent_settings", Some(&choice))?;
         session.agent_settings.insert(name, choice);
     }
     if session.agent_settings.len() > StateLimits::SETTINGS {
@@ -121,7 +121,7 @@ fn update(state: &State, change: SessionChange) -> Result<Decision, Refusal> {
         return Ok(Decision::unchanged());
     }
     Ok(Decision {
-        events: vec![of_session(Event::Session(SessionEvent::Updated { session }))],
+        events: vec![session_event(Event::Session(SessionEvent::Updated { session }))],
         accepted: Accepted::Done,
     })
 }
@@ -137,12 +137,12 @@ impl Decision {
 }
 
 /// An event of the session as a whole.
-fn of_session(event: Event) -> EventFor {
+fn session_event(event: Event) -> EventFor {
     EventFor { turn_id: None, event }
 }
 
 /// An event of a turn.
-fn of_turn(turn_id: TurnId, event: Event) -> EventFor {
+fn turn_event(turn_id: TurnId, event: Event) -> EventFor {
     EventFor { turn_id: Some(turn_id), event }
 }
 
@@ -167,7 +167,7 @@ fn check_policy(policy: &Policy) -> Result<(), Refusal> {
 }
 
 /// The names, each where it comes first.
-fn once_each(names: Vec<String>) -> Vec<String> {
+fn without_duplicates(names: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
         if !kept.contains(&name) {
@@ -182,10 +182,10 @@ fn check_fallbacks(models: &[String]) -> Result<(), Refusal> {
         let message = format!("a session has at most {} fallback models", StateLimits::FALLBACK_MODELS);
         return Err(Refusal::new(RefusalKind::TooLarge, "too_many_models", message));
     }
-    models.iter().try_for_each(|model| label("fallback_models", Some(model)))
+    models.iter().try_for_each(|model| check_label("fallback_models", Some(model)))
 }
 
-fn label(name: &str, value: Option<&str>) -> Result<(), Refusal> {
+fn check_label(name: &str, value: Option<&str>) -> Result<(), Refusal> {
     match value {
         Some(value) if value.len() > StateLimits::LABEL_BYTES => {
             Err(too_large(name, StateLimits::LABEL_BYTES))

@@ -8,8 +8,8 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod agent_description;
+mod agent_state;
 mod apply;
-mod brought;
 mod child;
 mod clock;
 mod command;
@@ -19,7 +19,6 @@ mod decide;
 mod delta;
 mod event;
 mod event_name;
-mod foreign;
 mod ids;
 mod live_text;
 mod message;
@@ -39,12 +38,15 @@ mod subject;
 mod tool;
 mod view;
 mod work_mode;
+mod workspace_settings;
 
 pub use agent_description::{AgentDescription, AgentLink, AgentProcess, AgentSession};
-pub use brought::{Brought, BroughtRule, BroughtServer};
+pub use agent_state::{
+    AgentChoice, AgentCommand, AgentSetting, AgentState, ApprovalOption, LoginMethod, OptionKind, PlanEntry,
+};
 pub use child::{
-    Budget, Child, ChildCall, ChildOutcome, ChildStatus, ChildUpdate, ForkedFrom, MAX_DEPTH, Plan, Purpose,
-    Subtask, Worktree,
+    Budget, Child, ChildCall, ChildOutcome, ChildStatus, ChildUpdate, ForkedFrom, MAX_SESSION_DEPTH, Plan,
+    Purpose, Subtask, Worktree,
 };
 pub use clock::Clock;
 pub use command::{
@@ -60,11 +62,8 @@ pub use event::{
     MessageEvent, SessionEvent, StepEvent, TurnEvent, WorkspaceEvent,
 };
 pub use event_name::{EventName, UnknownEvent};
-pub use foreign::{
-    AgentChoice, AgentCommand, AgentSetting, AgentState, ApprovalOption, LoginMethod, OptionKind, PlanEntry,
-};
 pub use ids::{IdError, MessageId, SessionId, ToolCallId, TurnId};
-pub use live_text::{LiveText, Spliced, splice, unseen};
+pub use live_text::{LiveText, Spliced, splice, unseen_part};
 pub use message::{Message, Part, Picture, Role};
 pub use model::{Ability, Cost, Effort, InfoSource, ModelInfo, ModelPolicy, Prices, Resolution, ResolvedBy};
 pub use object::{object, optional_object};
@@ -81,7 +80,7 @@ pub use review::{
     TurnPatch,
 };
 pub use runner_name::{RunnerName, workspace_key};
-pub use secrets::{Secrets, tail_of_stream};
+pub use secrets::{Secrets, stream_tail_start};
 pub use session::{NewSession, Session, SessionStatus, SessionView, Usage};
 pub use state::{
     AnsweredApproval, CallStatus, ContextUse, OpenBatch, OpenCall, OpenReview, OpenTurn, PendingApproval,
@@ -91,3 +90,4 @@ pub use subject::{CommandLine, Subject};
 pub use tool::{ToolCall, ToolKind, ToolResult, ToolSpec, results};
 pub use view::View;
 pub use work_mode::{WORK_MODES, WorkMode};
+pub use workspace_settings::{Brought, BroughtRule, BroughtServer};

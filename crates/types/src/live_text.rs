@@ -9,7 +9,7 @@ use crate::{CallEvent, Delta, DeltaKind, Event, MessageEvent, MessageId};
 
 /// Streams and finished messages that are remembered. A session writes one message at a time, and a connection that
 /// comes back repeats no more than that one.
-const REMEMBERED: usize = 64;
+const MAX_STREAMS: usize = 64;
 /// Bytes of a part that are put together; a longer one is seen when its message is completed.
 const PART_BYTES: usize = 1 << 20;
 
@@ -44,7 +44,7 @@ pub struct Spliced<'a> {
 impl<'a> Spliced<'a> {
     /// The text beyond what the stream had, for whoever cannot take back what is shown.
     pub fn appended(&self) -> Option<&'a str> {
-        unseen(self.known, self.at, self.text)
+        unseen_part(self.known, self.at, self.text)
     }
 }
 
@@ -79,7 +79,7 @@ impl LiveText {
                     None => self.add(kind, offset),
                 };
                 let known = stream.end;
-                let fresh = unseen(known, offset, text)?;
+                let fresh = unseen_part(known, offset, text)?;
                 stream.end = offset + text.len() as u64;
                 Some(Spliced { at: stream.end - fresh.len() as u64, text: fresh, known })
             }
@@ -95,7 +95,7 @@ impl LiveText {
             DeltaKind::ToolOutput { .. } => false,
         };
         let seen = self.position(kind).map_or(0, |index| self.streams[index].end);
-        unseen(seen, 0, text).filter(|_| !is_completed)
+        unseen_part(seen, 0, text).filter(|_| !is_completed)
     }
 
     /// The text of a part of a message that is not completed.
@@ -122,7 +122,7 @@ impl LiveText {
             DeltaKind::ToolOutput { .. } => true,
         };
         self.streams.retain(is_other);
-        if self.completed.len() == REMEMBERED {
+        if self.completed.len() == MAX_STREAMS {
             self.completed.pop_front();
         }
         self.completed.push_back(id);
@@ -133,7 +133,7 @@ impl LiveText {
     }
 
     fn add(&mut self, kind: &DeltaKind, end: u64) -> &mut LiveStream {
-        if self.streams.len() == REMEMBERED {
+        if self.streams.len() == MAX_STREAMS {
             self.streams.pop_front();
         }
         self.streams.push_back(LiveStream { kind: kind.clone(), text: String::new(), end });
@@ -161,7 +161,7 @@ pub fn splice<'a>(text: &mut String, offset: u64, piece: &'a str) -> Option<Spli
 
 /// The part of a piece at `offset` that is new to whoever has seen a stream up to `seen`. Text that is missing before
 /// the piece is not looked at.
-pub fn unseen(seen: u64, offset: u64, piece: &str) -> Option<&str> {
+pub fn unseen_part(seen: u64, offset: u64, piece: &str) -> Option<&str> {
     let known = usize::try_from(seen.saturating_sub(offset)).ok()?;
     piece.get(known..).filter(|fresh| !fresh.is_empty())
 }
@@ -170,7 +170,7 @@ pub fn unseen(seen: u64, offset: u64, piece: &str) -> Option<&str> {
 mod tests {
     use uuid::Uuid;
 
-    use super::{LiveText, PART_BYTES, splice, unseen};
+    use super::{LiveText, PART_BYTES, splice, unseen_part};
     use crate::{DeltaKind, MessageId, ToolCallId};
 
     fn part(message: u128, part: u32) -> DeltaKind {
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn what_has_been_seen_is_not_new() {
-        assert_eq!(unseen(3, 0, "one two"), Some(" two"));
-        assert_eq!(unseen(3, 5, "later"), Some("later"), "a gap is not looked at");
-        assert_eq!((unseen(7, 0, "one two"), unseen(9, 0, "one two")), (None, None));
-        assert_eq!(unseen(1, 0, "ü"), None, "a torn character");
+        assert_eq!(unseen_part(3, 0, "one two"), Some(" two"));
+        assert_eq!(unseen_part(3, 5, "later"), Some("later"), "a gap is not looked at");
+        assert_eq!((unseen_part(7, 0, "one two"), unseen_part(9, 0, "one two")), (None, None));
+        assert_eq!(unseen_part(1, 0, "ü"), None, "a torn character");
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
             live.splice_at(&part(number, 0), 0, "x");
             live.complete(MessageId::new(Uuid::from_u128(1000 + number)));
         }
-        assert!(live.streams.len() <= super::REMEMBERED && live.completed.len() <= super::REMEMBERED);
+        assert!(live.streams.len() <= super::MAX_STREAMS && live.completed.len() <= super::MAX_STREAMS);
         let long = "x".repeat(PART_BYTES);
         assert!(live.splice_at(&part(500, 0), 0, &long).is_some());
         assert!(live.splice_at(&part(500, 0), long.len() as u64, "y").is_none());

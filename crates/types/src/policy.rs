@@ -58,15 +58,15 @@ impl ApprovalPolicy {
         let Some(own) = &standing.workspace else {
             return match asks {
                 false => Judgement::Unasked,
-                true if self.lets_through(judged, &standing.rules) => Judgement::AllowedByRule,
+                true if self.allows_unasked(judged, &standing.rules) => Judgement::AllowedByRule,
                 true => Judgement::Asks { because: None },
             };
         };
         // A workspace can have more asked about, and allow what the policy does not name by its tool.
-        let stricter = self.with_demands_of(own);
+        let stricter = self.merged_with(own);
         let is_named = self.require_for_tools.contains(&judged.call.name);
         let own_rules = if is_named { &[] } else { own.rules.as_slice() };
-        let is_allowed = stricter.lets_through(judged, standing.rules.iter().chain(own_rules));
+        let is_allowed = stricter.allows_unasked(judged, standing.rules.iter().chain(own_rules));
         match (asks, is_allowed) {
             (false, false) if stricter.asks(judged) => {
                 Judgement::Asks { because: Some("The settings of this workspace ask for it.".to_owned()) }
@@ -79,16 +79,16 @@ impl ApprovalPolicy {
 
     /// Whether this policy alone has the call wait for an answer.
     pub fn asks(&self, judged: &JudgedCall<'_>) -> bool {
-        self.concerns(&judged.call.name, judged.kind) && !self.lets_through(judged, &[])
+        self.may_ask_about(&judged.call.name, judged.kind) && !self.allows_unasked(judged, &[])
     }
 
     /// Whether calls of this tool and kind are asked about at all. Any other may run without a question.
-    pub fn concerns(&self, tool: &str, kind: ToolKind) -> bool {
+    pub fn may_ask_about(&self, tool: &str, kind: ToolKind) -> bool {
         self.require_for_kinds.contains(&kind) || self.require_for_tools.iter().any(|named| named == tool)
     }
 
     /// A policy that asks for all that either asks for, with the rules of the first.
-    fn with_demands_of(&self, other: &ApprovalPolicy) -> ApprovalPolicy {
+    fn merged_with(&self, other: &ApprovalPolicy) -> ApprovalPolicy {
         self.clone().tightened(other, &[])
     }
 
@@ -113,7 +113,7 @@ impl ApprovalPolicy {
 
     /// Whether this call is let through by a rule of this policy or one of these, or because all that it
     /// runs is known to only read. Each command of a line may be covered by another rule.
-    fn lets_through<'a>(
+    fn allows_unasked<'a>(
         &'a self,
         JudgedCall { call, subject, trusted, .. }: &JudgedCall<'_>,
         others: impl IntoIterator<Item = &'a Rule>,
@@ -126,7 +126,7 @@ impl ApprovalPolicy {
         if !self.safe_commands || self.require_for_tools.contains(&call.name) {
             return false;
         }
-        let of_tool = rules.iter().filter(|rule| rule.tool == call.name && !rule.goes_elsewhere());
+        let of_tool = rules.iter().filter(|rule| rule.tool == call.name && !rule.changes_directory());
         let patterns: Vec<Pattern> = of_tool.flat_map(|rule| &rule.commands).map(Into::into).collect();
         command.is_allowed(&patterns, *trusted)
     }
@@ -218,19 +218,19 @@ impl From<&CommandPattern> for Pattern {
 impl Rule {
     /// The same rule, in one workspace only.
     #[must_use]
-    pub fn within(self, workspace: &str) -> Rule {
+    pub fn in_workspace(self, workspace: &str) -> Rule {
         Rule { workspace: Some(workspace.to_owned()), ..self }
     }
 
     /// Returns true where its commands ran in another directory: each of them means something else by itself. Such rules
     /// were remembered once; they allow their whole line and nothing else.
-    fn goes_elsewhere(&self) -> bool {
-        self.commands.iter().any(|pattern| Pattern::from(pattern).goes_elsewhere())
+    fn changes_directory(&self) -> bool {
+        self.commands.iter().any(|pattern| Pattern::from(pattern).runs_in_other_directory())
     }
 
     /// Whether this call is the one that the rule names.
     pub fn allows(&self, call: &ToolCall, subject: &Subject) -> bool {
-        let names = || subject.named(&call.input) == (self.subject.clone(), self.whole);
+        let names = || subject.rule_subject(&call.input) == (self.subject.clone(), self.whole);
         self.tool == call.name && names()
     }
 }

@@ -28,7 +28,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_kept) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(visible(text).map(|(_, c)| c).collect())
+    Cow::Owned(visible_chars(text).map(|(_, c)| c).collect())
 }
 
 /// The printable text on one line, cut to a width.
@@ -54,7 +54,7 @@ pub fn shell_word(word: &str) -> String {
 }
 
 /// The characters that are left of a text, each with its place in it.
-pub(crate) fn visible(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+pub(crate) fn visible_chars(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {

@@ -8,14 +8,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::Event;
-use crate::printable::{printable, visible};
+use crate::printable::{printable, visible_chars};
 
 /// What is written in a secret's place.
 const MASK: &str = "[secret]";
 /// A shorter word is found in ordinary text, and hiding it would hide nothing.
-const SHORTEST: usize = 8;
+const MIN_SECRET_BYTES: usize = 8;
 /// From this length on any word counts; a shorter one has to look like a key.
-const LONG: usize = 20;
+const LONG_SECRET_BYTES: usize = 20;
 
 /// The known secrets. Cheap to clone; all clones know the same.
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ impl Secrets {
     pub fn add(&self, word: &str) {
         let word = word.trim();
         let is_plain = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | '_' | '.' | ' ');
-        if word.len() < SHORTEST || (word.len() < LONG && word.chars().all(is_plain)) {
+        if word.len() < MIN_SECRET_BYTES || (word.len() < LONG_SECRET_BYTES && word.chars().all(is_plain)) {
             return;
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ impl Secrets {
         let is_place = value.starts_with(['/', '~', '.']) || value.contains("://");
         let is_named = NAMES.iter().any(|part| name.contains(part)) && !is_place;
         let has = |test: fn(char) -> bool| value.chars().any(test);
-        let looks = value.len() >= LONG
+        let looks = value.len() >= LONG_SECRET_BYTES
             && has(|c| c.is_ascii_digit())
             && has(|c| c.is_ascii_alphabetic())
             && !has(|c| c.is_whitespace() || "/:,;=()".contains(c));
@@ -85,14 +85,18 @@ impl Secrets {
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.words().iter().fold(Cow::Borrowed(text), |text, word| {
             let found = occurrences(&text, &word.plain);
-            if found.is_empty() { text } else { Cow::Owned(covered(&text, &found, |_| MASK.to_owned())) }
+            if found.is_empty() {
+                text
+            } else {
+                Cow::Owned(replace_ranges(&text, &found, |_| MASK.to_owned()))
+            }
         })
     }
 
     /// The same of bytes that may be no text.
     pub fn mask_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         let words = self.words();
-        words.iter().fold(bytes, |bytes, word| replaced(bytes, word.plain.as_bytes()))
+        words.iter().fold(bytes, |bytes, word| replace_bytes(bytes, word.plain.as_bytes()))
     }
 
     /// The same in every string of a value, names of members included.
@@ -146,11 +150,11 @@ impl Secrets {
             if found.is_empty() {
                 text
             } else {
-                Cow::Owned(covered(&text, &found, |length| "*".repeat(length)))
+                Cow::Owned(replace_ranges(&text, &found, |length| "*".repeat(length)))
             }
         };
         let masked = words.iter().fold(Cow::Borrowed(text), stars);
-        let begun = words.iter().map(|word| begun(&masked, &word.plain)).max().unwrap_or(0);
+        let begun = words.iter().map(|word| partial_match_length(&masked, &word.plain)).max().unwrap_or(0);
         (masked, begun)
     }
 
@@ -160,16 +164,16 @@ impl Secrets {
 }
 
 /// The shortest beginning of a secret that is held back. Fewer bytes give nothing away, and most texts end so.
-const SHORTEST_BEGINNING: usize = 4;
+const MIN_PREFIX_BYTES: usize = 4;
 /// How much of what was shown is looked at again at most.
-const LONGEST_TAIL: usize = 1024;
+const MAX_TAIL_BYTES: usize = 1024;
 
 /// From where on the end of a text that was shown has to be looked at again with what follows, since a secret may begin
 /// in it.
-pub fn tail_of_stream(text: &str) -> usize {
-    let end = text.floor_char_boundary(text.len().saturating_sub(LONGEST_TAIL));
-    let seen: Vec<usize> = visible(&text[end..]).map(|(at, _)| end + at).collect();
-    seen.len().checked_sub(SHORTEST_BEGINNING - 1).map_or(end, |first| seen[first])
+pub fn stream_tail_start(text: &str) -> usize {
+    let end = text.floor_char_boundary(text.len().saturating_sub(MAX_TAIL_BYTES));
+    let seen: Vec<usize> = visible_chars(&text[end..]).map(|(at, _)| end + at).collect();
+    seen.len().checked_sub(MIN_PREFIX_BYTES - 1).map_or(end, |first| seen[first])
 }
 
 /// Where a word stands in a text, without overlaps, whatever invisible stands between its letters.
@@ -177,7 +181,7 @@ fn occurrences(text: &str, word: &str) -> Vec<Range<usize>> {
     let Cow::Owned(_) = printable(text) else {
         return text.match_indices(word).map(|(at, _)| at..at + word.len()).collect();
     };
-    let seen: Vec<(usize, char)> = visible(text).collect();
+    let seen: Vec<(usize, char)> = visible_chars(text).collect();
     let plain: String = seen.iter().map(|(_, c)| *c).collect();
     // Where each byte of what is seen stands in the text.
     let places: Vec<usize> = seen.iter().flat_map(|(at, c)| (*at..).take(c.len_utf8())).collect();
@@ -186,7 +190,7 @@ fn occurrences(text: &str, word: &str) -> Vec<Range<usize>> {
 }
 
 /// The text with something else in these places.
-fn covered(text: &str, places: &[Range<usize>], cover: impl Fn(usize) -> String) -> String {
+fn replace_ranges(text: &str, places: &[Range<usize>], cover: impl Fn(usize) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut after = 0;
     for place in places {
@@ -199,28 +203,28 @@ fn covered(text: &str, places: &[Range<usize>], cover: impl Fn(usize) -> String)
 }
 
 /// How many bytes at the end of a text are the beginning of a word, or may be when more is known.
-fn begun(text: &str, word: &str) -> usize {
-    let from = text.floor_char_boundary(text.len().saturating_sub(word.len().max(LONGEST_TAIL)));
+fn partial_match_length(text: &str, word: &str) -> usize {
+    let from = text.floor_char_boundary(text.len().saturating_sub(word.len().max(MAX_TAIL_BYTES)));
     let end = &text[from..];
     // Nearly every text has nothing invisible in it, and is asked about with every delta.
-    let Cow::Owned(_) = printable(end) else { return longest_beginning(end, word) };
-    let seen: Vec<(usize, char)> = visible(end).collect();
+    let Cow::Owned(_) = printable(end) else { return prefix_match_length(end, word) };
+    let seen: Vec<(usize, char)> = visible_chars(end).collect();
     let plain: String = seen.iter().map(|(_, c)| *c).collect();
     let places: Vec<usize> = seen.iter().flat_map(|(at, c)| (*at..).take(c.len_utf8())).collect();
-    match longest_beginning(&plain, word) {
+    match prefix_match_length(&plain, word) {
         0 => 0,
         length => end.len() - places[plain.len() - length],
     }
 }
 
 /// How many bytes at the end of a text are the beginning of a word; none if it is too short a beginning.
-fn longest_beginning(text: &str, word: &str) -> usize {
+fn prefix_match_length(text: &str, word: &str) -> usize {
     let longest = word.len().min(text.len() + 1).saturating_sub(1);
     let is_end = |length: &usize| text.as_bytes().ends_with(&word.as_bytes()[..*length]);
-    (SHORTEST_BEGINNING..=longest).rev().find(is_end).unwrap_or(0)
+    (MIN_PREFIX_BYTES..=longest).rev().find(is_end).unwrap_or(0)
 }
 
-fn replaced(bytes: Vec<u8>, word: &[u8]) -> Vec<u8> {
+fn replace_bytes(bytes: Vec<u8>, word: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = &bytes[..];
     while let Some(at) = rest.windows(word.len()).position(|window| window == word) {

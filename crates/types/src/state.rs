@@ -342,14 +342,14 @@ impl State {
     pub fn own_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
         self.turn.iter().flat_map(|turn| {
             let review = turn.review.iter().map(|review| &*review.approval);
-            turn.calls.iter().filter_map(OpenCall::pending).chain(review)
+            turn.calls.iter().filter_map(OpenCall::pending_approval).chain(review)
         })
     }
 }
 
 impl OpenCall {
     /// What clients are shown while it waits for an answer.
-    fn pending(&self) -> Option<&PendingApproval> {
+    fn pending_approval(&self) -> Option<&PendingApproval> {
         match &self.status {
             CallStatus::Waiting { approval } => Some(approval),
             CallStatus::Proposed
@@ -373,7 +373,7 @@ impl OpenTurn {
 
     /// Whether the turn can be picked up where it stands: its review or calls are open, and no call has started but those
     /// that wait for one of these children. A plan can be picked up always.
-    pub fn waits(&self, children: &[Child]) -> bool {
+    pub fn is_resumable(&self, children: &[Child]) -> bool {
         let is_child = |call: &OpenCall| {
             children.iter().any(|c| c.turn_id == self.id && c.tool_call_id.as_ref() == Some(&call.call.id))
         };

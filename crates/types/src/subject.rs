@@ -65,11 +65,11 @@ impl Subject {
     }
 
     /// The same as a rule names it, and whether that is the whole input.
-    pub(crate) fn named(&self, input: &Value) -> (String, bool) {
+    pub(crate) fn rule_subject(&self, input: &Value) -> (String, bool) {
         match self {
             Subject::CommandLine(command) => (command.line.clone(), false),
             Subject::Argument(text) => (text.clone(), false),
-            Subject::Input => (sorted(input).to_string(), true),
+            Subject::Input => (with_sorted_members(input).to_string(), true),
         }
     }
 }
@@ -77,8 +77,8 @@ impl Subject {
 impl Rule {
     /// The rule that allows exactly this call, in any workspace. Of a command line it allows each command that does not
     /// only read.
-    pub fn of(call: &ToolCall, subject: &Subject) -> Rule {
-        let (name, whole) = subject.named(&call.input);
+    pub fn for_call(call: &ToolCall, subject: &Subject) -> Rule {
+        let (name, whole) = subject.rule_subject(&call.input);
         let commands = match subject {
             Subject::CommandLine(command) => command.patterns(),
             Subject::Argument(_) | Subject::Input => Vec::new(),
@@ -88,14 +88,14 @@ impl Rule {
 }
 
 /// The same value with the members of all objects in order, so that equal inputs are equal texts.
-fn sorted(value: &Value) -> Value {
+fn with_sorted_members(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
             let ordered: BTreeMap<&String, Value> =
-                members.iter().map(|(name, value)| (name, sorted(value))).collect();
+                members.iter().map(|(name, value)| (name, with_sorted_members(value))).collect();
             Value::Object(ordered.into_iter().map(|(name, value)| (name.clone(), value)).collect())
         }
-        Value::Array(values) => Value::Array(values.iter().map(sorted).collect()),
+        Value::Array(values) => Value::Array(values.iter().map(with_sorted_members).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }

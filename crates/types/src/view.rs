@@ -20,7 +20,7 @@ pub struct View {
 
 impl From<SessionView> for View {
     fn from(shown: SessionView) -> View {
-        View { state: State::shown(shown), live: LiveText::default() }
+        View { state: State::from_session_view(shown), live: LiveText::default() }
     }
 }
 
@@ -37,14 +37,14 @@ impl View {
         if record.seq <= self.state.last_seq {
             return false;
         }
-        self.meet(record);
+        self.add_missed_call(record);
         self.state.apply(record);
         true
     }
 
     /// Makes room for a question of which the beginning was not seen: a client that came in the middle of a turn has
     /// missed the message that proposed the call, one that began with a list the start of the child.
-    fn meet(&mut self, record: &Record) {
+    fn add_missed_call(&mut self, record: &Record) {
         let Event::Approval(ApprovalEvent::Requested { tool_call, child, .. }) = &record.event else {
             return;
         };
@@ -84,13 +84,13 @@ impl View {
     pub fn refresh(&mut self, shown: SessionView) -> bool {
         let is_newer = shown.last_seq >= self.state.last_seq;
         if is_newer {
-            self.state = State::shown(shown);
+            self.state = State::from_session_view(shown);
         }
         is_newer
     }
 
     /// The same as the daemon shows it.
-    pub fn shown(&self) -> SessionView {
+    pub fn session_view(&self) -> SessionView {
         self.state.view()
     }
 
@@ -143,14 +143,14 @@ impl View {
 impl State {
     /// As much of a state as a client is shown of it. What only the rules of the daemon look at is not in it: calls
     /// that wait for no answer, keys, earlier answers, and what the running turn has used so far.
-    fn shown(shown: SessionView) -> State {
+    fn from_session_view(shown: SessionView) -> State {
         let SessionView { session, running_turn_id, turns, pending_approvals, queue, .. } = shown;
         let running = turns.iter().rev().find(|turn| Some(turn.id) == running_turn_id);
         let own = pending_approvals.into_iter().filter(|approval| approval.session_id == session.id);
         let (mut reviews, calls): (Vec<_>, Vec<_>) = own.partition(PendingApproval::is_review);
         let turn = running_turn_id.map(|id| OpenTurn {
-            calls: calls.into_iter().map(OpenCall::waiting).collect(),
-            review: reviews.pop().map(OpenReview::shown),
+            calls: calls.into_iter().map(OpenCall::from_approval).collect(),
+            review: reviews.pop().map(OpenReview::from_approval),
             ..OpenTurn::new(
                 id,
                 Purpose::default(),
@@ -173,13 +173,13 @@ impl State {
 
 impl OpenReview {
     /// What may be rejected is looked at by the daemon alone.
-    fn shown(approval: PendingApproval) -> OpenReview {
+    fn from_approval(approval: PendingApproval) -> OpenReview {
         OpenReview { approval: Box::new(approval), paths: Vec::new(), checkpoint_id: None }
     }
 }
 
 impl OpenCall {
-    fn waiting(approval: PendingApproval) -> OpenCall {
+    fn from_approval(approval: PendingApproval) -> OpenCall {
         let (id, name, input) =
             (approval.tool_call_id.clone(), approval.tool.clone(), approval.input.clone());
         let status = CallStatus::Waiting { approval: Box::new(approval) };

@@ -10,7 +10,7 @@ pub struct WorkMode {
     /// What it is called for people.
     pub name: &'static str,
     /// What it means, in a line.
-    pub about: &'static str,
+    pub description: &'static str,
     /// Kinds of calls that wait for an answer.
     pub asks: &'static [ToolKind],
     /// Whether what a turn changed waits for a review at its end.
@@ -22,28 +22,28 @@ pub const WORK_MODES: [WorkMode; 4] = [
     WorkMode {
         id: "ask",
         name: "Ask first",
-        about: "Changes, commands and network calls wait for your answer.",
+        description: "Changes, commands and network calls wait for your answer.",
         asks: &[ToolKind::Write, ToolKind::Exec, ToolKind::Network],
         reviews: false,
     },
     WorkMode {
         id: "review",
         name: "Review edits",
-        about: "Files are changed without asking, and each turn's change waits for your review; commands and network calls wait.",
+        description: "Files are changed without asking, and each turn's change waits for your review; commands and network calls wait.",
         asks: &[ToolKind::Exec, ToolKind::Network],
         reviews: true,
     },
     WorkMode {
         id: "edits",
         name: "Accept edits",
-        about: "Files are changed without asking; commands and network calls wait.",
+        description: "Files are changed without asking; commands and network calls wait.",
         asks: &[ToolKind::Exec, ToolKind::Network],
         reviews: false,
     },
     WorkMode {
         id: "free",
         name: "Never ask",
-        about: "Everything runs by itself, inside the sandbox.",
+        description: "Everything runs by itself, inside the sandbox.",
         asks: &[],
         reviews: false,
     },
@@ -52,7 +52,7 @@ pub const WORK_MODES: [WorkMode; 4] = [
 impl WorkMode {
     /// The way that a policy amounts to, if it is one of them. A review tells two of them apart; beside the others it is
     /// a wish of its own.
-    pub fn of(policy: &Policy) -> Option<&'static WorkMode> {
+    pub fn from_policy(policy: &Policy) -> Option<&'static WorkMode> {
         let asks = &policy.approval.require_for_kinds;
         let same = |mode: &&WorkMode| {
             mode.asks.len() == asks.len() && mode.asks.iter().all(|kind| asks.contains(kind))
@@ -66,7 +66,7 @@ impl WorkMode {
     }
 
     /// A policy changed to this way. What is asked about by name, and what rules allow, stays.
-    pub fn of_policy(&self, now: &Policy) -> Policy {
+    pub fn apply_to(&self, now: &Policy) -> Policy {
         let mode = if self.reviews { PatchReviewMode::Request } else { PatchReviewMode::Off };
         let mut policy = Policy { patch_review: PatchReview { mode }, ..now.clone() };
         policy.approval.require_for_kinds = self.asks.to_vec();
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn each_way_is_told_from_its_policy() {
         for mode in &WORK_MODES {
-            assert_eq!(WorkMode::of(&mode.of_policy(&Policy::default())), Some(mode));
+            assert_eq!(WorkMode::from_policy(&mode.apply_to(&Policy::default())), Some(mode));
         }
         let mut policy = Policy::default();
         policy.patch_review.mode = PatchReviewMode::Request;
-        assert_eq!(WorkMode::of(&policy).map(|mode| mode.id), Some("ask"));
+        assert_eq!(WorkMode::from_policy(&policy).map(|mode| mode.id), Some("ask"));
         policy.approval.require_for_kinds = vec![ToolKind::Network];
-        assert_eq!(WorkMode::of(&policy), None);
+        assert_eq!(WorkMode::from_policy(&policy), None);
     }
 }

@@ -35,19 +35,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let question =
             RankQuery { workspace: &workspace, text: &asked.text, in_play: &[], hidden: &[], max_files: 100 };
         let started = Instant::now();
-        let ranking = ranker.rank(&question, &RankDeadline::after(Duration::from_secs(600)));
+        let ranking = ranker.rank(&question, &RankDeadline::in_duration(Duration::from_secs(600)));
         let took = started.elapsed();
         let paths: Vec<&str> = ranking.files.iter().map(|file| file.path.as_str()).collect();
         let searched = plain_search(&workspace, &asked.text)?;
         let searched: Vec<&str> = searched.iter().map(String::as_str).collect();
-        let (mine, theirs) = (place(&paths, &asked.answers), place(&searched, &asked.answers));
+        let (mine, theirs) = (answer_rank(&paths, &asked.answers), answer_rank(&searched, &asked.answers));
         ranked += usize::from(mine.is_some_and(|place| place <= TOP));
         plain += usize::from(theirs.is_some_and(|place| place <= TOP));
         reciprocal += mine.map_or(0.0, |place| 1.0 / place as f64);
         println!(
             "{:>4} {:>4}  {:>5} ms  {}: {}",
-            shown(mine),
-            shown(theirs),
+            rank_text(mine),
+            rank_text(theirs),
             took.as_millis(),
             asked.repository,
             asked.text
@@ -64,11 +64,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn place(paths: &[&str], answers: &[String]) -> Option<usize> {
+fn answer_rank(paths: &[&str], answers: &[String]) -> Option<usize> {
     paths.iter().position(|path| answers.iter().any(|answer| answer == path)).map(|place| place + 1)
 }
 
-fn shown(place: Option<usize>) -> String {
+fn rank_text(place: Option<usize>) -> String {
     place.map_or_else(|| "–".to_owned(), |place| place.to_string())
 }
 

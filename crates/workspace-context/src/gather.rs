@@ -10,18 +10,18 @@ use ostler_types::SessionId;
 use tokio::time::timeout;
 
 use crate::git_state::{GitStateRequest as GitQuestion, GitStates};
-use crate::looks::SingleFlight;
 use crate::rank::{RankDeadline, RankQuery, Ranker, Ranking};
-use crate::repository::{RepositoryShape, RepositoryShapeKey};
+use crate::repository_shape::{RepositoryShape, RepositoryShapeKey};
+use crate::single_flight::SingleFlight;
 use crate::skills::{SkillLocations, Skills};
 use crate::visible_files::VisibleFiles;
-use crate::{instructions, relevant, repository};
+use crate::{instructions, relevant_files, repository_shape};
 use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_runner::ContextBudget;
 use ostler_runner::ShownContext;
 
 /// How long everything together may take, when nothing else is said.
-const DEADLINE: Duration = Duration::from_secs(3);
+const DEFAULT_DEADLINE: Duration = Duration::from_secs(3);
 /// How many files in play are looked at.
 const MAX_IN_PLAY: usize = 64;
 
@@ -65,12 +65,12 @@ impl GatherRequest {
             is_trusted: false,
             skill_directories: Vec::new(),
             hidden: Vec::new(),
-            deadline: DEADLINE,
+            deadline: DEFAULT_DEADLINE,
         }
     }
 
     /// Where skills are looked for.
-    pub fn skill_places(&self) -> SkillLocations {
+    pub fn skill_locations(&self) -> SkillLocations {
         SkillLocations {
             directories: self.skill_directories.clone(),
             trusted_workspace: self.is_trusted.then(|| self.workspace.clone()),
@@ -106,7 +106,7 @@ pub struct GatherResult {
 pub struct ContextGatherer {
     /// Remembers what files hold, so that the next session need not read them again.
     ranker: Arc<Ranker>,
-    looks: SingleFlight<RepositoryShapeKey, RepositoryShape>,
+    shapes: SingleFlight<RepositoryShapeKey, RepositoryShape>,
     git: GitStates,
 }
 
@@ -120,22 +120,22 @@ impl ContextGatherer {
     /// Begins to find out what the first bundle of a new session needs, and returns at once. Of the request, only the
     /// session and the workspace matter. Needs a tokio runtime.
     pub fn prepare(&self, request: &GatherRequest, sources: &GatherSources) {
-        if let Some(question) = GitQuestion::of(request, sources) {
+        if let Some(question) = GitQuestion::from_gather_request(request, sources) {
             self.git.prepare(question);
         }
     }
 
     /// What a bundle said would follow, if it is there by now.
-    pub fn late(&self, request: &GatherRequest, sources: &GatherSources) -> ContextMessage {
+    pub fn late_context(&self, request: &GatherRequest, sources: &GatherSources) -> ContextMessage {
         let mut bundle = ContextMessage::default();
-        let question = GitQuestion::of(request, sources);
+        let question = GitQuestion::from_gather_request(request, sources);
         self.git.add_late(&mut bundle, request.session, question, request.budget.git);
         bundle
     }
 
     /// Waits until nothing is being found out for sessions that were prepared or told that more follows.
-    pub async fn settled(&self) {
-        self.git.settled().await;
+    pub async fn wait_until_idle(&self) {
+        self.git.wait_until_idle().await;
     }
 }
 
@@ -145,24 +145,24 @@ async fn gather(
     sources: &GatherSources,
 ) -> GatherResult {
     request.in_play.truncate(MAX_IN_PLAY);
-    let until = RankDeadline::after(request.deadline);
+    let until = RankDeadline::in_duration(request.deadline);
     let _stop = StopOnDrop(until.clone());
     let is_first = !request.shown.repository;
     let request = Arc::new(request);
     // First of all, since it takes longest.
-    let git = GitQuestion::of(&request, sources).filter(|_| is_first);
-    let git = git.map(|question| gatherer.git.first(question));
+    let git = GitQuestion::from_gather_request(&request, sources).filter(|_| is_first);
+    let git = git.map(|question| gatherer.git.first_query(question));
     // Ranking may take all the time there is, and must not cost the model its instructions.
     let reading = {
         let checked_out = git.as_ref().map(|_| Arc::clone(&sources.checked_out));
-        spawn(&request, move |request| read(request, checked_out.as_deref()))
+        run_blocking(&request, move |request| read_files(request, checked_out.as_deref()))
     };
     let ranking = async {
         if !is_first {
             return Ranking::default();
         }
         let ranker = Arc::clone(&gatherer.ranker);
-        spawn(&request, move |request| rank(request, &ranker, &until)).await
+        run_blocking(&request, move |request| rank(request, &ranker, &until)).await
     };
     let shape = async {
         if !is_first {
@@ -170,8 +170,9 @@ async fn gather(
         }
         // Each look keeps to the deadline, and nobody waits for more than two.
         let tools = &sources.tools;
-        let look =
-            gatherer.looks.share(RepositoryShapeKey::asked(&request), || repository::look(tools, &request));
+        let look = gatherer.shapes.run(RepositoryShapeKey::from_request(&request), || {
+            repository_shape::repository_shape(tools, &request)
+        });
         timeout(2 * request.deadline, look).await.unwrap_or_default()
     };
     let (read, ranking, shape) = tokio::join!(reading, ranking, shape);
@@ -184,10 +185,10 @@ async fn gather(
         gatherer.git.add_first(&mut bundle, git, checked_out, request.budget.git).await;
     }
     if request.shown.awaits_git == Some(true) {
-        let question = GitQuestion::of(&request, sources);
+        let question = GitQuestion::from_gather_request(&request, sources);
         gatherer.git.add_late(&mut bundle, request.session, question, request.budget.git);
     }
-    let files = relevant::text(&ranking, request.budget.files);
+    let files = relevant_files::relevant_text(&ranking, request.budget.files);
     bundle.push(
         GatheredSectionKind::Files,
         "Files that may matter for this prompt (found by search; check them)",
@@ -200,7 +201,7 @@ async fn gather(
 
 /// Does work that blocks on a thread that may. The work looks at the clock itself; what still takes much longer
 /// than it should, as on a disk that hangs, is not waited for and counts as nothing.
-async fn spawn<T: Default + Send + 'static>(
+async fn run_blocking<T: Default + Send + 'static>(
     request: &Arc<GatherRequest>,
     work: impl FnOnce(&GatherRequest) -> T + Send + 'static,
 ) -> T {
@@ -218,15 +219,21 @@ struct ReadFiles {
     checked_out: Option<String>,
 }
 
-fn read(request: &GatherRequest, checked_out: Option<&ReadCheckedOut>) -> ReadFiles {
+fn read_files(request: &GatherRequest, checked_out: Option<&ReadCheckedOut>) -> ReadFiles {
     let mut read = ReadFiles {
         instructions: ContextMessage::default(),
-        skills: Skills::find(&request.skill_places()),
+        skills: Skills::find(&request.skill_locations()),
         checked_out: checked_out.and_then(|read| read(&request.workspace)),
     };
     let Ok(visible) = VisibleFiles::open(&request.workspace, &request.hidden) else { return read };
     let budget = request.budget.instructions;
-    instructions::add(&mut read.instructions, &visible, &request.in_play, &request.shown, budget);
+    instructions::add_instructions(
+        &mut read.instructions,
+        &visible,
+        &request.in_play,
+        &request.shown,
+        budget,
+    );
     read
 }
 
@@ -239,7 +246,7 @@ fn rank(request: &GatherRequest, ranker: &Ranker, until: &RankDeadline) -> Ranki
         text: &request.prompt,
         in_play: &request.in_play,
         hidden: &request.hidden,
-        max_files: relevant::MAX_FILES,
+        max_files: relevant_files::MAX_FILES,
     };
     ranker.rank(&question, until)
 }

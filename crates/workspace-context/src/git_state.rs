@@ -16,17 +16,17 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::gather::{GatherRequest, GatherSources, ReadCheckedOut};
-use crate::looks::SingleFlight;
-use crate::repository::{cut, late, reader};
+use crate::repository_shape::{cut_to_budget, read_only_tool, timeout_note};
+use crate::single_flight::SingleFlight;
 
 /// The tool that is asked.
-const TOOL: &str = "git_status";
+const GIT_STATUS_TOOL: &str = "git_status";
 /// The heading of the section.
 const NAME: &str = "State of the git repository";
 /// New sessions of which it is remembered that they are new. One that is forgotten waits for git in its first turn.
 const MAX_SESSIONS: usize = 256;
 /// Looks at once, beyond which none is begun for a session that has no prompt yet.
-const MAX_PREPARING: usize = 4;
+const MAX_PREPARED_QUERIES: usize = 4;
 /// The least time between two looks that are begun for new sessions of one workspace: many may be created, and never used.
 const PREPARE_INTERVAL: Duration = Duration::from_secs(1);
 /// The age at which a look no longer says how the repository stands.
@@ -34,7 +34,7 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 /// Tokens of an answer that are kept, which is more than any budget has.
 const MAX_TOKENS: u64 = 4_000;
 
-const FOLLOWS: &str = "[What is changed and the last commits are still being looked at, and follow. Call git_status if you \
+const CHANGES_FOLLOW_NOTE: &str = "[What is changed and the last commits are still being looked at, and follow. Call git_status if you \
                        need them before.]";
 const MAY_HAVE_CHANGED: &str =
     "[It may have changed since this was looked at; git_status says how it is now.]";
@@ -43,7 +43,7 @@ const NOT_KNOWN: &str = "[It could not be found out; git_status may say why.]";
 /// The looks at repositories, and the sessions that they are for.
 #[derive(Default)]
 pub(crate) struct GitStates {
-    shared: Arc<SingleFlight<PathBuf, String>>,
+    single_flight: Arc<SingleFlight<PathBuf, String>>,
     state: Mutex<PendingGitQueries>,
 }
 
@@ -84,8 +84,12 @@ pub(crate) struct GitStateRequest {
 
 impl GitStateRequest {
     /// The question of a session; none where nobody may be asked.
-    pub(crate) fn of(request: &GatherRequest, sources: &GatherSources) -> Option<GitStateRequest> {
-        let tool = reader(&sources.tools, TOOL, &json!({})).filter(|_| request.budget.git > 0)?;
+    pub(crate) fn from_gather_request(
+        request: &GatherRequest,
+        sources: &GatherSources,
+    ) -> Option<GitStateRequest> {
+        let tool =
+            read_only_tool(&sources.tools, GIT_STATUS_TOOL, &json!({})).filter(|_| request.budget.git > 0)?;
         let (session, workspace, deadline) = (request.session, request.workspace.clone(), request.deadline);
         let (tool, checked_out) = (Arc::clone(tool), Arc::clone(&sources.checked_out));
         Some(GitStateRequest { session, workspace, deadline, tool, checked_out })
@@ -94,8 +98,8 @@ impl GitStateRequest {
 
 /// A look that a first bundle is to be told of.
 pub(crate) struct FirstGitQuery {
-    question: GitStateRequest,
-    look: GitQuery,
+    request: GitStateRequest,
+    query: GitQuery,
     asked: Instant,
     /// Whether the session is new, so that nobody waits for git.
     is_new: bool,
@@ -107,7 +111,7 @@ impl GitStates {
         let mut state = self.state();
         state.reap();
         let is_recent = |begun: &Instant| begun.elapsed() < PREPARE_INTERVAL;
-        let begins = state.tasks.len() < MAX_PREPARING
+        let begins = state.tasks.len() < MAX_PREPARED_QUERIES
             && !state.prepared.get(&question.workspace).is_some_and(is_recent);
         let session = question.session;
         let look = begins.then(|| {
@@ -119,14 +123,14 @@ impl GitStates {
     }
 
     /// The look for a first bundle: the one that was prepared, unless it is too old.
-    pub(crate) fn first(&self, question: GitStateRequest) -> FirstGitQuery {
+    pub(crate) fn first_query(&self, question: GitStateRequest) -> FirstGitQuery {
         let (mut state, asked) = (self.state(), Instant::now());
         state.reap();
-        let prepared = state.look(question.session);
+        let prepared = state.query_of(question.session);
         let is_new = prepared.is_some();
         let current = prepared.flatten().filter(|look| look.began.elapsed() < MAX_AGE);
         let look = current.unwrap_or_else(|| self.begin(&mut state, question.again()));
-        FirstGitQuery { question, look, asked, is_new }
+        FirstGitQuery { request: question, query: look, asked, is_new }
     }
 
     /// Adds the state of the repository to a first bundle, or what is known of it by now. `checked_out` is what can be
@@ -138,7 +142,7 @@ impl GitStates {
         checked_out: Option<String>,
         budget: u64,
     ) {
-        let FirstGitQuery { question, mut look, asked, is_new } = first;
+        let FirstGitQuery { request: question, query: mut look, asked, is_new } = first;
         let session = question.session;
         let mut seen = look.seen.borrow().clone();
         if seen.as_ref().is_some_and(|seen| seen.checked_out != checked_out) {
@@ -148,7 +152,11 @@ impl GitStates {
             (None, Some(checked_out)) if is_new => {
                 self.state().remember(session, Some(look));
                 bundle.shown.awaits_git = Some(true);
-                bundle.push(GatheredSectionKind::Repository, NAME, format!("{checked_out}{FOLLOWS}"));
+                bundle.push(
+                    GatheredSectionKind::Repository,
+                    NAME,
+                    format!("{checked_out}{CHANGES_FOLLOW_NOTE}"),
+                );
             }
             (seen, _) => {
                 self.state().forget(session);
@@ -158,7 +166,7 @@ impl GitStates {
                     None => look.wait().await,
                 };
                 let note = if is_older && !seen.text.is_empty() { MAY_HAVE_CHANGED } else { "" };
-                bundle.push(GatheredSectionKind::Repository, NAME, noted(&seen.text, budget, note));
+                bundle.push(GatheredSectionKind::Repository, NAME, with_note(&seen.text, budget, note));
             }
         }
     }
@@ -173,7 +181,7 @@ impl GitStates {
     ) {
         let mut state = self.state();
         state.reap();
-        let text = match (state.look(session).flatten(), question) {
+        let text = match (state.query_of(session).flatten(), question) {
             (Some(look), _) => match &*look.seen.borrow() {
                 Some(seen) => seen.text.clone(),
                 None if look.seen.has_changed().is_ok() => return,
@@ -189,13 +197,13 @@ impl GitStates {
         };
         state.forget(session);
         let text =
-            if text.is_empty() { NOT_KNOWN.to_owned() } else { noted(&text, budget, MAY_HAVE_CHANGED) };
+            if text.is_empty() { NOT_KNOWN.to_owned() } else { with_note(&text, budget, MAY_HAVE_CHANGED) };
         bundle.shown.awaits_git = Some(false);
         bundle.push(GatheredSectionKind::Repository, NAME, text);
     }
 
     /// Waits until no look is under way.
-    pub(crate) async fn settled(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         loop {
             let looks: Vec<GitQuery> =
                 self.state().sessions.iter().filter_map(|(_, look)| look.clone()).collect();
@@ -209,9 +217,9 @@ impl GitStates {
 
     fn begin(&self, state: &mut PendingGitQueries, question: GitStateRequest) -> GitQuery {
         let (sender, seen) = watch::channel(None);
-        let shared = Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.single_flight);
         state.tasks.spawn(async move {
-            let seen = see(&shared, question).await;
+            let seen = query_git(&shared, question).await;
             // Nobody may want to know any more.
             let _ = sender.send(Some(seen));
         });
@@ -244,7 +252,7 @@ impl GitQuery {
 }
 
 impl PendingGitQueries {
-    fn look(&self, session: SessionId) -> Option<Option<GitQuery>> {
+    fn query_of(&self, session: SessionId) -> Option<Option<GitQuery>> {
         self.sessions.iter().find(|(id, _)| *id == session).map(|(_, look)| look.clone())
     }
 
@@ -267,27 +275,27 @@ impl PendingGitQueries {
 
 /// Looks at a repository, together with all who ask for the same at once. Each look keeps to the deadline, and nobody
 /// waits for more than two.
-async fn see(shared: &SingleFlight<PathBuf, String>, question: GitStateRequest) -> GitStateSnapshot {
+async fn query_git(shared: &SingleFlight<PathBuf, String>, question: GitStateRequest) -> GitStateSnapshot {
     let (read, place) = (Arc::clone(&question.checked_out), question.workspace.clone());
     let checked_out = tokio::task::spawn_blocking(move || read(&place)).await.ok().flatten();
     let deadline = question.deadline;
-    let look = shared.share(question.workspace.clone(), || ask(&question));
-    let text = timeout(2 * deadline, look).await.unwrap_or_else(|_| late(TOOL, deadline));
+    let look = shared.run(question.workspace.clone(), || run_git_status(&question));
+    let text = timeout(2 * deadline, look).await.unwrap_or_else(|_| timeout_note(GIT_STATUS_TOOL, deadline));
     GitStateSnapshot { checked_out, text }
 }
 
-async fn ask(question: &GitStateRequest) -> String {
+async fn run_git_status(question: &GitStateRequest) -> String {
     let context = ToolContext::new(question.workspace.clone(), question.session, Arc::new(|_, _| {}));
     match timeout(question.deadline, question.tool.run(json!({}), context)).await {
-        Ok(outcome) if outcome.ok => cut(&outcome.text, MAX_TOKENS),
+        Ok(outcome) if outcome.ok => cut_to_budget(&outcome.text, MAX_TOKENS),
         // Why it came to nothing is only of use where the model asked for it.
         Ok(_) => String::new(),
-        Err(_) => late(TOOL, question.deadline),
+        Err(_) => timeout_note(GIT_STATUS_TOOL, question.deadline),
     }
 }
 
 /// A text within a budget, with a note beneath it.
-fn noted(text: &str, budget: u64, note: &str) -> String {
-    let text = cut(text, budget);
+fn with_note(text: &str, budget: u64, note: &str) -> String {
+    let text = cut_to_budget(text, budget);
     if note.is_empty() { text } else { format!("{text}\n{note}") }
 }

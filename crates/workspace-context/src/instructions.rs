@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::visible_files::VisibleFiles;
 use ostler_context::{ContextMessage, GatheredSectionKind};
-use ostler_context::{bytes_of, text_tokens};
+use ostler_context::{text_tokens, tokens_to_bytes};
 use ostler_runner::ShownContext;
 use sha2::{Digest, Sha256};
 
@@ -28,15 +28,15 @@ struct InstructionFile {
 
 /// Adds the instructions that the model has not seen as they are now, the outermost first: of two that
 /// disagree the nearer one holds. Reads files.
-pub(crate) fn add(
+pub(crate) fn add_instructions(
     bundle: &mut ContextMessage,
     visible: &VisibleFiles,
     in_play: &[String],
     before: &ShownContext,
     budget: u64,
 ) {
-    let (found, gone) = find(visible, in_play, before);
-    let mut room = bytes_of(budget);
+    let (found, gone) = changed_files(visible, in_play, before);
+    let mut room = tokens_to_bytes(budget);
     let mut fits = BTreeMap::new();
     // The nearest files hold most, so they are the last to be left out.
     for (number, file) in found.iter().enumerate().rev() {
@@ -52,7 +52,7 @@ pub(crate) fn add(
     for (number, file) in found.into_iter().enumerate() {
         bundle.shown.instructions.insert(file.path.clone(), file.digest);
         let is_change = if file.was_shown { ", which has changed" } else { "" };
-        let name = format!("Instructions of {}{is_change} ({})", file.path, reach(&file.path));
+        let name = format!("Instructions of {}{is_change} ({})", file.path, scope_of(&file.path));
         let text = if fits[&number] {
             file.text
         } else {
@@ -67,7 +67,7 @@ pub(crate) fn add(
 }
 
 /// Where a file's instructions hold.
-fn reach(path: &str) -> String {
+fn scope_of(path: &str) -> String {
     match path.rsplit_once('/') {
         None => "for the whole workspace".to_owned(),
         Some((directory, _)) => format!("for {directory}/, where it overrules those above"),
@@ -75,7 +75,7 @@ fn reach(path: &str) -> String {
 }
 
 /// The files that are new or have changed, and those that were shown and are gone.
-fn find(
+fn changed_files(
     visible: &VisibleFiles,
     in_play: &[String],
     before: &ShownContext,
@@ -98,7 +98,7 @@ fn find(
         let was_shown = known.is_some_and(|digest| !digest.is_empty());
         found.push(InstructionFile {
             path: shown,
-            text: bounded(&content.bytes, content.stamp.size),
+            text: bounded_text(&content.bytes, content.stamp.size),
             digest,
             was_shown,
         });
@@ -129,7 +129,7 @@ fn directories(in_play: &[String], before: &ShownContext) -> Vec<PathBuf> {
 }
 
 /// The text of a file, as much as is shown of one.
-fn bounded(bytes: &[u8], size: u64) -> String {
+fn bounded_text(bytes: &[u8], size: u64) -> String {
     let limit = bytes.len().min(usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX));
     let text = String::from_utf8_lossy(&bytes[..limit]);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -108,7 +108,7 @@ pub struct RankDeadline {
 
 impl RankDeadline {
     /// Until so much time has passed.
-    pub fn after(limit: Duration) -> RankDeadline {
+    pub fn in_duration(limit: Duration) -> RankDeadline {
         RankDeadline { deadline: Instant::now() + limit, stop: Arc::default() }
     }
 
@@ -118,7 +118,7 @@ impl RankDeadline {
     }
 
     /// Whether it is time to end.
-    pub fn is_over(&self) -> bool {
+    pub fn is_expired(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 }
@@ -136,14 +136,14 @@ impl Ranker {
         if terms.is_empty() && question.in_play.is_empty() {
             return Ranking::default();
         }
-        let Ok(corpus) = self.corpora.survey(question.workspace, question.hidden, until) else {
+        let Ok(corpus) = self.corpora.scan(question.workspace, question.hidden, until) else {
             return Ranking::default();
         };
         let matched = TextMatch::new(&corpus, &terms);
         let candidates = candidates(&corpus, &matched, question.in_play);
         let files = score(&corpus, &matched, &candidates, question, until);
-        self.corpora.keep(question.workspace, &corpus);
-        Ranking { files, looked_at: corpus.len(), is_partial: corpus.is_partial || until.is_over() }
+        self.corpora.store(question.workspace, &corpus);
+        Ranking { files, looked_at: corpus.len(), is_partial: corpus.is_partial || until.is_expired() }
     }
 }
 

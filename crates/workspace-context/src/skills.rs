@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::visible_files::VisibleFiles;
 use front_matter::FrontMatter;
-use ostler_context::bytes_of;
+use ostler_context::tokens_to_bytes;
 use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_runner::ShownContext;
 
 /// Where a trusted workspace keeps its skills.
-const WORKSPACE_PLACES: &[&str] = &[".ostler/skills", ".agents/skills", ".claude/skills"];
-const FILE: &str = "SKILL.md";
+const WORKSPACE_SKILL_DIRECTORIES: &[&str] = &[".ostler/skills", ".agents/skills", ".claude/skills"];
+const SKILL_FILE: &str = "SKILL.md";
 /// How many folders of one place are looked into, and how many skills there are in all.
 const MAX_FOLDERS: usize = 256;
 const MAX_SKILLS: usize = 256;
@@ -72,11 +72,11 @@ impl Skills {
     pub fn find(places: &SkillLocations) -> Skills {
         let mut skills = Skills { hidden: places.hidden.clone(), ..Skills::default() };
         for directory in &places.directories {
-            skills.look(directory, Path::new(""));
+            skills.scan_location(directory, Path::new(""));
         }
         if let Some(workspace) = &places.trusted_workspace {
-            for place in WORKSPACE_PLACES {
-                skills.look(workspace, Path::new(place));
+            for place in WORKSPACE_SKILL_DIRECTORIES {
+                skills.scan_location(workspace, Path::new(place));
             }
         }
         skills
@@ -111,7 +111,7 @@ impl Skills {
     pub(crate) fn add(&self, bundle: &mut ContextMessage, before: &ShownContext, budget: u64) {
         let new: Vec<&Skill> =
             self.skills.iter().filter(|skill| !before.skills.contains(&skill.name)).collect();
-        let mut room = bytes_of(budget);
+        let mut room = tokens_to_bytes(budget);
         let mut text = String::new();
         let mut left_out = Vec::new();
         for skill in new {
@@ -135,13 +135,13 @@ impl Skills {
     }
 
     /// Looks into one place beneath a root.
-    fn look(&mut self, root: &Path, place: &Path) {
+    fn scan_location(&mut self, root: &Path, place: &Path) {
         for folder in folders(&root.join(place)) {
             if self.skills.len() >= MAX_SKILLS {
                 return;
             }
             let folder = place.join(folder);
-            let shown = root.join(&folder).join(FILE);
+            let shown = root.join(&folder).join(SKILL_FILE);
             match self.skill(root, &folder) {
                 Ok(Some(skill)) if self.skills.iter().any(|known| known.name == skill.name) => {
                     self.problems.push(format!(
@@ -159,7 +159,7 @@ impl Skills {
 
     /// The skill in a folder; none where the folder has no SKILL.md at all.
     fn skill(&self, root: &Path, folder: &Path) -> Result<Option<Skill>, String> {
-        if root.join(folder).join(FILE).symlink_metadata().is_err() {
+        if root.join(folder).join(SKILL_FILE).symlink_metadata().is_err() {
             return Ok(None);
         }
         let text = self.read(root, folder)?;
@@ -169,7 +169,7 @@ impl Skills {
 
     fn read(&self, root: &Path, folder: &Path) -> Result<String, String> {
         let visible = VisibleFiles::open(root, &self.hidden).map_err(|error| error.to_string())?;
-        let content = visible.read(&folder.join(FILE), MAX_BYTES);
+        let content = visible.read(&folder.join(SKILL_FILE), MAX_BYTES);
         let content = content.map_err(|error| error.to_string())?;
         if content.is_cut() {
             return Err(format!("it is longer than {MAX_BYTES} bytes"));

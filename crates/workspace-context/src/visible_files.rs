@@ -34,7 +34,7 @@ impl VisibleFiles {
     /// Opens a directory. What lies in `hidden` is not read, whatever path leads there.
     pub(crate) fn open(root: &Path, hidden: &[PathBuf]) -> Result<VisibleFiles> {
         let tree = RootedTree::open_following(root)?;
-        let hidden = hidden.iter().map(|place| real(place)).collect();
+        let hidden = hidden.iter().map(|place| resolve_links(place)).collect();
         Ok(VisibleFiles { tree, hidden })
     }
 
@@ -64,7 +64,7 @@ impl VisibleFiles {
 }
 
 /// A path without links, as far as it exists.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     let above = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(above).unwrap_or_else(|| path.to_owned())
 }

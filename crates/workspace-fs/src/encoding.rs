@@ -22,7 +22,7 @@ pub enum TextEncoding {
 
 impl TextEncoding {
     /// The encoding of a text that begins like this.
-    pub fn of(head: &[u8]) -> TextEncoding {
+    pub fn detect(head: &[u8]) -> TextEncoding {
         let all = [TextEncoding::Utf8Marked, TextEncoding::Utf16Little, TextEncoding::Utf16Big];
         all.into_iter().find(|encoding| head.starts_with(encoding.mark())).unwrap_or(TextEncoding::Utf8)
     }
@@ -67,7 +67,7 @@ fn decode_utf16(bytes: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Option<String> {
 }
 
 /// How much is decoded at once, in bytes.
-const STEP: usize = 16 * 1024;
+const DECODE_BYTES: usize = 16 * 1024;
 
 /// Reads UTF-16 as UTF-8. What is no character becomes U+FFFD; the byte-order mark is passed on as any other character.
 pub struct Utf16Reader<R> {
@@ -88,9 +88,9 @@ impl<R: Read> Utf16Reader<R> {
 
     /// Decodes the next piece. Nothing is decoded at the end.
     fn refill(&mut self) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(STEP);
-        (&mut self.inner).take(STEP as u64).read_to_end(&mut bytes)?;
-        let is_end = bytes.len() < STEP;
+        let mut bytes = Vec::with_capacity(DECODE_BYTES);
+        (&mut self.inner).take(DECODE_BYTES as u64).read_to_end(&mut bytes)?;
+        let is_end = bytes.len() < DECODE_BYTES;
         let mut units = std::mem::take(&mut self.pending);
         units.extend(bytes.chunks(2).map(|unit| match *unit {
             [one, other] if self.is_big_endian => u16::from_be_bytes([one, other]),
@@ -124,7 +124,7 @@ impl<R: Read> Read for Utf16Reader<R> {
 mod tests {
     use std::io::Read;
 
-    use super::{STEP, Utf16Reader};
+    use super::{DECODE_BYTES, Utf16Reader};
 
     fn decode(bytes: &[u8], is_big_endian: bool) -> String {
         let mut text = String::new();
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn both_orders_and_long_texts_are_decoded() {
         // One unit before them puts a pair across the border of a step.
-        let text = format!("a{}z漢", "🦀".repeat(STEP));
+        let text = format!("a{}z漢", "🦀".repeat(DECODE_BYTES));
         let units: Vec<u16> = text.encode_utf16().collect();
         let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
         let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();

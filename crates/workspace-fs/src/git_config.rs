@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::regular::open_regular;
+use crate::regular_file::open_regular;
 
 /// The settings of one file.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::open::{LinkPolicy, ReadError};
-use crate::tree::RootedTree;
+use crate::rooted_tree::RootedTree;
 
 /// The size of the largest HEAD or branch that is read.
 const MAX_REF_BYTES: u64 = 4096;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::git_config::GitConfig;
-use crate::regular::read_unlinked;
+use crate::regular_file::read_unlinked;
 
 /// The size of a file that holds one path.
 const MAX_POINTER_BYTES: u64 = 4096;

@@ -19,10 +19,10 @@ use crate::open::{LinkPolicy, read_beneath};
 pub struct IgnoreRules {
     above: Option<Arc<IgnoreRules>>,
     /// The way from the directory of the rules down to the workspace, where they come from above it.
-    down: PathBuf,
+    path_to_workspace: PathBuf,
     /// The length of the way from the workspace to the directory of the rules, with its slash.
     skipped: usize,
-    own: Gitignore,
+    gitignore: Gitignore,
 }
 
 impl IgnoreRules {
@@ -39,7 +39,7 @@ impl IgnoreRules {
 
     /// The rules of a directory, given relative to the workspace, on top of those above it, which stay alone where the
     /// texts have none. A later text overrules an earlier one.
-    pub fn inside(
+    pub fn for_directory(
         above: Option<Arc<IgnoreRules>>,
         texts: &[impl AsRef<[u8]>],
         directory: &Path,
@@ -50,7 +50,7 @@ impl IgnoreRules {
     }
 
     /// The same for a directory that holds the workspace, from which `down` leads there.
-    pub fn outside(
+    pub fn for_parent_directory(
         above: Option<Arc<IgnoreRules>>,
         texts: &[impl AsRef<[u8]>],
         down: &Path,
@@ -73,16 +73,18 @@ impl IgnoreRules {
             }
         }
         match builder.build() {
-            Ok(own) if !own.is_empty() => Some(Arc::new(IgnoreRules { above, down, skipped, own })),
+            Ok(own) if !own.is_empty() => {
+                Some(Arc::new(IgnoreRules { above, path_to_workspace: down, skipped, gitignore: own }))
+            }
             Ok(_) | Err(_) => above,
         }
     }
 
     /// Whether a path, relative to the workspace, is ignored. The nearest rule that says anything decides.
-    pub fn ignore(rules: Option<&IgnoreRules>, path: &Path, is_directory: bool) -> bool {
+    pub fn is_ignored(rules: Option<&IgnoreRules>, path: &Path, is_directory: bool) -> bool {
         let mut next = rules;
         while let Some(rules) = next {
-            match rules.own.matched(rules.below(path), is_directory) {
+            match rules.gitignore.matched(rules.relative_to_rules(path), is_directory) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
                 Match::None => next = rules.above.as_deref(),
@@ -92,15 +94,16 @@ impl IgnoreRules {
     }
 
     /// Whether a directory on the way from the repository's root to the workspace is ignored.
-    pub fn ignore_above(&self, way: &Path, root: &Path, workspace: &Path) -> bool {
+    pub fn is_ignored_above(&self, way: &Path, root: &Path, workspace: &Path) -> bool {
         let mut next = Some(self);
         let full = root.join(way);
         while let Some(rules) = next {
-            let base = workspace.ancestors().nth(rules.down.components().count()).unwrap_or(root);
+            let base =
+                workspace.ancestors().nth(rules.path_to_workspace.components().count()).unwrap_or(root);
             if let Ok(below) = full.strip_prefix(base)
                 && !below.as_os_str().is_empty()
             {
-                match rules.own.matched(below, true) {
+                match rules.gitignore.matched(below, true) {
                     Match::Ignore(_) => return true,
                     Match::Whitelist(_) => return false,
                     Match::None => {}
@@ -112,9 +115,13 @@ impl IgnoreRules {
     }
 
     /// The path relative to the directory of these rules, in which it lies.
-    fn below<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+    fn relative_to_rules<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
         let below = path.as_os_str().as_bytes().get(self.skipped..).unwrap_or_default();
         let below = Path::new(OsStr::from_bytes(below));
-        if self.down.as_os_str().is_empty() { below.into() } else { self.down.join(below).into() }
+        if self.path_to_workspace.as_os_str().is_empty() {
+            below.into()
+        } else {
+            self.path_to_workspace.join(below).into()
+        }
     }
 }

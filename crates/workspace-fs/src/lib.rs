@@ -12,13 +12,13 @@ mod git_index;
 #[cfg(feature = "walks")]
 mod ignore_rules;
 #[cfg(feature = "walks")]
-mod lines;
+mod line_diff;
 mod open;
-mod regular;
+mod regular_file;
 mod replace;
-mod staged;
+mod rooted_tree;
+mod staged_file;
 mod threads;
-mod tree;
 mod walk_queue;
 
 pub use content_type::{is_visible_image, media_type};
@@ -29,11 +29,13 @@ pub use git_index::visit_git_index;
 #[cfg(feature = "walks")]
 pub use ignore_rules::IgnoreRules;
 #[cfg(feature = "walks")]
-pub use lines::{DiffNames, LineComparison, is_binary};
-pub use open::{LinkPolicy, ReadError, directory_beneath, is_git, open_beneath, read_beneath, read_listed};
-pub use regular::{open_regular, read_unlinked};
+pub use line_diff::{DiffNames, LineComparison, is_binary};
+pub use open::{
+    LinkPolicy, ReadError, directory_beneath, is_git_name, open_beneath, read_beneath, read_listed,
+};
+pub use regular_file::{open_regular, read_unlinked};
 pub use replace::{ConcurrentWriters, Durability, FileAccess, ReplaceOptions, Replacement, replace_file};
-pub use staged::{StagedFile, rename_new};
-pub use threads::{for_each, in_threads};
-pub use tree::RootedTree;
+pub use rooted_tree::RootedTree;
+pub use staged_file::{StagedFile, rename_new};
+pub use threads::{for_each, run_in_threads};
 pub use walk_queue::{VisitGuard, WalkQueue};

@@ -54,7 +54,7 @@ pub fn open_beneath(
             LinkPolicy::None => ResolveFlags::NO_SYMLINKS,
         };
     for _ in 0..OPEN_ATTEMPTS {
-        match openat2(base.as_fd(), or_here(path), flags, Mode::empty(), resolve) {
+        match openat2(base.as_fd(), dot_if_empty(path), flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             result => return result,
         }
@@ -71,9 +71,9 @@ pub fn directory_beneath(base: impl AsFd, path: &Path, links: LinkPolicy) -> Res
 /// may have an effect; the second check is for what was swapped in between.
 pub fn read_beneath(base: impl AsFd, path: &Path, links: LinkPolicy) -> Result<(File, Stat), ReadError> {
     let found = open_beneath(base.as_fd(), path, OFlags::PATH | OFlags::CLOEXEC, links)?;
-    regular(&found)?;
+    check_regular(&found)?;
     let file = open_beneath(base, path, READ, links)?;
-    let stat = regular(&file)?;
+    let stat = check_regular(&file)?;
     Ok((File::from(file), stat))
 }
 
@@ -81,7 +81,7 @@ pub fn read_beneath(base: impl AsFd, path: &Path, links: LinkPolicy) -> Result<(
 /// [`read_beneath`], because a walk opens very many files. The type is still checked before anything is read.
 pub fn read_listed(base: impl AsFd, path: &Path) -> Result<(File, Stat), ReadError> {
     let file = open_beneath(base, path, READ, LinkPolicy::None)?;
-    let stat = regular(&file)?;
+    let stat = check_regular(&file)?;
     Ok((File::from(file), stat))
 }
 
@@ -93,7 +93,7 @@ const IGNORED: [char; 16] = [
 
 /// Whether a name is git's own, on file systems that tell capitals apart and on others: those of Windows drop dots and
 /// spaces at the end and have short names such as `git~1`, those of macOS drop characters that cannot be seen.
-pub fn is_git(name: &OsStr) -> bool {
+pub fn is_git_name(name: &OsStr) -> bool {
     let name = String::from_utf8_lossy(name.as_bytes());
     let seen: String = name.chars().filter(|c| !IGNORED.contains(c)).collect();
     let short = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
@@ -111,7 +111,7 @@ impl From<ReadError> for io::Error {
     }
 }
 
-fn regular(file: &OwnedFd) -> Result<Stat, ReadError> {
+fn check_regular(file: &OwnedFd) -> Result<Stat, ReadError> {
     let stat = fstat(file)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(stat),
@@ -119,7 +119,7 @@ fn regular(file: &OwnedFd) -> Result<Stat, ReadError> {
     }
 }
 
-fn or_here(path: &Path) -> &Path {
+fn dot_if_empty(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
 
-use crate::staged::StagedFile;
+use crate::staged_file::StagedFile;
 
 /// Options of [`replace_file`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ const MAX_THREADS: usize = 8;
 const PORTION: usize = 16;
 
 /// Does the same work on as many threads as are good for it, this one among them.
-pub fn in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn run_in_threads<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
@@ -27,7 +27,7 @@ pub fn for_each<T: Sync, E: Send>(things: &[T], work: impl Fn(&T) -> Result<(), 
         return things.iter().try_for_each(work);
     }
     let next = AtomicUsize::new(0);
-    let results = in_threads(|| {
+    let results = run_in_threads(|| {
         loop {
             let start = next.fetch_add(PORTION, Ordering::Relaxed);
             let Some(rest) = things.get(start..).filter(|rest| !rest.is_empty()) else { return Ok(()) };

@@ -57,7 +57,7 @@ pub(super) fn compare(old: &[RunNumbers], new: &[RunNumbers]) -> Result<BenchCom
         if !old.iter().chain(&new).all(is_alike) {
             return Err(format!("`{name}` does not mean the same in all files"));
         }
-        let (old, new) = (MeasuredSide::of(&old), MeasuredSide::of(&new));
+        let (old, new) = (MeasuredSide::from_numbers(&old), MeasuredSide::from_numbers(&new));
         let verdict = verdict(old, new, first.is_lower_better);
         Ok(ComparedNumber { name: name.clone(), unit: first.unit, old, new, verdict })
     };
@@ -65,7 +65,7 @@ pub(super) fn compare(old: &[RunNumbers], new: &[RunNumbers]) -> Result<BenchCom
 }
 
 impl MeasuredSide {
-    fn of(numbers: &[RunNumber]) -> Option<MeasuredSide> {
+    fn from_numbers(numbers: &[RunNumber]) -> Option<MeasuredSide> {
         let mut values: Vec<f64> = numbers.iter().map(|number| number.value).collect();
         values.sort_unstable_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
@@ -141,7 +141,7 @@ impl NumberVerdict {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             NumberVerdict::Same => "",
             NumberVerdict::Added => "new",
@@ -172,7 +172,7 @@ impl ComparedNumber {
             }
             (None | Some(_), None | Some(_)) => String::new(),
         };
-        [self.name.clone(), side(self.old), side(self.new), change, self.verdict.words().to_owned()]
+        [self.name.clone(), side(self.old), side(self.new), change, self.verdict.text().to_owned()]
     }
 }
 

@@ -34,7 +34,7 @@ impl RunNumbers {
         }
         let mut numbers = BTreeMap::new();
         for number in document["numbers"].as_array().ok_or("it has no list of numbers")? {
-            let (name, number) = of(number).ok_or_else(|| format!("{number} is not understood"))?;
+            let (name, number) = parse_number(number).ok_or_else(|| format!("{number} is not understood"))?;
             if numbers.insert(name.clone(), number).is_some() {
                 return Err(format!("`{name}` is there twice"));
             }
@@ -43,7 +43,7 @@ impl RunNumbers {
     }
 }
 
-fn of(number: &Value) -> Option<(String, RunNumber)> {
+fn parse_number(number: &Value) -> Option<(String, RunNumber)> {
     let is_lower_better = match number["better"].as_str()? {
         "lower" => true,
         "higher" => false,

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::repository;
 
 /// What stands between two flags of `CARGO_ENCODED_RUSTFLAGS`.
-const BETWEEN: &str = "\u{1f}";
+const FLAG_SEPARATOR: &str = "\u{1f}";
 
 /// What a build is told.
 pub(super) struct BuildEnvironment {
@@ -20,7 +20,7 @@ pub(super) struct BuildEnvironment {
 
 impl BuildEnvironment {
     /// For what is checked out here.
-    pub(super) fn of(root: &Path) -> Result<BuildEnvironment, String> {
+    pub(super) fn for_root(root: &Path) -> Result<BuildEnvironment, String> {
         let time =
             repository::output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root))?;
         let sysroot =
@@ -57,7 +57,7 @@ impl BuildEnvironment {
             c_flags.push(format!("-ffile-prefix-map={path}={name}"));
         }
         vec![
-            ("CARGO_ENCODED_RUSTFLAGS", flags.join(BETWEEN)),
+            ("CARGO_ENCODED_RUSTFLAGS", flags.join(FLAG_SEPARATOR)),
             ("CARGO_INCREMENTAL", "0".to_owned()),
             ("CFLAGS", c_flags.join(" ")),
             ("CXXFLAGS", c_flags.join(" ")),

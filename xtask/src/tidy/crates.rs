@@ -122,8 +122,12 @@ mod tests {
     const CLI: (&str, &str) = ("crates/cli/Cargo.toml", "[dependencies]\nostler-log.workspace = true\n");
 
     fn found(log: &str, table: &str) -> Vec<String> {
-        let tree =
-            RepositoryTree::of(&[("ARCHITECTURE.md", table), TYPES, CLI, ("crates/log/Cargo.toml", log)]);
+        let tree = RepositoryTree::from_files(&[
+            ("ARCHITECTURE.md", table),
+            TYPES,
+            CLI,
+            ("crates/log/Cargo.toml", log),
+        ]);
         dependencies(&tree).iter().map(ToString::to_string).collect()
     }
 

@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn the_environment_is_read_by_cli_alone() {
-        let found = |path: &str, code: &str| read_by_one_crate(&RepositoryTree::of(&[(path, code)])).len();
+        let found =
+            |path: &str, code: &str| read_by_one_crate(&RepositoryTree::from_files(&[(path, code)])).len();
         for code in ["fn f() { std::env::var(\"HOME\"); }", "fn f() { std::env::temp_dir(); }"] {
             assert_eq!(found("crates/tools/src/a.rs", code), 1, "{code}");
             assert_eq!(found("crates/cli/src/a.rs", code) + found("crates/tools/tests/it/a.rs", code), 0);

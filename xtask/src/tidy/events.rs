@@ -17,7 +17,7 @@ const COMMANDS: &str = "crates/types/src/command.rs";
 const RECORD: &[&str] = &["seq", "ts", "session_id", "turn_id", "type", "data", "chain"];
 
 /// Each event and delta has a section `### \`name\`` with an example that parses and has that type.
-pub(super) fn documented(tree: &RepositoryTree) -> Vec<TidyFinding> {
+pub(super) fn events_documented(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let sections = sections(text(tree, DOCUMENT));
     let events = event_names(tree);
     let deltas = names(text(tree, DELTAS));
@@ -32,7 +32,7 @@ pub(super) fn documented(tree: &RepositoryTree) -> Vec<TidyFinding> {
         events.iter().map(|name| (name, Some(RECORD))).chain(deltas.iter().map(|name| (name, None)))
     {
         match sections.iter().find(|section| section.name == *name) {
-            Some(section) => findings.extend(example(section, members)),
+            Some(section) => findings.extend(example_findings(section, members)),
             None => {
                 let text = format!("`{name}` has no section; add `### \\`{name}\\`` with an example line");
                 findings.push(TidyFinding::new(DOCUMENT, 1, text));
@@ -53,7 +53,7 @@ pub(super) fn commands_mentioned(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let document = text(tree, DOCUMENT);
     let code = rust_text::scan(text(tree, COMMANDS)).code;
     let mut findings = Vec::new();
-    for kind in ["Command", "Report"] {
+    for kind in ["Command", "TurnReport"] {
         let variants = rust_text::variants(&code, kind);
         if variants.is_empty() {
             let text = format!("no enum `{kind}` found; the check of {DOCUMENT} reads it here");
@@ -99,7 +99,7 @@ fn sections(document: &str) -> Vec<EventSection> {
 }
 
 /// What is wrong with a section's examples. With `members`, each must have exactly these, in this order.
-fn example(section: &EventSection, members: Option<&[&str]>) -> Vec<TidyFinding> {
+fn example_findings(section: &EventSection, members: Option<&[&str]>) -> Vec<TidyFinding> {
     if section.examples.is_empty() {
         let text = format!("`{}` has no example; add a ```json block with one whole line", section.name);
         return vec![TidyFinding::new(DOCUMENT, section.line, text)];
@@ -172,7 +172,7 @@ fn text<'a>(tree: &'a RepositoryTree, path: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMANDS, DELTAS, DOCUMENT, NAMES, commands_mentioned, documented, named_by_type};
+    use super::{COMMANDS, DELTAS, DOCUMENT, NAMES, commands_mentioned, events_documented, named_by_type};
     use crate::tidy::tree::RepositoryTree;
 
     const EVENT_CODE: &str = "event_names! {\n    A(AEvent) {\n        Done: ADone = \"a_done\",\n    }\n}\n";
@@ -181,14 +181,15 @@ mod tests {
     const GOOD: &str = "# Events\n### `a_done`\n```json\n{\"seq\":1,\"ts\":\"\",\"session_id\":\"\",\"turn_id\":null,\"type\":\"a_done\",\"data\":{},\"chain\":\"\"}\n```\n### `b_delta`\n```json\n{\"type\":\"b_delta\",\"data\":{}}\n```\n## Commands\n";
 
     fn found(document: &str) -> Vec<String> {
-        let tree = RepositoryTree::of(&[(DOCUMENT, document), (NAMES, EVENT_CODE), (DELTAS, DELTA_CODE)]);
-        documented(&tree).iter().map(ToString::to_string).collect()
+        let tree =
+            RepositoryTree::from_files(&[(DOCUMENT, document), (NAMES, EVENT_CODE), (DELTAS, DELTA_CODE)]);
+        events_documented(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn an_event_is_not_named_by_a_text() {
         let used = "fn f() {\n    // \"a_done\"\n    g(\"a_done\");\n}\n#[cfg(test)]\nmod tests { const A: &str = \"a_done\"; }\n";
-        let tree = RepositoryTree::of(&[
+        let tree = RepositoryTree::from_files(&[
             (NAMES, EVENT_CODE),
             ("crates/a/src/lib.rs", used),
             ("crates/a/tests/it.rs", used),
@@ -222,17 +223,16 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_read_fail_instead_of_passing_silently() {
-        let tree = RepositoryTree::of(&[(DOCUMENT, GOOD), (NAMES, ""), (DELTAS, DELTA_CODE)]);
-        assert!(documented(&tree).iter().any(|finding| finding.path == NAMES));
+        let tree = RepositoryTree::from_files(&[(DOCUMENT, GOOD), (NAMES, ""), (DELTAS, DELTA_CODE)]);
+        assert!(events_documented(&tree).iter().any(|finding| finding.path == NAMES));
         assert!(commands_mentioned(&tree).iter().any(|finding| finding.path == COMMANDS));
     }
 
     #[test]
     fn a_command_that_is_not_mentioned_is_found() {
-        let code =
-            "pub enum Command { Submit { by: String }, TakeBack }\npub enum Report { StepFinished(u8) }\n";
+        let code = "pub enum Command { Submit { by: String }, TakeBack }\npub enum TurnReport { StepFinished(u8) }\n";
         let check = |document: &str| {
-            commands_mentioned(&RepositoryTree::of(&[(DOCUMENT, document), (COMMANDS, code)])).len()
+            commands_mentioned(&RepositoryTree::from_files(&[(DOCUMENT, document), (COMMANDS, code)])).len()
         };
         assert_eq!(check("`submit` `take_back` `step_finished`"), 0);
         assert_eq!(check("`submit` take_back `step_finished`"), 1);

@@ -16,7 +16,7 @@ pub(super) struct CodeFigures {
 }
 
 /// Counts.
-pub(super) fn of(tree: &RepositoryTree) -> CodeFigures {
+pub(super) fn count_figures(tree: &RepositoryTree) -> CodeFigures {
     let mut lengths: Vec<usize> = tree.ending(".rs").map(|file| file.text.lines().count()).collect();
     lengths.sort_unstable();
     let at = |percent: usize| lengths.get(lengths.len() * percent / 100).copied().unwrap_or_default();
@@ -47,7 +47,7 @@ impl fmt::Display for CodeFigures {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::count_figures;
     use crate::tidy::tree::RepositoryTree;
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
         let mut files: Vec<(&str, &str)> =
             ten.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         files.push(("Cargo.lock", "[[package]]\nname = \"a\"\n\n[[package]]\n"));
-        let figures = of(&RepositoryTree::of(&files));
+        let figures = count_figures(&RepositoryTree::from_files(&files));
         assert_eq!((figures.files, figures.lines, figures.comment_lines, figures.packages), (10, 55, 10, 2));
         assert_eq!((figures.median, figures.ninetieth), (6, 10));
     }

@@ -4,11 +4,11 @@ use super::TidyFinding;
 use super::tree::{RepositoryFile, RepositoryTree};
 
 /// Every relative link of every Markdown file leads to a file or folder, and its anchor to a heading.
-pub(super) fn dead(tree: &RepositoryTree) -> Vec<TidyFinding> {
+pub(super) fn dead_links(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.ending(".md") {
         for (line, target) in links(&file.text) {
-            if let Some(problem) = problem(tree, file, &target) {
+            if let Some(problem) = link_problem(tree, file, &target) {
                 findings.push(TidyFinding::new(
                     &file.path,
                     line,
@@ -20,7 +20,7 @@ pub(super) fn dead(tree: &RepositoryTree) -> Vec<TidyFinding> {
     findings
 }
 
-fn problem(tree: &RepositoryTree, from: &RepositoryFile, target: &str) -> Option<String> {
+fn link_problem(tree: &RepositoryTree, from: &RepositoryFile, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let path = if path.is_empty() { from.path.clone() } else { resolve(&from.path, path) };
     let Some(file) = tree.file(&path) else {
@@ -29,7 +29,7 @@ fn problem(tree: &RepositoryTree, from: &RepositoryFile, target: &str) -> Option
         return (!there).then(|| format!("there is no `{path}` in the repository"));
     };
     let anchor = anchor.filter(|_| path.ends_with(".md"))?;
-    let known = prose(&file.text).any(|(_, line)| line.starts_with('#') && slug(&line) == anchor);
+    let known = prose_lines(&file.text).any(|(_, line)| line.starts_with('#') && slug(&line) == anchor);
     (!known).then(|| format!("`{path}` has no heading `#{anchor}`"))
 }
 
@@ -54,7 +54,7 @@ fn resolve(from: &str, link: &str) -> String {
 /// The targets of `[text](target)` outside code, with their lines; web addresses are left out.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for (number, line) in prose(text) {
+    for (number, line) in prose_lines(text) {
         let spoken: String = line.split('`').step_by(2).collect::<Vec<_>>().join("``");
         for rest in spoken.split("](").skip(1) {
             let target = rest.split([')', ' ']).next().unwrap_or_default().trim_matches(['<', '>']);
@@ -67,7 +67,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
 }
 
 /// The lines outside fenced blocks, with their numbers.
-fn prose(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+fn prose_lines(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(number, line)| {
         let fence = line.trim_start().starts_with("```");
@@ -85,16 +85,16 @@ fn slug(heading: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::dead;
+    use super::dead_links;
     use crate::tidy::tree::RepositoryTree;
 
     fn found(link: &str) -> Vec<String> {
-        let tree = RepositoryTree::of(&[
+        let tree = RepositoryTree::from_files(&[
             ("README.md", "# Top\n## The `a_b` part, two\n"),
             ("docs/a.md", &format!("# A\nsee {link}\n")),
             ("docs/b.md", ""),
         ]);
-        dead(&tree).iter().map(ToString::to_string).collect()
+        dead_links(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -12,7 +12,7 @@ const STREAMS: [&str; 8] =
     ["println!(", "print!(", "eprintln!(", "eprint!(", "io::stdout", "io::stderr", "/dev/stdout", "/dev/tty"];
 
 /// A command prints by `crate::output`.
-pub(super) fn by_one_module(tree: &RepositoryTree) -> Vec<TidyFinding> {
+pub(super) fn printed_by_one_module(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let files = tree.ending(".rs").filter(|file| file.path.starts_with(COMMANDS));
     for file in files.filter(|file| !ALLOWED.contains(&file.path.as_str())) {
@@ -31,20 +31,20 @@ pub(super) fn by_one_module(tree: &RepositoryTree) -> Vec<TidyFinding> {
 
 #[cfg(test)]
 mod tests {
-    use super::by_one_module;
+    use super::printed_by_one_module;
     use crate::tidy::tree::RepositoryTree;
 
     #[test]
     fn a_command_that_prints_by_itself_is_found() {
         let direct = "//! x\nfn f() {\n    std::io::stdout().flush();\n}\n";
-        let tree = RepositoryTree::of(&[
+        let tree = RepositoryTree::from_files(&[
             ("crates/cli/src/commands/new.rs", direct),
             ("crates/cli/src/commands/good.rs", "//! println!( in words\nfn f() { say!(\"x\"); }\n"),
             ("crates/cli/src/output.rs", direct),
             ("crates/tui/src/shell.rs", direct),
         ]);
         let found: Vec<_> =
-            by_one_module(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
+            printed_by_one_module(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
         assert_eq!(found, [("crates/cli/src/commands/new.rs".to_owned(), 3)]);
     }
 }

@@ -11,7 +11,7 @@ const HOME: &str = "crates/workspace-fs/";
 const RENAMES: [(&str, &str); 7] = [
     ("crates/eventlog/src/disk.rs", "the file system of the log, whose operations tests make fail"),
     (
-        "crates/checkpoint/src/files.rs",
+        "crates/checkpoint/src/store_files.rs",
         "the store names contents by their digest, and empties one folder at start",
     ),
     ("crates/checkpoint/src/restore/crash.rs", "a test, which moves directories away"),
@@ -21,7 +21,7 @@ const RENAMES: [(&str, &str); 7] = [
     ),
     ("crates/index/src/schema.rs", "moves a damaged database aside"),
     ("crates/recorder/src/views/rebuild.rs", "moves finished views in"),
-    ("crates/sandbox/src/run.rs", "gives a directory its name once it is locked"),
+    ("crates/sandbox/src/run_directory.rs", "gives a directory its name once it is locked"),
 ];
 
 /// Paths that others can influence are resolved by `ostler_workspace_fs::open_beneath`.
@@ -107,7 +107,7 @@ mod tests {
         [ignored_by_one_crate, opened_by_one_crate, index_read_by_one_crate, replaced_by_one_crate];
 
     fn found(path: &str, code: &str) -> Vec<usize> {
-        let tree = RepositoryTree::of(&[(path, &format!("//! x\n{code}\n"))]);
+        let tree = RepositoryTree::from_files(&[(path, &format!("//! x\n{code}\n"))]);
         CHECKS.iter().flat_map(|check| check(&tree)).map(|finding| finding.line).collect()
     }
 

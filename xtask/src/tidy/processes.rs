@@ -14,7 +14,7 @@ const STARTS_PROCESSES: [&str; 4] = [
 ];
 
 /// A program is started by `ostler_process`.
-pub(super) fn by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
+pub(super) fn started_by_one_crate(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let is_own = |path: &str| STARTS_PROCESSES.iter().any(|own| path.starts_with(own));
     for file in production::files(tree).filter(|file| !is_own(&file.path)) {
@@ -55,12 +55,12 @@ fn forbidden(tokens: &[&str]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::by_one_crate;
+    use super::started_by_one_crate;
     use crate::tidy::tree::RepositoryTree;
 
     fn lines(path: &str, code: &str) -> Vec<usize> {
-        let tree = RepositoryTree::of(&[(path, &format!("//! x\n{code}\n"))]);
-        by_one_crate(&tree).into_iter().map(|finding| finding.line).collect()
+        let tree = RepositoryTree::from_files(&[(path, &format!("//! x\n{code}\n"))]);
+        started_by_one_crate(&tree).into_iter().map(|finding| finding.line).collect()
     }
 
     #[test]

@@ -56,27 +56,27 @@ mod tests {
         let arms = |count: usize| "        A::B { .. } => {\n            x;\n        }\n".repeat(count);
         let of = |count: usize| {
             let text = format!("fn f() {{\n    match a {{\n{}    }}\n}}\n", arms(count));
-            functions(&RepositoryTree::of(&[("a.rs", &text)])).len()
+            functions(&RepositoryTree::from_files(&[("a.rs", &text)])).len()
         };
         assert_eq!([of(19), of(20), of(60)], [0, 0, 0]);
         let long = format!("fn f() {{\n{}    match a {{\n{}    }}\n}}\n", "    x;\n".repeat(70), arms(30));
-        assert_eq!(functions(&RepositoryTree::of(&[("a.rs", &long)])).len(), 1);
+        assert_eq!(functions(&RepositoryTree::from_files(&[("a.rs", &long)])).len(), 1);
     }
 
     #[test]
     fn long_files_warn_and_longer_ones_fail() {
         let of = |lines: usize| {
-            lengths(&RepositoryTree::of(&[("a.rs", &"x\n".repeat(lines))])).first().map(|f| f.fails)
+            lengths(&RepositoryTree::from_files(&[("a.rs", &"x\n".repeat(lines))])).first().map(|f| f.fails)
         };
         assert_eq!([of(500), of(501), of(800), of(801)], [None, Some(false), Some(false), Some(true)]);
-        assert!(lengths(&RepositoryTree::of(&[("a.md", &"x\n".repeat(900))])).is_empty());
+        assert!(lengths(&RepositoryTree::from_files(&[("a.md", &"x\n".repeat(900))])).is_empty());
     }
 
     #[test]
     fn long_functions_fail() {
         let of = |lines: usize| {
             let text = format!("//! x\nfn f() {{\n{}}}\n", "// {\n".repeat(lines - 2));
-            functions(&RepositoryTree::of(&[("a.rs", &text)]))
+            functions(&RepositoryTree::from_files(&[("a.rs", &text)]))
         };
         assert!(of(69).is_empty());
         assert_eq!(of(70)[0].line, 2);
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_head_fails() {
-        let tree = RepositoryTree::of(&[
+        let tree = RepositoryTree::from_files(&[
             ("good.rs", "//! Says.\n"),
             ("bad.rs", "use x;\n//! Late.\n"),
             ("empty.rs", ""),

@@ -7,7 +7,7 @@ use super::tree::{RepositoryFile, RepositoryTree};
 /// The files that know where the folders of sessions are.
 const SESSION_FOLDERS: [&str; 2] = ["crates/eventlog/src/layout.rs", "crates/engine/src/session_folder.rs"];
 /// The files that append to a log: to a session that is awake, and to one that is being made.
-const APPENDS: [&str; 2] = ["crates/engine/src/session.rs", "crates/engine/src/new_log.rs"];
+const APPENDS: [&str; 2] = ["crates/engine/src/loaded_session.rs", "crates/engine/src/new_log.rs"];
 
 /// What a log keeps in the folder of a session is asked of the log, so that a log can be kept elsewhere.
 pub(super) fn session_folders_known_once(tree: &RepositoryTree) -> Vec<TidyFinding> {
@@ -16,14 +16,14 @@ pub(super) fn session_folders_known_once(tree: &RepositoryTree) -> Vec<TidyFindi
     lines_with(others, "join(\"sessions\")", text)
 }
 
-/// A session changes in `Session::record` and, while it is being made, in `NewLog`.
+/// A session changes in `LoadedSession::record` and, while it is being made, in `NewLog`.
 pub(super) fn appended_in_two_places(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let engine = production::files(tree).filter(|file| file.path.starts_with("crates/engine/"));
     let others = engine.filter(|file| !APPENDS.contains(&file.path.as_str()));
     lines_with(
         others,
         "log.append(",
-        "appends to a log; use `Session::record`, or `NewLog` for a new session",
+        "appends to a log; use `LoadedSession::record`, or `NewLog` for a new session",
     )
 }
 
@@ -46,7 +46,8 @@ mod tests {
     #[test]
     fn folders_of_sessions_are_known_in_two_places() {
         let code = "fn f(data_dir: &Path) { data_dir.join(\"sessions\"); }";
-        let found = |path: &str| session_folders_known_once(&RepositoryTree::of(&[(path, code)])).len();
+        let found =
+            |path: &str| session_folders_known_once(&RepositoryTree::from_files(&[(path, code)])).len();
         assert_eq!(found("crates/doors/src/a.rs"), 1);
         assert_eq!(found("crates/engine/src/session_folder.rs") + found("crates/doors/tests/it/a.rs"), 0);
     }
@@ -54,8 +55,8 @@ mod tests {
     #[test]
     fn records_are_appended_in_two_places() {
         let code = "fn f() { shared.log.append(id, epoch, 1, records); }";
-        let found = |path: &str| appended_in_two_places(&RepositoryTree::of(&[(path, code)])).len();
+        let found = |path: &str| appended_in_two_places(&RepositoryTree::from_files(&[(path, code)])).len();
         assert_eq!(found("crates/engine/src/actor.rs"), 1);
-        assert_eq!(found("crates/engine/src/session.rs") + found("crates/engine/tests/it/a.rs"), 0);
+        assert_eq!(found("crates/engine/src/loaded_session.rs") + found("crates/engine/tests/it/a.rs"), 0);
     }
 }

@@ -26,16 +26,16 @@ const LINE_FRAMER: StreamPrimitive = StreamPrimitive {
     advice: "cuts a stream into lines by itself; use `ostler_line_framing`, or say in \
              xtask/src/tidy/stream_primitives.rs why this is something else",
     allowed: &[
-        ("crates/eventlog/src/nested.rs", "reads the first record of a log and nothing else"),
+        ("crates/eventlog/src/nested_sessions.rs", "reads the first record of a log and nothing else"),
         ("crates/eventlog/src/seek.rs", "looks for the start of a line by its offset in a file"),
-        ("crates/eventlog/src/walk.rs", "reads a log by offsets, and tells a torn tail from damage"),
+        ("crates/eventlog/src/log_walk.rs", "reads a log by offsets, and tells a torn tail from damage"),
         ("crates/git/src/merge.rs", "parses the header of a blob whose length is known"),
         ("crates/http-api/src/import.rs", "needs the first bytes of a file also when they are no line"),
         ("crates/models/src/demo/report.rs", "counts the lines of a text in memory"),
         ("crates/models/src/sse.rs", "server-sent events: CR alone ends a line too"),
         ("crates/repo-map/src/tagger.rs", "finds the line around a position of a text in memory"),
-        ("crates/sandbox-helper/src/snapshot.rs", "parses a file that is in memory"),
-        ("crates/tools/src/read_file/lines.rs", "shows the start of a long line, and its length"),
+        ("crates/sandbox-helper/src/protected_snapshot.rs", "parses a file that is in memory"),
+        ("crates/tools/src/read_file/selected_lines.rs", "shows the start of a long line, and its length"),
     ],
 };
 
@@ -47,8 +47,8 @@ const SUPERVISOR: StreamPrimitive = StreamPrimitive {
              xtask/src/tidy/stream_primitives.rs why this is something else",
     allowed: &[
         ("crates/daemon/src/models/keys/command.rs", "runs a program to its end for the key that it prints"),
-        ("crates/git/src/process.rs", "runs git to its end"),
-        ("crates/tools/src/process/group.rs", "runs a command to its end for a tool call"),
+        ("crates/git/src/git_process.rs", "runs git to its end"),
+        ("crates/tools/src/process/program_group.rs", "runs a command to its end for a tool call"),
         ("crates/tui/src/shell/effects.rs", "runs the clipboard program to its end"),
     ],
 };
@@ -102,7 +102,7 @@ mod tests {
     use crate::tidy::tree::RepositoryTree;
 
     fn lines(path: &str, code: &str) -> Vec<usize> {
-        let tree = RepositoryTree::of(&[(path, &format!("//! x\n{code}\n"))]);
+        let tree = RepositoryTree::from_files(&[(path, &format!("//! x\n{code}\n"))]);
         let findings = one_line_framer(&tree).into_iter().chain(one_supervisor(&tree));
         findings.map(|finding| finding.line).collect()
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::repository;
 
 /// A file larger than this is a finding, and is not read.
-pub(super) const LARGEST: u64 = 500_000;
+pub(super) const MAX_READ_BYTES: u64 = 500_000;
 
 /// All files, in the order of their paths.
 pub(super) struct RepositoryTree {
@@ -38,7 +38,7 @@ impl RepositoryTree {
                 continue;
             }
             let size = metadata.len();
-            let text = if size > LARGEST { None } else { fs::read_to_string(&on_disk).ok() };
+            let text = if size > MAX_READ_BYTES { None } else { fs::read_to_string(&on_disk).ok() };
             files.push(RepositoryFile { path, size, text: text.unwrap_or_default() });
         }
         Ok(RepositoryTree { files })
@@ -56,7 +56,7 @@ impl RepositoryTree {
 
     /// A small tree for tests.
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> RepositoryTree {
+    pub(super) fn from_files(files: &[(&str, &str)]) -> RepositoryTree {
         let file = |(path, text): &(&str, &str)| RepositoryFile {
             path: (*path).to_owned(),
             size: text.len() as u64,

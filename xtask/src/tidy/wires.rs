@@ -15,14 +15,14 @@ const FOREIGN: [&str; 2] = ["crates/doors/Cargo.toml", "crates/door-kit/Cargo.to
 const NATIVE: [&str; 2] = ["http-api", "api-types"];
 
 /// A wire names no other one.
-pub(super) fn apart(tree: &RepositoryTree) -> Vec<TidyFinding> {
+pub(super) fn wires_independent(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let files = || production::files(tree).filter_map(|file| Some((file, wire_of(&file.path)?)));
     let wires: BTreeSet<&str> = files().map(|(_, wire)| wire).collect();
     let mut findings = Vec::new();
     for (file, own) in files() {
         let tokens = production::tokens(file);
         let names: Vec<&str> = tokens.iter().map(|(name, _)| name.as_str()).collect();
-        for at in named(&names) {
+        for at in named_siblings(&names) {
             if names[at] != own && wires.contains(names[at]) {
                 let text = format!("the wire `{own}` names the wire `{}`; share it in `door-kit`", names[at]);
                 findings.push(TidyFinding::new(&file.path, tokens[at].1, text));
@@ -33,7 +33,7 @@ pub(super) fn apart(tree: &RepositoryTree) -> Vec<TidyFinding> {
 }
 
 /// Neither the foreign wires nor what they share depend on the native API, but for tests.
-pub(super) fn native_unseen(tree: &RepositoryTree) -> Vec<TidyFinding> {
+pub(super) fn native_api_unseen(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let manifests = FOREIGN.iter().filter_map(|path| tree.file(path));
     let sees = manifests
         .filter(|file| used(file).is_ok_and(|used| used.iter().any(|name| NATIVE.contains(&name.as_str()))));
@@ -49,7 +49,7 @@ fn wire_of(path: &str) -> Option<&str> {
 
 /// Where tokens name something in the root of the crate. Every `super` is taken to lead there, since no wire has a
 /// module with the name of another wire.
-fn named(tokens: &[&str]) -> Vec<usize> {
+fn named_siblings(tokens: &[&str]) -> Vec<usize> {
     let mut found = Vec::new();
     for at in 0..tokens.len() {
         match &tokens[at..] {
@@ -65,7 +65,7 @@ fn named(tokens: &[&str]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{apart, native_unseen};
+    use super::{native_api_unseen, wires_independent};
     use crate::tidy::tree::RepositoryTree;
 
     #[test]
@@ -75,9 +75,9 @@ mod tests {
             let files = [
                 ("crates/doors/src/lib.rs", "//! x\nuse crate::{gateway, pool};\n"),
                 ("crates/doors/src/gateway.rs", "//! x\n"),
-                ("crates/doors/src/pool/calls.rs", &code),
+                ("crates/doors/src/pool/agent_methods.rs", &code),
             ];
-            apart(&RepositoryTree::of(&files)).len()
+            wires_independent(&RepositoryTree::from_files(&files)).len()
         };
         for code in [
             "use crate::gateway::PATH;",
@@ -97,7 +97,7 @@ mod tests {
         let found = |path: &str, section: &str| {
             let manifest =
                 format!("[package]\nname = \"x\"\n[{section}]\nostler-http-api.workspace = true\n");
-            native_unseen(&RepositoryTree::of(&[(path, &manifest)])).len()
+            native_api_unseen(&RepositoryTree::from_files(&[(path, &manifest)])).len()
         };
         assert_eq!(found("crates/doors/Cargo.toml", "dependencies"), 1);
         assert_eq!(found("crates/door-kit/Cargo.toml", "dependencies"), 1);

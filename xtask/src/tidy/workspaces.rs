@@ -6,7 +6,7 @@ use super::production;
 use super::tree::RepositoryTree;
 
 /// The crates that know workspaces by `Runner` only.
-const ABOVE: [&str; 10] = [
+const CRATES_ABOVE_RUNNER: [&str; 10] = [
     "crates/agent/",
     "crates/agent-acp/",
     "crates/agent-native/",
@@ -16,14 +16,17 @@ const ABOVE: [&str; 10] = [
     "crates/doors/",
     "crates/engine/",
     "crates/http-api/",
-    "crates/turn-care/",
+    "crates/acceptance/",
 ];
 
 /// Files of these crates that use the file system all the same.
 const ALLOWED: [(&str, &str); 15] = [
     ("crates/daemon/src/daemon.rs", "the token of the data directory"),
     ("crates/daemon/src/gateway.rs", "makes the directory that sessions of the gateway work in"),
-    ("crates/daemon/src/local.rs", "finds the files of this machine that hold secrets, to have them hidden"),
+    (
+        "crates/daemon/src/local_machine.rs",
+        "finds the files of this machine that hold secrets, to have them hidden",
+    ),
     ("crates/daemon/src/models/keys.rs", "files that hold keys"),
     (
         "crates/door-kit/src/directories.rs",
@@ -31,21 +34,21 @@ const ALLOWED: [(&str, &str); 15] = [
     ),
     ("crates/door-kit/src/serve.rs", "the socket of the data directory"),
     ("crates/door-kit/src/token.rs", "the token of the data directory"),
-    ("crates/doors/src/jsonl/files.rs", "session files that a client of this machine names"),
+    ("crates/doors/src/jsonl/session_files.rs", "session files that a client of this machine names"),
     ("crates/engine/src/session_folder.rs", "the folders of sessions"),
-    ("crates/engine/src/views.rs", "the readable files of sessions"),
+    ("crates/engine/src/view_files.rs", "the readable files of sessions"),
     ("crates/http-api/build.rs", "a build script, which finds the built page"),
     ("crates/http-api/src/built_page.rs", "the page, while it is developed"),
     ("crates/http-api/src/import.rs", "uploads in the data directory"),
     ("crates/http-api/src/scratch.rs", "uploads in the data directory"),
-    ("crates/turn-care/src/baselines.rs", "a file of the data directory"),
+    ("crates/acceptance/src/baselines.rs", "a file of the data directory"),
 ];
 
 /// A workspace is reached through its runner.
 pub(super) fn reached_by_runner(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in production::files(tree) {
-        if !ABOVE.iter().any(|above| file.path.starts_with(above)) {
+        if !CRATES_ABOVE_RUNNER.iter().any(|above| file.path.starts_with(above)) {
             continue;
         }
         let tokens = production::tokens(file);
@@ -78,15 +81,16 @@ mod tests {
 
     #[test]
     fn the_file_system_is_for_the_runner_and_below() {
-        let found = |path: &str, code: &str| reached_by_runner(&RepositoryTree::of(&[(path, code)])).len();
+        let found =
+            |path: &str, code: &str| reached_by_runner(&RepositoryTree::from_files(&[(path, code)])).len();
         for code in ["fn f() { std::fs::read(path); }", "use tokio::fs;", "fn f() { path.canonicalize(); }"] {
             assert_eq!(found("crates/engine/src/a.rs", code), 1, "{code}");
             assert_eq!(found("crates/doors/src/acp/a.rs", code), 1, "{code}");
             assert_eq!(found("crates/local-runner/src/a.rs", code), 0, "{code}");
-            assert_eq!(found("crates/engine/src/views.rs", code), 0, "{code}");
+            assert_eq!(found("crates/engine/src/view_files.rs", code), 0, "{code}");
             assert_eq!(found("crates/engine/tests/it/a.rs", code), 0, "{code}");
         }
-        assert_eq!(found("crates/engine/src/views.rs", "fn f() {}"), 1, "it need not be listed");
+        assert_eq!(found("crates/engine/src/view_files.rs", "fn f() {}"), 1, "it need not be listed");
         assert_eq!(found("crates/engine/src/a.rs", "fn f() { list.is_empty(); }"), 0);
     }
 }

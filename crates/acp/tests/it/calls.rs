@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{ToolCall as AgentCall, ToolCallStatus};
-use ostler_acp::{call_kind, from_call, from_outcome, has_ended, subjects, summary, to_call, to_outcome};
+use ostler_acp::{call_kind, from_call, from_outcome, has_ended, subjects, summary, to_call, to_call_update};
 use ostler_types::{Part, ToolCall, ToolCallId, ToolKind, ToolResult};
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ fn our_own_calls_are_told_to_an_editor() {
         artifacts: Vec::new(),
         details: Some(json!({"files": [{"path": "a", "diff": "--- a\n+++ a\n@@ -1 +1,2 @@\n one\n+x\n"}]})),
     };
-    let update = to_outcome(&result, Path::new("/w"));
+    let update = to_call_update(&result, Path::new("/w"));
     assert_eq!(update.fields.status, Some(ToolCallStatus::Failed));
     let content = serde_json::to_value(&update.fields.content).unwrap();
     assert_eq!(content[0]["content"]["text"], "exit code 1");

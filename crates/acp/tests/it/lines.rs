@@ -1,7 +1,9 @@
 //! Lines, both ways.
 
 use agent_client_protocol::v1::schema::{Error, RequestId};
-use ostler_acp::{AcpIncoming, error_line, notification_line, parse, plain, request_line, result_line};
+use ostler_acp::{
+    AcpIncoming, error_line, notification_line, parse, request_line, result_line, to_plain_line,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -63,6 +65,6 @@ fn nothing_hides_in_a_line() {
         ("abcdefghijklmnopqrstuvwxyz0", "abcdefghijklmnopqrstuvwxyz…"),
     ];
     for (text, shown) in table {
-        assert_eq!(plain(text, 26), shown);
+        assert_eq!(to_plain_line(text, 26), shown);
     }
 }

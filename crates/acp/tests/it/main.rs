@@ -4,6 +4,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "tables of values are easier to read without references")]
 
 mod calls;
+mod content;
 mod lines;
-mod pieces;
 mod states;

@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{SessionConfigOption, SessionModeState};
 use ostler_acp::{
-    AcpContentPiece, AcpUpdate, AgentStateChange, OfferedSettings, SettingRequest, from_update, hear,
+    AcpContentPiece, AcpUpdate, AgentStateChange, OfferedSettings, SettingRequest, apply_update, from_update,
     to_commands, to_config_options, to_plan,
 };
 use ostler_types::AgentState;
@@ -49,18 +49,18 @@ fn words_are_words() {
 #[test]
 fn a_state_is_put_together_from_updates() {
     let (mut state, mut offered) = (AgentState::default(), OfferedSettings::default());
-    let mut heard = |told: Value| hear(&mut state, &mut offered, &update(told));
+    let mut heard = |told: Value| apply_update(&mut state, &mut offered, &update(told));
     let plan = json!({"sessionUpdate": "plan", "entries": [
         {"content": "a", "priority": "high", "status": "in_progress"},
         {"content": "b", "priority": "nonsense", "status": "pending"},
     ]});
-    assert_eq!(heard(plan.clone()), AgentStateChange::Something);
+    assert_eq!(heard(plan.clone()), AgentStateChange::Description);
     assert_eq!(heard(plan), AgentStateChange::Nothing, "the same again is nothing new");
     let commands = json!([{"name": "init", "description": "Begins", "input": {"hint": "where"}}]);
     let commands = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-    assert_eq!(heard(commands), AgentStateChange::Something);
+    assert_eq!(heard(commands), AgentStateChange::Description);
     let usage = json!({"sessionUpdate": "usage_update", "used": 5, "size": 9});
-    assert_eq!(heard(usage), AgentStateChange::OnlyNumbers);
+    assert_eq!(heard(usage), AgentStateChange::TokenCounts);
     assert_eq!(heard(json!({"sessionUpdate": "from_the_future"})), AgentStateChange::Nothing);
     assert_eq!(
         (state.plan.len(), state.plan[0].status.as_str()),

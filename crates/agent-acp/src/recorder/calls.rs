@@ -227,7 +227,7 @@ impl RecordedCall {
 }
 
 /// The description of a call whose update came first.
-pub(crate) fn call_of(update: ToolCallUpdate) -> AgentCall {
+pub(crate) fn from_first_update(update: ToolCallUpdate) -> AgentCall {
     let title = update.fields.title.clone().unwrap_or_default();
     let mut call = AgentCall::new(update.tool_call_id, title);
     call.update(update.fields);

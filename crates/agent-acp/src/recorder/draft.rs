@@ -11,7 +11,7 @@ pub(crate) struct AcpMessageDraft {
     id: Option<MessageId>,
     /// The agent's own name of the message, where it has one.
     pub(crate) agent_name: Option<String>,
-    places: Vec<DraftItem>,
+    items: Vec<DraftItem>,
     bytes: usize,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum TextKind {
 
 impl AcpMessageDraft {
     pub(crate) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.items.is_empty()
     }
 
     /// Whether the message has room for so many more bytes of text.
@@ -45,7 +45,7 @@ impl AcpMessageDraft {
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCallId> {
-        self.places.iter().filter_map(|place| match place {
+        self.items.iter().filter_map(|place| match place {
             DraftItem::Call(id) => Some(id),
             DraftItem::Part(_) => None,
         })
@@ -60,20 +60,20 @@ impl AcpMessageDraft {
     ) -> Delta {
         let message_id = *self.id.get_or_insert_with(new_id);
         let continues = matches!(
-            (self.places.last(), kind),
+            (self.items.last(), kind),
             (Some(DraftItem::Part(Part::Text { .. })), TextKind::Answer)
                 | (Some(DraftItem::Part(Part::Reasoning { .. })), TextKind::Reasoning)
         );
         if !continues {
-            self.places.push(DraftItem::Part(match kind {
+            self.items.push(DraftItem::Part(match kind {
                 TextKind::Answer => Part::text(""),
                 TextKind::Reasoning => Part::Reasoning { text: String::new(), opaque: None },
             }));
         }
-        let part = u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX);
+        let part = u32::try_from(self.items.len() - 1).unwrap_or(u32::MAX);
         let mut offset = 0;
         if let Some(DraftItem::Part(Part::Text { text: said } | Part::Reasoning { text: said, .. })) =
-            self.places.last_mut()
+            self.items.last_mut()
         {
             offset = said.len() as u64;
             said.push_str(&text);
@@ -88,11 +88,11 @@ impl AcpMessageDraft {
 
     /// Adds a part that is no text.
     pub(crate) fn add_part(&mut self, part: Part) {
-        self.places.push(DraftItem::Part(part));
+        self.items.push(DraftItem::Part(part));
     }
 
     pub(crate) fn add_call(&mut self, id: ToolCallId) {
-        self.places.push(DraftItem::Call(id));
+        self.items.push(DraftItem::Call(id));
     }
 
     /// Ends the message: its id, its parts, and the calls among them.
@@ -102,7 +102,7 @@ impl AcpMessageDraft {
         mut call_part: impl FnMut(&ToolCallId) -> Part,
     ) -> (MessageId, Vec<Part>, Vec<ToolCallId>) {
         let mut calls = Vec::new();
-        let parts = self.places.into_iter().map(|place| match place {
+        let parts = self.items.into_iter().map(|place| match place {
             DraftItem::Part(part) => part,
             DraftItem::Call(id) => {
                 let part = call_part(&id);

@@ -8,7 +8,7 @@ use ostler_types::{Accepted, ApprovalOption, ToolCallId, ToolKind};
 use serde_json::Value;
 
 use super::action::{Asker, EffectPolicy, RecorderAction};
-use super::calls::{CallQuestion, CallState, call_of};
+use super::calls::{CallQuestion, CallState, from_first_update};
 use super::{AcpRecorder, CALL_BYTES, outcome_of};
 use crate::effect::AgentEffect;
 
@@ -38,7 +38,7 @@ impl AcpRecorder {
     /// The call that a question is about. One that has started, or that was asked about, is recorded again.
     fn call_to_ask_about(&mut self, update: ToolCallUpdate, at: Instant) -> ToolCallId {
         let Some(id) = self.calls.newest(&update.tool_call_id.0) else {
-            return self.draft_call(call_of(update), at);
+            return self.draft_call(from_first_update(update), at);
         };
         let call = self.calls.get_mut(&id);
         match call.state {
@@ -58,7 +58,7 @@ impl AcpRecorder {
                 self.asks_late |= call.state == CallState::Started && !call.is_granted;
                 let mut described = match &call.described {
                     Some(described) => (**described).clone(),
-                    None => call_of(update.clone()),
+                    None => from_first_update(update.clone()),
                 };
                 described.update(update.fields);
                 described.status = ToolCallStatus::Pending;
@@ -159,7 +159,7 @@ impl AcpRecorder {
                     let call = Some(id.clone());
                     self.actions.push(RecorderAction::CarryOut { request, effect, call, is_own: true });
                 } else {
-                    let error = Error::new(-32603, format!("The user denied this{}", because(reason)));
+                    let error = Error::new(-32603, format!("The user denied this{}", denial_text(reason)));
                     self.actions.push(RecorderAction::Respond { request, response: Err(error) });
                 }
             }
@@ -174,7 +174,7 @@ impl AcpRecorder {
         if is_granted {
             return self.start_call(id);
         }
-        let text = format!("The user denied this call{}", because(reason));
+        let text = format!("The user denied this call{}", denial_text(reason));
         self.finish_call(id, false, outcome_of(text, Value::Null), CallState::Denied);
     }
 
@@ -185,6 +185,6 @@ impl AcpRecorder {
     }
 }
 
-fn because(reason: Option<String>) -> String {
+fn denial_text(reason: Option<String>) -> String {
     reason.map_or_else(String::new, |reason| format!(": {reason}"))
 }

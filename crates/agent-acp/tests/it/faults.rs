@@ -5,12 +5,12 @@ use std::time::Duration;
 use ostler_agent_acp::{AgentProgram, AgentSettings, ProcessState};
 
 use crate::fixture::{
-    agent, agent_of, ask_in, check, directory, host, is_alive, program, settings, until, within, world,
+    agent, agent_of, ask_in, check, directory, host, is_alive, program, settings, test_session, until, within,
 };
 
 #[tokio::test]
 async fn a_crash_fails_the_turn_with_its_cause_and_keeps_the_text() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:fine").await.unwrap();
     let failed = world.ask("say:half_a_sen open:c crash").await.unwrap_err();
     assert_eq!(failed.reason, "agent_crashed");
@@ -25,7 +25,7 @@ async fn a_crash_fails_the_turn_with_its_cause_and_keeps_the_text() {
 
 #[tokio::test]
 async fn text_that_was_not_finished_is_kept_when_the_agent_crashes() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:only_this crash").await.unwrap_err();
     assert_eq!(world.host.conversation().last().unwrap().text(), "only this");
 }
@@ -50,7 +50,7 @@ async fn an_agent_that_hangs_is_replaced_when_its_turn_is_canceled() {
 
 #[tokio::test]
 async fn what_comes_after_a_cancel_is_dropped() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let running = world.begin("say:before late");
     until(|| !world.notes("late").is_empty()).await;
     world.host.cancel();
@@ -79,14 +79,14 @@ async fn a_flood_is_stopped_at_its_limit() {
 
 #[tokio::test]
 async fn lines_that_are_no_messages_are_passed_over() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:a badjson say:b").await.unwrap();
     assert_eq!(world.answers(), ["ab"]);
 }
 
 #[tokio::test]
 async fn a_line_without_end_ends_the_process_and_not_the_daemon() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let failed = world.ask("say:a huge say:b").await.unwrap_err();
     assert_eq!(failed.reason, "agent_crashed");
     assert!(failed.error.message.contains("a line that is too long"), "{}", failed.error.message);
@@ -96,7 +96,7 @@ async fn a_line_without_end_ends_the_process_and_not_the_daemon() {
 
 #[tokio::test]
 async fn what_is_for_nobody_reaches_nobody() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("foreign nonsense say:mine twice").await.unwrap();
     assert_eq!(world.answers(), ["mine"]);
     assert_eq!(world.notes("foreign").len(), 3);
@@ -107,7 +107,7 @@ async fn what_is_for_nobody_reaches_nobody() {
 
 #[tokio::test]
 async fn an_agent_that_cannot_start_says_why_after_a_few_tries() {
-    let world = world(&["exits"]);
+    let world = test_session(&["exits"]);
     let failed = world.ask("say:x").await.unwrap_err();
     assert_eq!(failed.reason, "agent_not_started");
     let message = failed.error.message;
@@ -120,7 +120,7 @@ async fn an_agent_that_cannot_start_says_why_after_a_few_tries() {
 async fn an_agent_that_never_answers_is_given_up() {
     let directory = directory();
     let host = host(&directory, Default::default());
-    let quick = AgentSettings { start: Duration::from_millis(300), tries: 0, ..settings() };
+    let quick = AgentSettings { start: Duration::from_millis(300), max_restarts: 0, ..settings() };
     let agent = agent(&directory, &["mute"], quick);
     let failed = ask_in(&host, &*agent, "say:x").await.unwrap_err();
     assert!(failed.error.message.contains("did not say what it is"), "{}", failed.error.message);
@@ -128,7 +128,7 @@ async fn an_agent_that_never_answers_is_given_up() {
 
 #[tokio::test]
 async fn another_version_is_refused() {
-    let world = world(&["version=9"]);
+    let world = test_session(&["version=9"]);
     let failed = world.ask("say:x").await.unwrap_err();
     assert!(failed.error.message.contains("version 9"), "{}", failed.error.message);
     assert_eq!(world.notes("start").len(), 1, "it would say the same again");
@@ -147,7 +147,7 @@ async fn a_program_that_is_missing_says_how_to_get_it() {
 
 #[tokio::test]
 async fn a_turn_whose_future_is_dropped_leaves_no_agent_at_work() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let running = world.begin("say:x wait");
     within(world.host.until(|host| !host.deltas().is_empty())).await;
     let process = world.notes("start")[0].clone();
@@ -162,7 +162,7 @@ async fn values_of_variables_are_not_in_errors() {
     let host = host(&directory, Default::default());
     let mut told = program(&directory, &["exits"]);
     told.env.insert("KEY".to_owned(), "cannot go on like this".to_owned());
-    let agent = agent_of(told, AgentSettings { tries: 0, ..settings() });
+    let agent = agent_of(told, AgentSettings { max_restarts: 0, ..settings() });
     let failed = ask_in(&host, &*agent, "say:x").await.unwrap_err();
     assert!(failed.error.message.contains("[redacted]"), "{}", failed.error.message);
 }

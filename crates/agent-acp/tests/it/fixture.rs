@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 /// How long a test waits for what must happen. Nothing is measured by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One session, ready to be asked something.
 pub(crate) struct AcpTestSession {
@@ -28,14 +28,14 @@ pub(crate) struct AcpTestSession {
 }
 
 /// A world in which nothing asks, with an agent of these options.
-pub(crate) fn world(options: &[&str]) -> AcpTestSession {
+pub(crate) fn test_session(options: &[&str]) -> AcpTestSession {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
-    world_with(policy, options)
+    test_session_with_policy(policy, options)
 }
 
 /// A world with this policy.
-pub(crate) fn world_with(policy: Policy, options: &[&str]) -> AcpTestSession {
+pub(crate) fn test_session_with_policy(policy: Policy, options: &[&str]) -> AcpTestSession {
     let directory = directory();
     let host = host(&directory, policy);
     let agent = agent(&directory, options, settings());
@@ -61,7 +61,7 @@ pub(crate) fn host(directory: &TempDir, policy: Policy) -> TurnHost {
 pub(crate) fn settings() -> AgentSettings {
     AgentSettings {
         idle: Duration::from_secs(3600),
-        first_wait: Duration::from_millis(1),
+        first_backoff: Duration::from_millis(1),
         cancel: Duration::from_secs(30),
         ..AgentSettings::default()
     }
@@ -189,7 +189,7 @@ pub(crate) fn check(host: &TurnHost) {
 
 /// Waits, but not for ever.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
+    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("it happens in time")
 }
 
 /// Waits until something holds.

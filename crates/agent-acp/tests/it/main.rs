@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
-mod care;
+mod checks_and_adoption;
+mod client_requests;
 mod faults;
 mod fixture;
 mod processes;
 mod questions;
 mod real;
-mod serving;
 mod sessions;
 mod turns;

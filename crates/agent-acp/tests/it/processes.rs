@@ -10,12 +10,12 @@ use ostler_types::{Event, Moment, Verdict, WorkspaceEvent};
 
 use crate::fixture::{
     AcpTestSession, agent, agent_on, ask_in, check, directory, host, is_alive, program, runner, settings,
-    until, within, world, world_with,
+    test_session, test_session_with_policy, until, within,
 };
 
 #[tokio::test]
 async fn sessions_of_a_workspace_share_a_process_and_nothing_else() {
-    let world = world_with(Default::default(), &[]);
+    let world = test_session_with_policy(Default::default(), &[]);
     let waiting = world.begin("say:mine ask:q");
     within(world.host.recorded("approval_requested", 1)).await;
     let other = host(&world.directory, Default::default());
@@ -71,7 +71,7 @@ async fn a_process_that_nobody_uses_is_stopped_and_comes_back() {
 
 #[tokio::test]
 async fn stopping_ends_every_process_and_refuses_turns() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:one").await.unwrap();
     assert_eq!(world.agent.statuses()[0].state, ProcessState::Connected);
     let process = world.notes("start")[0].clone();
@@ -82,7 +82,7 @@ async fn stopping_ends_every_process_and_refuses_turns() {
 
 #[tokio::test]
 async fn an_agent_sees_what_it_is_given_of_the_environment() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:one").await.unwrap();
     let names = world.notes("env").concat();
     let has = |name: &str| names.split(' ').any(|known| known == name);
@@ -92,7 +92,7 @@ async fn an_agent_sees_what_it_is_given_of_the_environment() {
 
 #[tokio::test]
 async fn an_agent_can_be_asked_what_it_is() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let info = within(world.agent.probe(&world.workspace())).await.unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("fault", "1.0"));
     assert!(info.loads_sessions && !info.lists_sessions);

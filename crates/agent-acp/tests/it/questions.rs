@@ -3,13 +3,14 @@
 use ostler_types::{ApprovalEvent, CallEvent, Event, OptionKind, Policy, ToolKind, Verdict};
 
 use crate::fixture::{
-    AcpTestSession, agent_of, check, directory, host, program, settings, until, within, world, world_with,
+    AcpTestSession, agent_of, check, directory, host, program, settings, test_session,
+    test_session_with_policy, until, within,
 };
 
 #[tokio::test]
 async fn a_question_waits_for_a_person_and_the_agent_hears_its_own_option() {
     // The agent calls it reading, and the policy would let everything through: a question is a question.
-    let world = world(&[]);
+    let world = test_session(&[]);
     let running = world.begin("say:May_I? ask:q say:Thanks.");
     within(world.host.recorded("approval_requested", 1)).await;
     let approval = world.host.state().pending_approvals().next().unwrap().clone();
@@ -27,7 +28,7 @@ async fn a_question_waits_for_a_person_and_the_agent_hears_its_own_option() {
 
 #[tokio::test]
 async fn a_no_is_heard_too() {
-    let world = world_with(Policy::default(), &[]).answering(Verdict::Deny);
+    let world = test_session_with_policy(Policy::default(), &[]).answering(Verdict::Deny);
     world.ask("ask:q say:Pity.").await.unwrap();
     assert_eq!(world.notes("answer"), [r#"q {"outcome": "selected", "optionId": "no"}"#]);
     assert!(world.result("q").text().contains("The user denied this call"));
@@ -36,13 +37,13 @@ async fn a_no_is_heard_too() {
 
 #[tokio::test]
 async fn an_agent_that_stops_at_a_no_has_ended_its_turn() {
-    let world = world_with(Policy::default(), &[]).answering(Verdict::Deny);
+    let world = test_session_with_policy(Policy::default(), &[]).answering(Verdict::Deny);
     assert_eq!(world.ask("ask:q cancelled").await.unwrap().stop_reason, "denied");
 }
 
 #[tokio::test]
 async fn two_questions_at_once_are_both_answered() {
-    let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
+    let world = test_session_with_policy(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("pend:a pend:b asks:a,b say:both").await.unwrap();
     assert_eq!(world.notes("answer").len(), 2);
     assert!(world.result("a").ok && world.result("b").ok);
@@ -60,7 +61,7 @@ async fn two_questions_about_calls_in_progress_are_both_answered() {
 
 #[tokio::test]
 async fn a_question_of_a_call_within_a_call_does_not_wait_for_the_outer_one() {
-    let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
+    let world = test_session_with_policy(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("open:outer ask:inner done:outer say:end").await.unwrap();
     let outer = world.result("outer");
     assert_eq!(outer.details.unwrap()["goes_on"], true);
@@ -94,7 +95,7 @@ async fn a_call_that_is_announced_in_progress_before_its_question_is_one_call() 
 
 #[tokio::test]
 async fn a_call_in_progress_is_recorded_as_started_although_nobody_asks() {
-    let (plain, announcing) = (world(&[]), announcing_world());
+    let (plain, announcing) = (test_session(&[]), announcing_world());
     for (world, prompt) in [(plain, "open:q wait"), (announcing, "open:q work:q wait")] {
         let running = world.begin(prompt);
         within(world.host.recorded("tool_call_started", 1)).await;
@@ -105,7 +106,7 @@ async fn a_call_in_progress_is_recorded_as_started_although_nobody_asks() {
 
 #[tokio::test]
 async fn asking_twice_about_one_call_is_two_questions() {
-    let world = world_with(Policy::default(), &[]).answering(Verdict::Approve);
+    let world = test_session_with_policy(Policy::default(), &[]).answering(Verdict::Approve);
     world.ask("ask:q ask:q say:end").await.unwrap();
     assert_eq!(world.notes("answer").len(), 2);
     let asked = |event: &Event| matches!(event, Event::Approval(ApprovalEvent::Requested { .. }));
@@ -115,7 +116,7 @@ async fn asking_twice_about_one_call_is_two_questions() {
 
 #[tokio::test]
 async fn a_question_that_is_canceled_is_answered_so() {
-    let world = world_with(Policy::default(), &[]);
+    let world = test_session_with_policy(Policy::default(), &[]);
     let running = world.begin("say:before ask:q");
     within(world.host.recorded("approval_requested", 1)).await;
     world.host.cancel();
@@ -132,7 +133,7 @@ async fn a_question_that_is_canceled_is_answered_so() {
 
 #[tokio::test]
 async fn an_agent_that_stops_while_it_asks_fails_its_turn() {
-    let world = world_with(Policy::default(), &[]);
+    let world = test_session_with_policy(Policy::default(), &[]);
     let failed = world.ask("quit-asking").await.unwrap_err();
     assert_eq!(failed.reason, "agent_stopped");
     assert_eq!(world.host.state().pending_approvals().count(), 0);

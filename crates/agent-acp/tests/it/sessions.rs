@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ostler_testing::host::TurnHost;
 use ostler_types::{NewSession, Role, SessionChange};
 
-use crate::fixture::{AcpTestSession, agent, agent_of, ask_in, directory, program, settings, world};
+use crate::fixture::{AcpTestSession, agent, agent_of, ask_in, directory, program, settings, test_session};
 
 /// The same session after a restart of the daemon.
 fn restarted(world: AcpTestSession, options: &[&str]) -> AcpTestSession {
@@ -15,7 +15,7 @@ fn restarted(world: AcpTestSession, options: &[&str]) -> AcpTestSession {
 
 #[tokio::test]
 async fn turns_of_a_session_share_a_session_of_the_agent() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:one").await.unwrap();
     world.ask("say:two").await.unwrap();
     assert_eq!((world.notes("new").len(), world.notes("session/load").len()), (1, 0));
@@ -27,7 +27,7 @@ async fn turns_of_a_session_share_a_session_of_the_agent() {
 #[tokio::test]
 async fn a_replay_is_not_recorded_again() {
     for options in [&[][..], &["replays-late"], &["resume"]] {
-        let world = world(options);
+        let world = test_session(options);
         world.ask("say:one").await.unwrap();
         let world = restarted(world, options);
         world.ask("say:two").await.unwrap();
@@ -41,7 +41,7 @@ async fn a_replay_is_not_recorded_again() {
 #[tokio::test]
 async fn a_session_that_the_agent_lost_is_begun_anew_and_told_what_was_said() {
     for options in [&["loses"][..], &["no-load"]] {
-        let world = world(&[]);
+        let world = test_session(&[]);
         world.ask("say:the_answer_is_42").await.unwrap();
         let before = world.host.state().session.agent_session_id;
         let world = restarted(world, options);
@@ -65,7 +65,7 @@ async fn an_agent_is_set_to_ask_where_it_offers_that_and_nothing_else_is_said() 
         let chosen: BTreeMap<String, String> =
             own.map(|own: &str| ("mode".to_owned(), own.to_owned())).into_iter().collect();
         let mut program = program(&directory, &["modes"]);
-        program.asking = Some(("mode".to_owned(), choice.to_owned()));
+        program.ask_setting = Some(("mode".to_owned(), choice.to_owned()));
         let workspace = directory.path().join("workspace");
         let host = TurnHost::with_session(workspace.to_str().unwrap(), |new| NewSession {
             agent: "fault".to_owned(),
@@ -81,7 +81,7 @@ async fn an_agent_is_set_to_ask_where_it_offers_that_and_nothing_else_is_said() 
 
 #[tokio::test]
 async fn settings_are_applied_and_a_refused_one_fails_the_turn() {
-    let world = world(&["modes"]);
+    let world = test_session(&["modes"]);
     let choose = |mode: &str| SessionChange {
         agent_settings: BTreeMap::from([("mode".to_owned(), mode.to_owned())]),
         ..SessionChange::default()
@@ -98,7 +98,7 @@ async fn settings_are_applied_and_a_refused_one_fails_the_turn() {
 
 #[tokio::test]
 async fn an_agent_that_wants_a_login_says_how() {
-    let world = world(&["login"]);
+    let world = test_session(&["login"]);
     let failed = world.ask("say:x").await.unwrap_err();
     assert_eq!(failed.reason, "agent_login_required");
     assert!(failed.error.hint.unwrap().contains("Log in with a browser"));
@@ -107,14 +107,14 @@ async fn an_agent_that_wants_a_login_says_how() {
 
 #[tokio::test]
 async fn what_came_before_the_answer_of_a_new_session_is_heard() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:x").await.unwrap();
     assert_eq!(world.host.state().agent.unwrap().commands[0].name, "early");
 }
 
 #[tokio::test]
 async fn a_system_prompt_is_told_once() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let workspace = world.workspace();
     let host = ostler_testing::host::TurnHost::with_session(workspace.to_str().unwrap(), |new| {
         ostler_types::NewSession { system_prompt: Some("Be brief.".to_owned()), ..new }

@@ -2,11 +2,11 @@
 
 use ostler_types::{BatchEvent, CallEvent, Delivery, DeltaKind, Event, Part, ToolKind};
 
-use crate::fixture::{check, within, world, world_with};
+use crate::fixture::{check, test_session, test_session_with_policy, within};
 
 #[tokio::test]
 async fn text_and_thinking_are_shown_as_they_come_and_recorded_once() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let ended = world.ask("think:hm think:m say:Hello_ say:world").await.unwrap();
     assert_eq!(ended.stop_reason, "end_turn");
     let messages: Vec<_> = world.host.conversation();
@@ -25,7 +25,7 @@ async fn text_and_thinking_are_shown_as_they_come_and_recorded_once() {
 
 #[tokio::test]
 async fn a_call_ends_the_message_and_text_after_it_begins_the_next() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:Let_me_see. call:one say:Done.").await.unwrap();
     assert_eq!(world.answers(), ["Let me see.", "Done."]);
     let names = world.host.names();
@@ -47,7 +47,7 @@ async fn a_call_ends_the_message_and_text_after_it_begins_the_next() {
 
 #[tokio::test]
 async fn calls_that_come_while_another_is_open_are_one_batch() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("pend:a pend:b pend:c done:b fail:c done:a say:ok").await.unwrap();
     let batches: Vec<Vec<String>> = world
         .host
@@ -66,7 +66,7 @@ async fn calls_that_come_while_another_is_open_are_one_batch() {
 
 #[tokio::test]
 async fn a_call_that_comes_while_another_is_open_waits_for_it() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("open:a open:b say:meanwhile done:b done:a say:end").await.unwrap();
     assert!(world.result("a").ok && world.result("b").ok);
     let said = world.answers().concat();
@@ -75,7 +75,7 @@ async fn a_call_that_comes_while_another_is_open_waits_for_it() {
 
 #[tokio::test]
 async fn a_change_is_shown_as_a_diff() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("edit:e").await.unwrap();
     let details = world.result("e").details.unwrap();
     assert_eq!(details["files"][0]["path"], "file.txt");
@@ -85,7 +85,7 @@ async fn a_change_is_shown_as_a_diff() {
 
 #[tokio::test]
 async fn calls_without_an_end_get_one() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("open:a pend:b say:bye").await.unwrap();
     let result = world.result("a");
     assert!(!result.ok && result.text().contains("without saying"), "{result:?}");
@@ -94,7 +94,7 @@ async fn calls_without_an_end_get_one() {
 
 #[tokio::test]
 async fn a_call_that_nobody_was_asked_about_is_recorded_under_a_strict_policy_too() {
-    let world = world_with(Default::default(), &[]);
+    let world = test_session_with_policy(Default::default(), &[]);
     world.ask("call:one say:ok").await.unwrap();
     assert!(world.result("one").ok);
     let calls: Vec<String> = world
@@ -110,7 +110,7 @@ async fn a_call_that_nobody_was_asked_about_is_recorded_under_a_strict_policy_to
 
 #[tokio::test]
 async fn what_an_agent_says_of_itself_is_kept() {
-    let world = world(&["modes"]);
+    let world = test_session(&["modes"]);
     world.ask("plan commands usage mode:code say:x").await.unwrap();
     let state = world.host.state().agent.unwrap();
     assert_eq!(state.plan[0].content, "First");
@@ -123,7 +123,7 @@ async fn what_an_agent_says_of_itself_is_kept() {
 
 #[tokio::test]
 async fn what_is_not_known_is_ignored_and_notices_are_told() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("unknown say:fine notice:Slow_today").await.unwrap();
     assert_eq!(world.answers(), ["fine"]);
     let told = world.host.conversation().last().unwrap().text();
@@ -132,7 +132,7 @@ async fn what_is_not_known_is_ignored_and_notices_are_told() {
 
 #[tokio::test]
 async fn a_message_that_steers_is_another_prompt_of_the_same_turn() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     let running = world.begin("say:first ask:q");
     within(world.host.recorded("approval_requested", 1)).await;
     world.host.submit("say:second", Delivery::Steer);
@@ -145,7 +145,7 @@ async fn a_message_that_steers_is_another_prompt_of_the_same_turn() {
 
 #[tokio::test]
 async fn files_and_pictures_go_with_the_prompt() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.host.put_file("attachments/a.txt", b"the text");
     world.host.put_file("attachments/p.png", b"\x89PNG");
     let file = |reference: &str, mime_type: &str| (reference.to_owned(), mime_type.to_owned());
@@ -162,7 +162,7 @@ async fn files_and_pictures_go_with_the_prompt() {
 
 #[tokio::test]
 async fn ways_to_end() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     assert_eq!(world.ask("refusal").await.unwrap().stop_reason, "refusal");
     let failed = world.ask("say:half error").await.unwrap_err();
     assert_eq!(failed.reason, "agent_error");
@@ -175,7 +175,7 @@ async fn ways_to_end() {
 
 #[tokio::test]
 async fn other_turns_are_refused_with_a_reason() {
-    let world = world(&[]);
+    let world = test_session(&[]);
     world.ask("say:x").await.unwrap();
     world.host.compact();
     let failed = within(world.host.run(&*world.agent)).await.unwrap_err();

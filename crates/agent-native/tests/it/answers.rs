@@ -143,7 +143,7 @@ async fn a_cut_stream_runs_no_half_call() {
     let started = ModelEvent::CallStarted { index: 0, id: Some("c1".to_owned()), name: "echo".to_owned() };
     let world = world([vec![ScriptedStep::Event(started)]]);
     assert_eq!(world.ask("hello").await.unwrap_err().reason, "cut_stream");
-    assert!(world.bench.seen().is_empty());
+    assert!(world.tools.seen().is_empty());
     assert_eq!(world.count("tool_call_started"), 0);
 }
 
@@ -178,14 +178,14 @@ async fn as_many_calls_as_are_allowed_run_and_no_more() {
     let over = world([calls(StateLimits::CALLS + 1)]);
     let failed = over.ask("go").await.unwrap_err();
     assert_eq!(failed.reason, "too_many_calls");
-    assert!(over.bench.seen().is_empty());
+    assert!(over.tools.seen().is_empty());
 }
 
 #[tokio::test]
 async fn an_unknown_model_fails_the_turn() {
     let world = world([]);
     let models = std::sync::Arc::new(ostler_models::ModelRegistry::new(Vec::new()));
-    let agent = ostler_agent_native::NativeAgent::new(models, crate::tools::runner(&world.bench), 10);
+    let agent = ostler_agent_native::NativeAgent::new(models, crate::tools::runner(&world.tools), 10);
     world.host.submit("hello", ostler_types::Delivery::Queue);
     let failed = world.host.run(&agent).await.unwrap_err();
     assert_eq!(failed.reason, "unknown_model");

@@ -31,12 +31,12 @@ async fn calls_run_in_order_one_at_a_time() {
     let input = |gate: &str| json!({"gate": gate, "text": gate});
     let world = world([calls(&[("c1", "gate", input("a")), ("c2", "gate", input("b"))]), text("done")]);
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     // The second gate is open, and still the second call does not begin before the first has ended.
-    world.bench.open("b");
-    assert_eq!(world.bench.seen().len(), 1);
+    world.tools.open("b");
+    assert_eq!(world.tools.seen().len(), 1);
     assert_eq!(world.count("tool_call_started"), 1);
-    world.bench.open("a");
+    world.tools.open("a");
     turn.await.unwrap().unwrap();
     assert_eq!(world.result_texts(), ["c1: a", "c2: b"]);
     let Event::Batch(BatchEvent::Started { tool_calls, parallel }) = world.last("tool_batch_started") else {
@@ -63,7 +63,7 @@ async fn the_first_error_halts_the_rest() {
     let expected = expected.into_iter().chain(["c3", "c4"].map(|id| format!("{id}: {halted}")));
     assert_eq!(world.result_texts(), expected.collect::<Vec<_>>());
     assert!(world.results()[1..].iter().all(|result| !result.ok && result.error.is_some()));
-    assert_eq!(world.bench.seen().len(), 2);
+    assert_eq!(world.tools.seen().len(), 2);
     assert_eq!(world.count("tool_call_started"), 2);
     assert_eq!(world.count("tool_batch_halted"), 1);
     let Event::Batch(BatchEvent::Halted { tool_call_id }) = world.last("tool_batch_halted") else {
@@ -92,13 +92,13 @@ async fn parallel_in_any_call_runs_the_batch_side_by_side() {
     let world = world([calls(&batch), text("done")]);
     let turn = world.begin("go");
     // All three are inside their tools before any has ended.
-    world.bench.waiting(3).await;
+    world.tools.waiting(3).await;
     assert_eq!(world.count("tool_call_completed"), 0);
-    world.bench.open("b");
+    world.tools.open("b");
     world.host.recorded("tool_call_completed", 1).await;
-    world.bench.open("c");
+    world.tools.open("c");
     world.host.recorded("tool_call_completed", 2).await;
-    world.bench.open("a");
+    world.tools.open("a");
     turn.await.unwrap().unwrap();
     world.check();
     // The error of the second did not halt the others; results stand in the order of their ends.
@@ -117,14 +117,14 @@ async fn side_by_side_is_bounded() {
     let batch: Vec<_> = ids.iter().map(|id| (id.as_str(), "gate", input.clone())).collect();
     let world = world([calls(&batch), text("done")]);
     let turn = world.begin("go");
-    world.bench.waiting(8).await;
+    world.tools.waiting(8).await;
     world.host.recorded("tool_call_started", 8).await;
     for ended in 1..=4 {
-        assert_eq!(world.bench.seen().len(), 7 + ended);
-        world.bench.open("all");
-        world.bench.waiting(8 + ended).await;
+        assert_eq!(world.tools.seen().len(), 7 + ended);
+        world.tools.open("all");
+        world.tools.waiting(8 + ended).await;
     }
-    (0..8).for_each(|_| world.bench.open("all"));
+    (0..8).for_each(|_| world.tools.open("all"));
     turn.await.unwrap().unwrap();
     assert_eq!(world.results().len(), 12);
     world.check();

@@ -25,7 +25,7 @@ async fn arguments_for_the_loop_reach_neither_tool_nor_approval() {
     host.submit("go", ostler_types::Delivery::Queue);
     host.run(&*world.agent).await.unwrap();
     let stripped = json!({"text": "x", "keep_": 2});
-    assert_eq!(world.bench.seen(), [("exec".to_owned(), stripped.clone())]);
+    assert_eq!(world.tools.seen(), [("exec".to_owned(), stripped.clone())]);
     let Event::Call(CallEvent::Started { tool_call, .. }) = world.last("tool_call_started") else {
         unreachable!()
     };
@@ -62,7 +62,7 @@ async fn input_that_is_no_object_is_a_result() {
         world.ask("go").await.unwrap();
         let said = world.result_texts().remove(0);
         assert!(said.contains("not a JSON object; nothing was run"), "{fragment}: {said}");
-        assert!(world.bench.seen().is_empty(), "{fragment}");
+        assert!(world.tools.seen().is_empty(), "{fragment}");
     }
 }
 
@@ -82,7 +82,7 @@ async fn input_comes_in_fragments_and_may_be_missing() {
     ];
     let world = world([events.map(ScriptedStep::Event).into_iter().chain([stop()]).collect(), text("done")]);
     world.ask("go").await.unwrap();
-    let inputs: Vec<Value> = world.bench.seen().into_iter().map(|(_, input)| input).collect();
+    let inputs: Vec<Value> = world.tools.seen().into_iter().map(|(_, input)| input).collect();
     assert_eq!(inputs, [json!({}), json!({"text": "b"}), json!({})]);
 }
 
@@ -97,7 +97,7 @@ async fn a_denied_call_is_a_result_and_the_turn_goes_on() {
     world.check();
     let denied = "c1: The user denied this call: too dangerous".to_owned();
     assert_eq!(world.result_texts(), [denied, format!("c2: {}", results::HALTED)]);
-    assert!(world.bench.seen().is_empty());
+    assert!(world.tools.seen().is_empty());
     assert_eq!(world.count("tool_batch_halted"), 1);
     assert_eq!((world.count("approval_requested"), world.count("turn_completed")), (1, 1));
 }
@@ -203,6 +203,6 @@ async fn nothing_runs_that_is_not_recorded_first() {
     world.host.answer("c1", Verdict::Approve, None).unwrap();
     let failed = turn.await.unwrap().unwrap_err();
     assert_eq!(failed.reason, "not_recorded");
-    assert!(world.bench.seen().is_empty());
+    assert!(world.tools.seen().is_empty());
     assert_eq!(world.result_texts(), [format!("c1: {}", results::NOT_STARTED)]);
 }

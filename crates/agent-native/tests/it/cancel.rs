@@ -39,17 +39,17 @@ async fn in_mid_tool_the_call_is_dropped_and_the_rest_do_not_run() {
     ];
     let world = world([calls(&batch), text("again")]);
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     world.host.cancel();
     assert!(turn.await.unwrap().is_err());
-    world.bench.dropped(1).await;
+    world.tools.dropped(1).await;
     let canceled = "Cancelled by user: tool execution was interrupted";
     assert_eq!(results::CANCELED, canceled);
     assert_eq!(
         world.result_texts(),
         ["c1: one".to_owned(), format!("c2: {canceled}"), format!("c3: {canceled}")]
     );
-    assert_eq!(world.bench.seen().len(), 2);
+    assert_eq!(world.tools.seen().len(), 2);
 
     world.ask("and now").await.unwrap();
     assert_eq!(world.model.requests()[1].messages.len(), 6);
@@ -60,10 +60,10 @@ async fn side_by_side_all_calls_are_dropped() {
     let input = json!({"gate": "never", "text": "x", "_parallel": true});
     let world = world([calls(&[("c1", "gate", input.clone()), ("c2", "gate", input)]), text("again")]);
     let turn = world.begin("go");
-    world.bench.waiting(2).await;
+    world.tools.waiting(2).await;
     world.host.cancel();
     assert!(turn.await.unwrap().is_err());
-    world.bench.dropped(2).await;
+    world.tools.dropped(2).await;
     world.ask("and now").await.unwrap();
 }
 
@@ -75,7 +75,7 @@ async fn while_an_approval_waits_nothing_runs() {
     world.host.recorded("approval_requested", 1).await;
     world.host.cancel();
     assert!(turn.await.unwrap().is_err());
-    assert!(world.bench.seen().is_empty());
+    assert!(world.tools.seen().is_empty());
     assert_eq!(world.result_texts(), [format!("c1: {}", results::CANCELED)]);
     assert_eq!(world.host.state().pending_approvals().count(), 0);
     let late = world.host.answer("c1", ostler_types::Verdict::Approve, None).unwrap_err();

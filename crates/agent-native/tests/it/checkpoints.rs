@@ -45,9 +45,9 @@ pub(crate) fn give_store(
     max_steps: u32,
 ) -> Arc<CheckpointStore> {
     // The process that held the store is gone.
-    world.agent = agent(&world.model, &world.bench, max_steps);
+    world.agent = agent(&world.model, &world.tools, max_steps);
     let store = Arc::new(CheckpointStore::open(dir.path()).unwrap());
-    let runner = LocalRunner::clone(&runner(&world.bench)).with_checkpoints(Arc::clone(&store));
+    let runner = LocalRunner::clone(&runner(&world.tools)).with_checkpoints(Arc::clone(&store));
     let model: Arc<dyn Model> = world.model.clone();
     let agent = NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), max_steps);
     world.agent = Arc::new(agent);

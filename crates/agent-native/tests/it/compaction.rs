@@ -18,7 +18,7 @@ use crate::tools::runner;
 fn with_window(window: Option<u64>, answers: Vec<Vec<ScriptedStep>>) -> NativeAgentFixture {
     let mut world = world(answers);
     let model: Arc<dyn Model> = world.model.clone();
-    let agent = NativeAgent::with_model(move |_| Ok(model.clone()), runner(&world.bench), 10);
+    let agent = NativeAgent::with_model(move |_| Ok(model.clone()), runner(&world.tools), 10);
     let info = move |name: &str| ModelInfo { context_window: window, ..ModelInfo::unknown(name) };
     world.agent = Arc::new(agent.with_model_info(info));
     world
@@ -185,7 +185,7 @@ async fn a_model_that_may_take_its_place_writes_the_notes_when_it_cannot() {
         "other:missing" => Err(ModelError::new("unknown_model", "no such model")),
         _ => Ok(first.clone()),
     };
-    let agent = NativeAgent::with_model(resolve, runner(&world.bench), 10);
+    let agent = NativeAgent::with_model(resolve, runner(&world.tools), 10);
     let window = |name: &str| if name == "other:one" { 1_000 } else { 6_000 };
     let info = move |name: &str| ModelInfo { context_window: Some(window(name)), ..ModelInfo::unknown(name) };
     world.agent = Arc::new(agent.with_model_info(info));

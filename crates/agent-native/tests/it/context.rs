@@ -25,7 +25,7 @@ fn use_context(
     skill_directories: Vec<PathBuf>,
 ) {
     let gathered = ostler_local_runner::ContextGatherSettings { skill_directories, ..Default::default() };
-    let runner = LocalRunner::clone(&runner(&world.bench)).with_context(gathered);
+    let runner = LocalRunner::clone(&runner(&world.tools)).with_context(gathered);
     let model: Arc<dyn Model> = world.model.clone();
     let agent = NativeAgent::with_model(move |_| Ok(model.clone()), Arc::new(runner), 10);
     world.agent = Arc::new(agent.with_context(settings));
@@ -143,7 +143,7 @@ async fn a_conversation_that_breaks_the_rules_is_not_sent() {
     let world = world([text("never")]);
     world.host.submit("hello", Delivery::Queue);
     let twin = Message::clone(&world.host.conversation()[0]);
-    world.host.report(TurnReport::Told { message: twin }).unwrap();
+    world.host.report(TurnReport::NoteAdded { message: twin }).unwrap();
     let failed = world.host.run(&*world.agent).await.unwrap_err();
     assert_eq!((failed.reason.as_str(), failed.error.code.as_str()), ("context_invalid", "context_invalid"));
     assert!(failed.error.message.contains("its id was used before"), "{}", failed.error.message);

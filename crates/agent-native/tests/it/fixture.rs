@@ -18,7 +18,7 @@ use crate::tools::{FakeTools, runner};
 pub(crate) struct NativeAgentFixture {
     pub(crate) host: TurnHost,
     pub(crate) model: Arc<ScriptedModel>,
-    pub(crate) bench: Arc<FakeTools>,
+    pub(crate) tools: Arc<FakeTools>,
     pub(crate) agent: Arc<NativeAgent>,
     pub(crate) workspace: TempDir,
 }
@@ -39,7 +39,7 @@ pub(crate) fn world_with(
     let host = TurnHost::new(workspace.path().to_str().unwrap(), policy);
     let (model, bench) = (ScriptedModel::new(answers), Arc::new(FakeTools::default()));
     let agent = agent(&model, &bench, 10);
-    NativeAgentFixture { host, model, bench, agent, workspace }
+    NativeAgentFixture { host, model, tools: bench, agent, workspace }
 }
 
 pub(crate) fn agent(model: &Arc<ScriptedModel>, bench: &Arc<FakeTools>, max_steps: u32) -> Arc<NativeAgent> {

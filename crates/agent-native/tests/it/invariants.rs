@@ -9,7 +9,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use ostler_agent_native::NativeAgent;
 use ostler_context::validate;
 use ostler_models::{Model, ModelError, ModelEvent, ModelRequest};
-use ostler_testing::host::{TurnHost, answered};
+use ostler_testing::host::{TurnHost, child_answered};
 use ostler_types::{
     CallEvent, Delivery, Event, Message, MessageEvent, ModelInfo, Part, Policy, Role, Verdict,
 };
@@ -124,7 +124,7 @@ struct PlayedSession {
 impl PlayedSession {
     fn new(run: &RandomRun) -> PlayedSession {
         let host = TurnHost::new("/nowhere", Policy::default())
-            .with_children(|_| Some(answered("the other session is done")));
+            .with_children(|_| Some(child_answered("the other session is done")));
         let model: Arc<dyn Model> = Arc::new(UnreliableModel {
             host: host.clone(),
             answers: Mutex::new(run.answers.clone().into()),

@@ -66,12 +66,12 @@ impl WorkspaceContext for SlowGitRunner {
         ready(text).boxed()
     }
 
-    fn skills(&self, _: FindSkills) -> BoxFuture<'_, Vec<String>> {
+    fn skill_names(&self, _: FindSkills) -> BoxFuture<'_, Vec<String>> {
         self.note("skills");
         ready(Vec::new()).boxed()
     }
 
-    fn skill(&self, _: FindSkills, name: String) -> BoxFuture<'_, Result<String, String>> {
+    fn read_skill(&self, _: FindSkills, name: String) -> BoxFuture<'_, Result<String, String>> {
         ready(Err(name)).boxed()
     }
 }
@@ -111,7 +111,7 @@ fn with_slow_git(
     not_ready: usize,
 ) -> (NativeAgentFixture, Arc<SlowGitRunner>) {
     let mut world = world(answers);
-    let inner = LocalRunner::clone(&runner(&world.bench));
+    let inner = LocalRunner::clone(&runner(&world.tools));
     let (asked, not_ready) = (Mutex::default(), Mutex::new(not_ready));
     let slow = Arc::new(SlowGitRunner { inner, asked, not_ready });
     let model: Arc<dyn Model> = world.model.clone();

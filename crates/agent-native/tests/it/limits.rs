@@ -42,7 +42,7 @@ async fn the_last_step_may_be_the_answer() {
 #[tokio::test]
 async fn the_limit_is_per_turn_and_can_be_set() {
     let mut world = world(loops(4, "echo"));
-    world.agent = agent(&world.model, &world.bench, 2);
+    world.agent = agent(&world.model, &world.tools, 2);
     assert_eq!(world.ask("go").await, Ok(completed("max_steps", None)));
     assert_eq!(world.ask("go on").await, Ok(completed("max_steps", None)));
     assert_eq!(world.model.requests().len(), 4);

@@ -13,7 +13,7 @@ mod fixture;
 mod invariants;
 mod late_context;
 mod limits;
-mod lineup;
+mod model_fallback;
 mod plans;
 mod resume;
 mod reviews;

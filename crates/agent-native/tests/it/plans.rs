@@ -1,6 +1,6 @@
 //! A turn that carries out a plan: in the order of what depends on what, so many at once, over a restart.
 
-use ostler_testing::host::{TurnHost, answered, child_failed};
+use ostler_testing::host::{TurnHost, child_answered, child_failed};
 use ostler_types::{Plan, Policy, Role, Subtask};
 
 use crate::fixture::{NativeAgentFixture, completed, world};
@@ -50,8 +50,8 @@ async fn what_depends_on_others_begins_when_they_are_completed_and_hears_what_th
     let turn = world.resume();
     world.host.started_children(2).await;
     assert_eq!(begun(&world.host), ["left", "right"]);
-    end(&world.host, "right", answered("R"));
-    end(&world.host, "left", answered("L"));
+    end(&world.host, "right", child_answered("R"));
+    end(&world.host, "left", child_answered("L"));
     world.host.started_children(3).await;
     let prompt = world.host.children()[2].1.prompt.clone();
     assert!(
@@ -59,9 +59,9 @@ async fn what_depends_on_others_begins_when_they_are_completed_and_hears_what_th
             && prompt.contains("answered:\nL")
             && prompt.contains("answered:\nR")
     );
-    end(&world.host, "join", answered("J"));
+    end(&world.host, "join", child_answered("J"));
     world.host.started_children(4).await;
-    end(&world.host, "last", answered("Z"));
+    end(&world.host, "last", child_answered("Z"));
     assert_eq!(turn.await.unwrap(), Ok(completed("subtasks_completed", None)));
     world.check();
     let told = world.host.conversation().last().unwrap().clone();
@@ -80,7 +80,7 @@ async fn no_more_are_at_work_than_the_plan_says() {
         let at_work = (ended + 2).min(5);
         world.host.started_children(at_work).await;
         assert_eq!(world.host.children().len(), at_work);
-        end(&world.host, name, answered(name));
+        end(&world.host, name, child_answered(name));
     }
     assert_eq!(turn.await.unwrap(), Ok(completed("subtasks_completed", None)));
 }
@@ -96,7 +96,7 @@ async fn what_depends_on_a_failure_is_not_begun_and_the_rest_is() {
     let mut world = planned(plan(None, subtasks));
     world.host = world.host.with_children(|child| {
         let bad = child.subtask.as_deref() == Some("bad");
-        Some(if bad { child_failed("no luck") } else { answered("fine") })
+        Some(if bad { child_failed("no luck") } else { child_answered("fine") })
     });
     let failed = world.host.run(&*world.agent).await.unwrap_err();
     assert_eq!(begun(&world.host), ["bad", "good"]);
@@ -116,14 +116,14 @@ async fn it_goes_on_after_a_restart() {
     let world = planned(plan(None, subtasks));
     let first = world.resume();
     world.host.started_children(2).await;
-    end(&world.host, "a", answered("A"));
+    end(&world.host, "a", child_answered("A"));
     first.abort();
     let _ = first.await;
     assert!(world.host.recover());
     let second = world.resume();
-    end(&world.host, "b", answered("B"));
+    end(&world.host, "b", child_answered("B"));
     world.host.started_children(3).await;
-    end(&world.host, "c", answered("C"));
+    end(&world.host, "c", child_answered("C"));
     assert_eq!(second.await.unwrap(), Ok(completed("subtasks_completed", None)));
     assert_eq!(begun(&world.host), ["a", "b", "c"], "none was begun twice");
     world.check();
@@ -145,7 +145,7 @@ async fn however_much_is_said_the_conversation_hears_a_bounded_part_of_each() {
     let subtasks: Vec<Subtask> = (0..200).map(|number| subtask(&format!("s{number}"), &[])).collect();
     let mut world = planned(plan(None, subtasks));
     let long = "é".repeat(30_000);
-    world.host = world.host.with_children(move |_| Some(answered(&long)));
+    world.host = world.host.with_children(move |_| Some(child_answered(&long)));
     assert!(world.host.run(&*world.agent).await.is_ok());
     let told = world.host.conversation().last().unwrap().text();
     assert!(told.len() < 200_000, "{}", told.len());
@@ -156,7 +156,7 @@ async fn however_much_is_said_the_conversation_hears_a_bounded_part_of_each() {
 async fn a_plan_in_a_new_session_leaves_a_conversation_that_can_go_on() {
     let mut world = world([ostler_testing::model::text("hello")]);
     world.host = TurnHost::new(world.workspace.path().to_str().unwrap(), Policy::default())
-        .with_children(|_| Some(answered("fine")));
+        .with_children(|_| Some(child_answered("fine")));
     world.host.run_plan(plan(None, vec![subtask("a", &[])]));
     assert!(world.host.run(&*world.agent).await.is_ok());
     world.ask("what came of it?").await.unwrap();

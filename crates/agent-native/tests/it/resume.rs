@@ -18,15 +18,15 @@ async fn only_the_calls_that_have_no_result_run() {
     world.host.recorded("approval_requested", 1).await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    assert_eq!(world.bench.seen().len(), 1);
+    assert_eq!(world.tools.seen().len(), 1);
     let state = world.host.state();
-    assert!(state.turn.unwrap().waits(&state.children));
+    assert!(state.turn.unwrap().is_resumable(&state.children));
 
     let second = world.resume();
     world.host.answer("c2", Verdict::Approve, None).unwrap();
     second.await.unwrap().unwrap();
     world.check();
-    let ran: Vec<_> = world.bench.seen().into_iter().map(|(_, input)| input["text"].clone()).collect();
+    let ran: Vec<_> = world.tools.seen().into_iter().map(|(_, input)| input["text"].clone()).collect();
     assert_eq!(ran, ["one", "two", "three"]);
     assert_eq!(world.result_texts(), ["c1: one", "c2: two", "c3: three"]);
     assert_eq!((world.count("approval_requested"), world.count("tool_batch_started")), (1, 1));
@@ -69,7 +69,7 @@ async fn a_batch_that_was_halting_halts_on() {
     world.resume().await.unwrap().unwrap();
     assert_eq!(world.result_texts()[1..], ["c2", "c3"].map(|id| format!("{id}: {}", results::HALTED)));
     assert_eq!(world.count("tool_batch_halted"), 1);
-    assert!(world.bench.seen().is_empty());
+    assert!(world.tools.seen().is_empty());
     world.check();
 }
 

@@ -136,7 +136,7 @@ async fn a_turn_that_is_stopped_or_fails_says_how_it_left_the_workspace() {
     let AgentCheckpointFixture { world, store: _store } =
         kept(PatchReviewMode::Off, &[], vec![write("c1", "a", "1"), gate, text("next")]);
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     world.host.cancel();
     turn.await.unwrap().unwrap_err();
     assert_eq!(moments(&world), [Moment::Before, Moment::After]);
@@ -168,7 +168,7 @@ async fn a_turn_waits_with_its_first_change_while_something_is_undone() {
     let AgentCheckpointFixture { mut world, store } =
         kept(PatchReviewMode::Off, &[], vec![write("c1", "a", "1"), gate, text("done")]);
     let kept = give_store(&mut world, &store, 10);
-    let undoing = kept.undoing(world.workspace.path()).await;
+    let undoing = kept.lease_for_undo(world.workspace.path()).await;
     let turn = world.begin("go");
     world.host.recorded("tool_batch_started", 1).await;
     // The turn runs whenever it can on this one thread; it cannot.
@@ -177,13 +177,13 @@ async fn a_turn_waits_with_its_first_change_while_something_is_undone() {
     }
     assert_eq!(world.count("checkpoint_created") + world.count("tool_call_started"), 0);
     drop(undoing);
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     let path = world.workspace.path().to_owned();
     let (other, kept) = (Arc::clone(&kept), kept);
-    let undo = tokio::spawn(async move { drop(other.undoing(&path).await) });
+    let undo = tokio::spawn(async move { drop(other.lease_for_undo(&path).await) });
     tokio::task::yield_now().await;
     assert!(!undo.is_finished(), "an undo waits for a turn that has changed something");
-    world.bench.open("g");
+    world.tools.open("g");
     turn.await.unwrap().unwrap();
     undo.await.unwrap();
     drop(kept);

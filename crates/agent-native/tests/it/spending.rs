@@ -1,7 +1,7 @@
 //! What answers take is counted once, also when they are stopped; and a budget ends a turn.
 
 use ostler_models::{ModelError, ModelEvent};
-use ostler_testing::host::{TurnHost, answered};
+use ostler_testing::host::{TurnHost, child_answered};
 use ostler_testing::model::{ScriptedStep, calls, text};
 use ostler_types::{Budget, ChildOutcome, Event, NewSession, Policy, Role, StepEvent, Usage, results};
 use serde_json::json;
@@ -56,7 +56,7 @@ async fn nothing_is_counted_twice() {
     let world =
         world([asks, vec![took(5, 5), said("x"), ScriptedStep::Error(ModelError::new("overloaded", "no"))]]);
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     world.host.cancel();
     assert!(turn.await.unwrap().is_err());
     assert_eq!(recorded(&world), [(10, 2, true)]);
@@ -119,7 +119,7 @@ async fn what_other_sessions_take_counts_against_the_budget_of_the_one_that_star
     let budget = Budget { max_tokens: Some(1_000), ..Budget::default() };
     let mut world = with_budget(budget, vec![first]);
     let usage = Usage { input_tokens: 250, output_tokens: 50, ..Usage::default() };
-    world.host = world.host.with_children(move |_| Some(ChildOutcome { usage, ..answered("done") }));
+    world.host = world.host.with_children(move |_| Some(ChildOutcome { usage, ..child_answered("done") }));
     // 400 of its own and twice 300: the model is not asked again, in this turn or in another one.
     for text in ["go", "go on"] {
         let failed = world.ask(text).await.unwrap_err();

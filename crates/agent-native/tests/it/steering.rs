@@ -10,11 +10,11 @@ use crate::fixture::{said, stop, world};
 async fn they_are_shown_before_the_next_step_in_order() {
     let world = world([call("c1", "gate", &json!({"gate": "a", "text": "x"})), text("turned")]);
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     world.host.submit("left", Delivery::Steer);
     world.host.submit("then right", Delivery::Steer);
     world.host.submit("later", Delivery::Queue);
-    world.bench.open("a");
+    world.tools.open("a");
     turn.await.unwrap().unwrap();
     let shown: Vec<(Role, String)> = world.model.requests()[1]
         .messages

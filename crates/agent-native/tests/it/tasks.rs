@@ -1,7 +1,7 @@
 //! The tools `task` and `task_control`: sessions that work for the one under test.
 
 use ostler_agent::WorktreeEnd;
-use ostler_testing::host::{TurnHost, answered, child_failed};
+use ostler_testing::host::{TurnHost, child_answered, child_failed};
 use ostler_testing::model::{calls, text};
 use ostler_types::{
     ApprovalEvent, Budget, ChildOutcome, ChildStatus, Event, Moment, NewSession, PatchReviewMode, Policy,
@@ -31,7 +31,7 @@ async fn what_the_other_session_answered_is_the_result() {
         "max_steps": 3, "max_tokens": 1000, "max_seconds": 60});
     // Another agent is asked about, unless the policy lets programs run.
     let mut world = world_of(|new| new, vec![calls(&[("c1", "task", input)]), text("done")]);
-    world.host = world.host.with_children(|_| Some(answered("There are 7.")));
+    world.host = world.host.with_children(|_| Some(child_answered("There are 7.")));
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", None)));
     let children = world.host.children();
     let (id, child) = &children[0];
@@ -56,11 +56,11 @@ async fn what_the_other_session_answered_is_the_result() {
 
 #[tokio::test]
 async fn one_that_failed_or_was_stopped_is_a_failed_result_with_what_it_had() {
-    let stopped = ChildOutcome { status: ChildStatus::Canceled, ..answered("half") };
+    let stopped = ChildOutcome { status: ChildStatus::Canceled, ..child_answered("half") };
     for (outcome, expected) in [
         (child_failed("no model"), "The task failed: no model\n\n["),
         (stopped, "The task was stopped.\n\nWhat it had answered so far:\nhalf\n\n["),
-        (answered(" "), "The task ended without an answer.\n\n["),
+        (child_answered(" "), "The task ended without an answer.\n\n["),
     ] {
         let ok = outcome.status == ChildStatus::Completed;
         let mut world =
@@ -86,7 +86,7 @@ async fn twenty_work_side_by_side() {
     for (number, (id, child)) in world.host.children().into_iter().enumerate() {
         assert!(child.worktree);
         let changed_files = Some(u64::from(number > 0));
-        world.host.end_child(id, ChildOutcome { changed_files, ..answered("done") });
+        world.host.end_child(id, ChildOutcome { changed_files, ..child_answered("done") });
     }
     turn.await.unwrap().unwrap();
     world.check();
@@ -103,15 +103,15 @@ async fn in_the_background_it_returns_at_once_and_can_be_waited_for() {
     let input = json!({"description": "d", "prompt": "p", "background": true});
     let world = world([calls(&[("c1", "task", input), ("g", "gate", json!({"gate": "on", "text": ""}))])]);
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     let (id, child) = world.host.children().remove(0);
     assert!(child.background);
     world.model.push(calls(&[("c2", "task_control", json!({"task_id": id.to_string(), "action": "wait"}))]));
     world.model.push(text("done"));
-    world.bench.open("on");
+    world.tools.open("on");
     // The model is asked again while the session is still at work.
     world.host.recorded("tool_call_started", 3).await;
-    world.host.end_child(id, answered("at last"));
+    world.host.end_child(id, child_answered("at last"));
     turn.await.unwrap().unwrap();
     world.check();
     assert!(world.results()[0].text().contains(&format!("sessions/{id}")));
@@ -134,14 +134,14 @@ async fn a_restart_finds_the_session_again_and_goes_on_waiting() {
     assert!(world.host.recover(), "a turn that only waits for sessions goes on");
     // One of them ended while nobody ran the turn.
     let (id, _) = world.host.children().remove(0);
-    world.host.end_child(id, answered("meanwhile"));
+    world.host.end_child(id, child_answered("meanwhile"));
     let second = world.resume();
     world.host.recorded("tool_call_completed", 2).await;
-    world.host.end_child(world.host.children()[1].0, answered("later"));
+    world.host.end_child(world.host.children()[1].0, child_answered("later"));
     second.await.unwrap().unwrap();
     world.check();
     assert_eq!(world.host.children().len(), 2, "none was started twice");
-    assert_eq!(world.bench.seen().len(), 1);
+    assert_eq!(world.tools.seen().len(), 1);
     let texts: Vec<String> = world.result_texts();
     assert!(texts[1].starts_with("c2: meanwhile") && texts[2].starts_with("c3: later"), "{texts:?}");
 }
@@ -155,13 +155,13 @@ async fn any_other_call_that_had_started_is_not_run_again() {
     let world = world([calls(&batch), text("again")]);
     let first = world.begin("go");
     world.host.started_children(1).await;
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     first.abort();
     let _ = first.await;
     assert!(!world.host.recover());
     assert_eq!(world.count("turn_failed"), 1);
     world.ask("and now").await.unwrap();
-    assert_eq!(world.bench.seen().len(), 1);
+    assert_eq!(world.tools.seen().len(), 1);
 }
 
 #[tokio::test]
@@ -181,16 +181,16 @@ async fn it_asks_nobody_by_itself_but_merging_does() {
         Policy::default(),
         [calls(&[("c1", "task", start), ("g", "gate", json!({"gate": "on", "text": ""}))])],
     );
-    world.host = world.host.with_children(|_| Some(answered("done")));
+    world.host = world.host.with_children(|_| Some(child_answered("done")));
     let turn = world.begin("go");
-    world.bench.waiting(1).await;
+    world.tools.waiting(1).await;
     assert_eq!(world.count("approval_requested"), 0);
     let id = world.host.children()[0].0;
     let control = |action: &str| json!({"task_id": format!("sessions/{id}"), "action": action});
     world.model.push(calls(&[("c2", "task_control", control("merge"))]));
     world.model.push(calls(&[("c3", "task_control", control("drop"))]));
     world.model.push(text("done"));
-    world.bench.open("on");
+    world.tools.open("on");
     for (number, call) in ["c2", "c3"].into_iter().enumerate() {
         world.host.recorded("approval_requested", number + 1).await;
         let Event::Approval(ApprovalEvent::Requested { kind, summary, .. }) =
@@ -244,7 +244,7 @@ async fn only_a_session_that_may_start_others_is_told_of_it() {
             vec![calls(&[("c1", "task", json!({"description": "d", "prompt": "p"}))]), text("x")],
         );
         let mut world = world;
-        world.host = world.host.with_children(|_| Some(answered("ok")));
+        world.host = world.host.with_children(|_| Some(child_answered("ok")));
         world.ask("go").await.unwrap();
         let specs = &world.model.requests()[0].tools;
         assert_eq!(specs.iter().any(|spec| spec.name == "task"), offered, "{depth}");
@@ -266,7 +266,7 @@ async fn its_budget_is_at_most_what_is_left_of_this_sessions() {
     ]);
     first.insert(0, ostler_testing::model::ScriptedStep::Event(ostler_models::ModelEvent::Usage(usage)));
     let mut world = world_of(set, vec![first, text("done")]);
-    world.host = world.host.with_children(|_| Some(answered("ok")));
+    world.host = world.host.with_children(|_| Some(child_answered("ok")));
     world.ask("go").await.unwrap();
     let given: Vec<_> = world
         .host
@@ -289,7 +289,7 @@ async fn what_it_changes_in_the_workspace_can_be_undone_and_is_checked() {
             if changes {
                 std::fs::write(&made, "by the other session").unwrap();
             }
-            Some(answered("done"))
+            Some(child_answered("done"))
         });
         let verified = changes.then_some(true);
         assert_eq!(world.ask("go").await, Ok(completed("end_turn", verified)), "{worktree} {changes}");

@@ -56,7 +56,7 @@ pub(crate) fn runner(bench: &Arc<FakeTools>) -> Arc<LocalRunner> {
 
 fn tools(bench: &Arc<FakeTools>) -> Arc<Tools> {
     let tool = |name, kind| -> Arc<dyn Tool> { Arc::new(FakeTool { name, kind, bench: bench.clone() }) };
-    Arc::new(Tools::of(vec![
+    Arc::new(Tools::with_tools(vec![
         tool("echo", ToolKind::Read),
         tool("fail", ToolKind::Read),
         tool("gate", ToolKind::Read),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use ostler_acceptance::Baselines;
 use ostler_testing::model::{ScriptedStep, call, text};
-use ostler_turn_care::Baselines;
 use ostler_types::{Event, Policy, Role, ToolKind, TurnEvent, WorkspaceEvent};
 use serde_json::json;
 

@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Lets happen what a test has asked for. Called before each change that a restore makes.
-pub(super) fn point() -> Result<(), Error> {
+pub(super) fn run_pending_event() -> Result<(), Error> {
     match EVENT.take() {
         None => Ok(()),
         Some((0, happen)) => happen(),

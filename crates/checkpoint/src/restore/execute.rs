@@ -25,11 +25,11 @@ use crate::store::CheckpointStore;
 use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
 #[cfg(test)]
-use super::crash::point as crash_point;
+use super::crash::run_pending_event as crash_point;
 use super::{RestoreJournal, RestoreStep};
 
 /// How many files are written before they are synced and renamed together.
-const PORTION: usize = 64;
+const FILES_PER_BATCH: usize = 64;
 /// Up to this many are synced one by one.
 const MAX_SINGLE_SYNCS: usize = 8;
 
@@ -54,9 +54,9 @@ pub(crate) enum StepFailure {
 /// What stops a step.
 enum StepStopped {
     /// The path is left as it is, and the run goes on.
-    Here(StepFailure),
+    SkipPath(StepFailure),
     /// Nothing can go on.
-    Broken(Error),
+    Abort(Error),
 }
 
 /// A file or link that is written and has not its name yet.
@@ -87,36 +87,36 @@ impl<'a> RestoreRun<'a> {
         let steps = &self.journal.steps;
         for step in steps.iter().rev().filter(|step| step.removes()) {
             let done = self.remove(step);
-            self.note(step, done)?;
+            self.record_result(step, done)?;
         }
         for step in steps.iter().filter(|step| makes_directory(step)) {
             if !self.failed.contains_key(&step.path) {
                 let done = self.make_directory(step);
-                self.note(step, done)?;
+                self.record_result(step, done)?;
             }
         }
         let files: Vec<(usize, &RestoreStep)> =
             steps.iter().enumerate().filter(|(_, step)| writes(step)).collect();
-        for portion in files.chunks(PORTION) {
-            self.put(portion)?;
+        for portion in files.chunks(FILES_PER_BATCH) {
+            self.write_batch(portion)?;
         }
         self.set_modes()?;
         Ok(self.failed)
     }
 
     /// Keeps what was not done for the report.
-    fn note(&mut self, step: &RestoreStep, done: Result<(), StepStopped>) -> Result<(), Error> {
+    fn record_result(&mut self, step: &RestoreStep, done: Result<(), StepStopped>) -> Result<(), Error> {
         match done {
             Ok(()) => Ok(()),
-            Err(StepStopped::Here(failure)) => {
+            Err(StepStopped::SkipPath(failure)) => {
                 self.failed.insert(step.path.clone(), failure);
                 Ok(())
             }
-            Err(StepStopped::Broken(error)) => Err(error),
+            Err(StepStopped::Abort(error)) => Err(error),
         }
     }
 
-    fn stop(&self, path: &Path, errno: Errno) -> StepStopped {
+    fn stopped_by(&self, path: &Path, errno: Errno) -> StepStopped {
         match errno {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN => {
                 conflict("was moved or removed while it was being restored")
@@ -128,41 +128,41 @@ impl<'a> RestoreRun<'a> {
             Errno::ACCESS | Errno::PERM => conflict("may not be changed: permission denied"),
             Errno::ROFS => conflict("may not be changed: it is on a read-only file system"),
             Errno::BUSY | Errno::TXTBSY => conflict("is in use"),
-            other => StepStopped::Broken(cut_short(&self.tree.path().join(path), other)),
+            other => StepStopped::Abort(interrupted_error(&self.tree.path().join(path), other)),
         }
     }
 
     /// Opens the directory in which a step changes something, and says under which name. All changes begin here,
     /// so that nothing protected is changed, whatever was planned.
-    fn place<'s>(&self, step: &'s RestoreStep) -> Result<(OwnedFd, &'s OsStr), StepStopped> {
+    fn open_parent<'s>(&self, step: &'s RestoreStep) -> Result<(OwnedFd, &'s OsStr), StepStopped> {
         self.refuse_protected(step)?;
-        self.tree.parent(&step.path).map_err(|errno| self.stop(&step.path, errno))
+        self.tree.parent(&step.path).map_err(|errno| self.stopped_by(&step.path, errno))
     }
 
     fn refuse_protected(&self, step: &RestoreStep) -> Result<(), StepStopped> {
         let name = self.tree.protected_name(&step.path, step.target.is_none());
-        name.map_or(Ok(()), |name| Err(StepStopped::Here(StepFailure::Protected(name))))
+        name.map_or(Ok(()), |name| Err(StepStopped::SkipPath(StepFailure::Protected(name))))
     }
 
     fn remove(&self, step: &RestoreStep) -> Result<(), StepStopped> {
-        let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.place(step)?;
+        let stop = |errno| self.stopped_by(&step.path, errno);
+        let (parent, name) = self.open_parent(step)?;
         self.check(step, &parent, name)?;
         let is_directory = step.before.as_ref().is_some_and(|(node, _)| node.is_directory());
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        crash_point().map_err(StepStopped::Broken)?;
+        crash_point().map_err(StepStopped::Abort)?;
         unlinkat(&parent, name, flags).map_err(stop)
     }
 
     fn make_directory(&self, step: &RestoreStep) -> Result<(), StepStopped> {
-        let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.place(step)?;
-        crash_point().map_err(StepStopped::Broken)?;
+        let stop = |errno| self.stopped_by(&step.path, errno);
+        let (parent, name) = self.open_parent(step)?;
+        crash_point().map_err(StepStopped::Abort)?;
         mkdirat(&parent, name, Mode::from_raw_mode(0o700)).map_err(stop)
     }
 
     /// Writes a portion of the files: all of them beside their places, then durable, then in place.
-    fn put(&mut self, portion: &[(usize, &'a RestoreStep)]) -> Result<(), Error> {
+    fn write_batch(&mut self, portion: &[(usize, &'a RestoreStep)]) -> Result<(), Error> {
         let mut all = Vec::new();
         for (number, step) in portion {
             if self.failed.contains_key(&step.path) {
@@ -172,22 +172,22 @@ impl<'a> RestoreRun<'a> {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(stopped) => {
-                    self.note(step, Err(stopped))?;
+                    self.record_result(step, Err(stopped))?;
                     continue;
                 }
             }
             match self.stage(*number, step) {
                 Ok(staged) => all.push(staged),
-                Err(stopped) => self.note(step, Err(stopped))?,
+                Err(stopped) => self.record_result(step, Err(stopped))?,
             }
         }
         let files = || all.iter().filter_map(|staged| staged.file.as_ref());
         let synced =
             if files().count() > MAX_SINGLE_SYNCS { syncfs(self.tree) } else { files().try_for_each(fsync) };
-        synced.map_err(|errno| cut_short(self.tree.path(), errno))?;
+        synced.map_err(|errno| interrupted_error(self.tree.path(), errno))?;
         for staged in all {
             let done = self.publish(&staged);
-            self.note(staged.step, done)?;
+            self.record_result(staged.step, done)?;
         }
         Ok(())
     }
@@ -205,29 +205,29 @@ impl<'a> RestoreRun<'a> {
         if (size, digest) != (target_size, target_digest) {
             return Ok(false);
         }
-        let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.place(step)?;
+        let stop = |errno| self.stopped_by(&step.path, errno);
+        let (parent, name) = self.open_parent(step)?;
         let (file, stat) = match read_beneath(&parent, Path::new(name), LinkPolicy::None) {
             Ok(opened) => opened,
             // What may not be read is replaced by what may.
             Err(ReadError::Errno(Errno::ACCESS | Errno::PERM)) => return Ok(false),
             Err(ReadError::Errno(errno)) => return Err(stop(errno)),
-            Err(ReadError::NotAFile(_)) => return Err(MEANWHILE),
+            Err(ReadError::NotAFile(_)) => return Err(CHANGED_MEANWHILE),
         };
-        if !is_same(&FileStamp::of(&stat), stamp) {
-            return Err(MEANWHILE);
+        if !is_same(&FileStamp::from_stat(&stat), stamp) {
+            return Err(CHANGED_MEANWHILE);
         }
-        crash_point().map_err(StepStopped::Broken)?;
+        crash_point().map_err(StepStopped::Abort)?;
         fchmod(&file, Mode::from_raw_mode(*mode)).map_err(stop)?;
         Ok(true)
     }
 
     /// Writes a file or link beside its place.
     fn stage(&self, number: usize, step: &'a RestoreStep) -> Result<StagedNode<'a>, StepStopped> {
-        let stop = |errno| self.stop(&step.path, errno);
-        let (parent, name) = self.place(step)?;
+        let stop = |errno| self.stopped_by(&step.path, errno);
+        let (parent, name) = self.open_parent(step)?;
         let temporary = self.journal.temporary_name(number);
-        crash_point().map_err(StepStopped::Broken)?;
+        crash_point().map_err(StepStopped::Abort)?;
         let file = match &step.target {
             Some(ManifestNode::Link { target }) => {
                 symlinkat(target.as_slice(), &parent, &temporary).map_err(stop)?;
@@ -235,14 +235,14 @@ impl<'a> RestoreRun<'a> {
             }
             Some(ManifestNode::File { mode, digest, .. }) => {
                 let bytes =
-                    self.store.blob(self.journal.order.first(), digest).map_err(StepStopped::Broken)?;
+                    self.store.blob(self.journal.order.first(), digest).map_err(StepStopped::Abort)?;
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = openat(&parent, &temporary, flags, Mode::from_raw_mode(0o600)).map_err(stop)?;
                 let mut file = File::from(file);
-                crash_point().map_err(StepStopped::Broken)?;
+                crash_point().map_err(StepStopped::Abort)?;
                 file.write_all(&bytes).map_err(|error| {
-                    StepStopped::Broken(cut_short(&self.tree.path().join(&step.path), error))
+                    StepStopped::Abort(interrupted_error(&self.tree.path().join(&step.path), error))
                 })?;
                 if let Ok(stat) = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
                     // Only root may give files away; for others they stay their own.
@@ -261,9 +261,9 @@ impl<'a> RestoreRun<'a> {
     /// Gives what was written its name.
     fn publish(&self, staged: &StagedNode<'_>) -> Result<(), StepStopped> {
         let StagedNode { step, parent, name, temporary, .. } = staged;
-        let stop = |errno| self.stop(&step.path, errno);
+        let stop = |errno| self.stopped_by(&step.path, errno);
         self.refuse_protected(step)?;
-        crash_point().map_err(StepStopped::Broken)?;
+        crash_point().map_err(StepStopped::Abort)?;
         if step.before.is_some() && !step.removes() {
             self.check(step, parent, name)?;
             return renameat(parent, temporary, parent, *name).map_err(stop);
@@ -273,19 +273,19 @@ impl<'a> RestoreRun<'a> {
 
     /// Whether a path is still what the plan saw.
     fn check(&self, step: &RestoreStep, parent: &OwnedFd, name: &OsStr) -> Result<(), StepStopped> {
-        let stat =
-            statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| self.stop(&step.path, errno))?;
+        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| self.stopped_by(&step.path, errno))?;
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         match &step.before {
             Some((node, _)) if node.is_directory() => {
                 if is_directory {
                     Ok(())
                 } else {
-                    Err(MEANWHILE)
+                    Err(CHANGED_MEANWHILE)
                 }
             }
-            Some((_, stamp)) if !is_directory && is_same(&FileStamp::of(&stat), stamp) => Ok(()),
-            Some(_) | None => Err(MEANWHILE),
+            Some((_, stamp)) if !is_directory && is_same(&FileStamp::from_stat(&stat), stamp) => Ok(()),
+            Some(_) | None => Err(CHANGED_MEANWHILE),
         }
     }
 
@@ -315,10 +315,10 @@ impl<'a> RestoreRun<'a> {
             match set_directory_mode(self.tree, path, mode) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) => {
-                    if let StepStopped::Here(failure) = self.stop(path, errno) {
+                    if let StepStopped::SkipPath(failure) = self.stopped_by(path, errno) {
                         self.failed.entry(path.to_owned()).or_insert(failure);
                     } else {
-                        return Err(cut_short(&self.tree.path().join(path), errno));
+                        return Err(interrupted_error(&self.tree.path().join(path), errno));
                     }
                 }
             }
@@ -327,10 +327,10 @@ impl<'a> RestoreRun<'a> {
     }
 }
 
-const MEANWHILE: StepStopped = conflict("was changed by somebody else while it was being restored");
+const CHANGED_MEANWHILE: StepStopped = conflict("was changed by somebody else while it was being restored");
 
 const fn conflict(why: &'static str) -> StepStopped {
-    StepStopped::Here(StepFailure::Conflict(why))
+    StepStopped::SkipPath(StepFailure::Conflict(why))
 }
 
 /// Removes what a run wrote and did not give its name. Where that fails, the next run says so.
@@ -354,7 +354,7 @@ pub(crate) fn close_directories(tree: &WorkspaceTree, begun: &RestoreJournal) {
 }
 
 /// The error of a run that cannot go on.
-pub(crate) fn cut_short(path: &Path, error: impl Into<std::io::Error>) -> Error {
+pub(crate) fn interrupted_error(path: &Path, error: impl Into<std::io::Error>) -> Error {
     Error::io("The restore was cut short; the same again completes it. It failed at", path, error)
 }
 

@@ -5,11 +5,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::codec::{FieldReader, FieldWriter, sum};
+use crate::codec::{FieldReader, FieldWriter, fnv1a_checksum};
 use crate::digest::CheckpointDigest;
 use crate::error::Error;
-use crate::files::{StoreFiles, read_if_there, remove_if_there, sync_directory_of};
 use crate::manifest::ManifestNode;
+use crate::store_files::{StoreFiles, read_if_there, remove_if_there, sync_directory_of};
 
 use super::{RestoreOrder, RestoreStep, RestoreTransition, StateAfterTurn};
 
@@ -62,8 +62,8 @@ impl RestoreJournal {
     }
 
     /// The checkpoints that journals of a store still need.
-    pub(crate) fn needed(files: &StoreFiles) -> std::io::Result<Vec<CheckpointDigest>> {
-        let passages = RestoreJournal::all(files)?.into_iter().flat_map(|journal| journal.order.passages);
+    pub(crate) fn needed_checkpoints(files: &StoreFiles) -> std::io::Result<Vec<CheckpointDigest>> {
+        let passages = RestoreJournal::all(files)?.into_iter().flat_map(|journal| journal.order.transitions);
         Ok(passages.flat_map(|passage| [Some(passage.to), passage.since.checkpoint()]).flatten().collect())
     }
 
@@ -75,7 +75,7 @@ impl RestoreJournal {
     }
 
     /// Whether a path may be found in this state because the run was cut short.
-    pub(crate) fn explains(&self, path: &Path, now: Option<&ManifestNode>) -> bool {
+    pub(crate) fn may_have_left(&self, path: &Path, now: Option<&ManifestNode>) -> bool {
         let Some(step) = self.step(path) else { return false };
         let before = step.before.as_ref().map(|(node, _)| node);
         let was_directory = before.is_some_and(ManifestNode::is_directory)
@@ -98,8 +98,8 @@ impl RestoreJournal {
 
     fn encode(&self) -> Vec<u8> {
         let mut body = FieldWriter::default();
-        body.count(self.order.passages.len());
-        for RestoreTransition { to, since } in &self.order.passages {
+        body.count(self.order.transitions.len());
+        for RestoreTransition { to, since } in &self.order.transitions {
             body.digest(&to.0);
             match since {
                 StateAfterTurn::Now => body.byte(0),
@@ -129,7 +129,7 @@ impl RestoreJournal {
             body.u32(*mode);
         }
         let mut whole = FieldWriter(HEADER.to_vec());
-        whole.u64(sum(&body.0));
+        whole.u64(fnv1a_checksum(&body.0));
         whole.0.extend_from_slice(&body.0);
         whole.0
     }
@@ -137,7 +137,7 @@ impl RestoreJournal {
 
 fn decode(bytes: &[u8]) -> Option<RestoreJournal> {
     let mut reader = FieldReader(bytes.strip_prefix(HEADER)?);
-    if reader.u64()? != sum(reader.0) {
+    if reader.u64()? != fnv1a_checksum(reader.0) {
         return None;
     }
     let mut passages = Vec::new();
@@ -172,7 +172,7 @@ fn decode(bytes: &[u8]) -> Option<RestoreJournal> {
         .map(|_| Some((reader.path()?.to_owned(), reader.u32()?)))
         .collect::<Option<Vec<_>>>()?;
     Some(RestoreJournal {
-        order: RestoreOrder { passages, only: has_only.then_some(only), force },
+        order: RestoreOrder { transitions: passages, only: has_only.then_some(only), force },
         steps,
         opened,
     })

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::fstat;
 
-use crate::changes::{IgnoredPaths, ManifestChange, changes};
-use crate::diff::workspace_now;
+use crate::diff::scan_current_workspace;
 use crate::error::Error;
 use crate::manifest::{Manifest, ManifestNode};
+use crate::manifest_changes::{IgnoredPaths, ManifestChange, changes};
+use crate::scan_walk::names;
 use crate::store::CheckpointStore;
-use crate::walk::names;
 use crate::workspace_tree::{FileStamp, WorkspaceTree};
 
 use super::{
@@ -45,7 +45,7 @@ pub(crate) struct RestorePlanner<'a> {
     store: &'a CheckpointStore,
     tree: &'a WorkspaceTree,
     order: &'a RestoreOrder,
-    begun: Option<&'a RestoreJournal>,
+    interrupted: Option<&'a RestoreJournal>,
     /// Larger files are left out.
     max_file_bytes: u64,
     /// The directories above what is to be made, as they were.
@@ -67,7 +67,7 @@ struct TurnEffect {
 #[derive(Debug)]
 struct Candidate {
     path: PathBuf,
-    done: Vec<TurnEffect>,
+    effects: Vec<TurnEffect>,
 }
 
 impl<'a> RestorePlanner<'a> {
@@ -78,13 +78,22 @@ impl<'a> RestorePlanner<'a> {
         begun: Option<&'a RestoreJournal>,
     ) -> RestorePlanner<'a> {
         let (directories, steps, report) = (HashMap::new(), BTreeMap::new(), RestoreReport::default());
-        RestorePlanner { store, tree, order, begun, max_file_bytes: 0, directories, steps, report }
+        RestorePlanner {
+            store,
+            tree,
+            order,
+            interrupted: begun,
+            max_file_bytes: 0,
+            directories,
+            steps,
+            report,
+        }
     }
 
     /// Makes the plan.
     pub(crate) fn plan(mut self) -> Result<RestorePlan, Error> {
         for candidate in self.candidates()?.into_values() {
-            self.consider(candidate)?;
+            self.plan_path(candidate)?;
         }
         self.add_directories()?;
         self.keep_full_directories();
@@ -107,17 +116,17 @@ impl<'a> RestorePlanner<'a> {
     fn candidates(&mut self) -> Result<BTreeMap<Vec<u8>, Candidate>, Error> {
         let mut candidates: BTreeMap<Vec<u8>, Candidate> = BTreeMap::new();
         let mut newer: Option<Manifest> = None;
-        for RestoreTransition { to, since } in &self.order.passages {
+        for RestoreTransition { to, since } in &self.order.transitions {
             let to = self.store.manifest(*to)?;
             self.max_file_bytes = self.max_file_bytes.max(to.max_file_bytes);
             let is_known = *since != StateAfterTurn::Unknown;
             let after = match since {
                 StateAfterTurn::Checkpoint(since) => self.store.manifest(*since)?,
-                StateAfterTurn::Now => workspace_now(self.store, self.tree, &to)?,
+                StateAfterTurn::Now => scan_current_workspace(self.store, self.tree, &to)?,
                 // Whatever became different until the next turn may be this one's doing.
                 StateAfterTurn::Unknown => match newer.take() {
                     Some(newer) => newer,
-                    None => workspace_now(self.store, self.tree, &to)?,
+                    None => scan_current_workspace(self.store, self.tree, &to)?,
                 },
             };
             for ManifestChange { path, before: target, after } in self.changes(&to, &after) {
@@ -125,8 +134,8 @@ impl<'a> RestorePlanner<'a> {
                 let done = TurnEffect { target, since: is_known.then_some(after) };
                 candidates
                     .entry(key(&path))
-                    .or_insert_with(|| Candidate { path, done: Vec::new() })
-                    .done
+                    .or_insert_with(|| Candidate { path, effects: Vec::new() })
+                    .effects
                     .push(done);
             }
             newer = Some(to);
@@ -141,7 +150,7 @@ impl<'a> RestorePlanner<'a> {
             changes.retain(|change| only.iter().any(|asked| change.path.starts_with(asked)));
         }
         changes.retain(|change| !self.is_temporary(change.path.file_name()));
-        let left_alone = self.store.files.left_alone(self.tree.path());
+        let left_alone = self.store.files.excluded_directories(self.tree.path());
         changes.retain(|change| !left_alone.iter().any(|directory| change.path.starts_with(directory)));
         changes
     }
@@ -163,19 +172,19 @@ impl<'a> RestorePlanner<'a> {
 
     /// Whether a name was given by the run that was cut short.
     fn is_temporary(&self, name: Option<&OsStr>) -> bool {
-        self.begun
+        self.interrupted
             .zip(name)
             .is_some_and(|(begun, name)| name.as_bytes().starts_with(begun.temporary_prefix().as_bytes()))
     }
 
     fn look(&self, path: &Path) -> Result<Option<(ManifestNode, FileStamp)>, Error> {
-        self.tree.look(path, self.max_file_bytes)
+        self.tree.read_node(path, self.max_file_bytes)
     }
 
     /// Decides about one path that turns changed: goes back through them for as long as each finds the
     /// path as it left it.
-    fn consider(&mut self, candidate: Candidate) -> Result<(), Error> {
-        let Candidate { path, done } = candidate;
+    fn plan_path(&mut self, candidate: Candidate) -> Result<(), Error> {
+        let Candidate { path, effects: done } = candidate;
         let before = self.look(&path)?;
         let now = before.as_ref().map(|(node, _)| node);
         if let Some(name) =
@@ -186,7 +195,8 @@ impl<'a> RestorePlanner<'a> {
             }
             return Ok(());
         }
-        let begun = self.begun.and_then(|begun| begun.step(&path).filter(|_| begun.explains(&path, now)));
+        let begun =
+            self.interrupted.and_then(|begun| begun.step(&path).filter(|_| begun.may_have_left(&path, now)));
         // A run that was cut short had decided already.
         if let Some(step) = begun.filter(|step| done.iter().any(|done| done.target == step.target)) {
             let target = step.target.clone();
@@ -206,7 +216,7 @@ impl<'a> RestorePlanner<'a> {
                 break;
             }
             if since.as_ref() != Some(&current) && !self.order.force {
-                self.conflict(&path, why(moved, current.as_ref(), since.as_ref()));
+                self.conflict(&path, conflict_reason(moved, current.as_ref(), since.as_ref()));
                 break;
             }
             (current, moved) = (target.clone(), true);
@@ -313,7 +323,11 @@ fn already_undone(current: &Option<ManifestNode>, done: &[TurnEffect]) -> usize 
 }
 
 /// Why a path is not brought back, or no further.
-fn why(moved: bool, current: Option<&ManifestNode>, since: Option<&Option<ManifestNode>>) -> &'static str {
+fn conflict_reason(
+    moved: bool,
+    current: Option<&ManifestNode>,
+    since: Option<&Option<ManifestNode>>,
+) -> &'static str {
     match (moved, since, current) {
         (_, None, _) => UNKNOWN,
         (true, Some(_), _) => BETWEEN,

@@ -246,7 +246,7 @@ fn a_store_in_the_workspace_is_no_part_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = fs::canonicalize(folder.path()).unwrap();
     let data = workspace.join("home/data");
-    let store = CheckpointStore::open_leaving_alone(&data.join("checkpoints"), &[&data]).unwrap();
+    let store = CheckpointStore::open_excluding(&data.join("checkpoints"), &[&data]).unwrap();
     fs::write(data.join("log"), "one\n").unwrap();
     fs::write(workspace.join("file"), "old").unwrap();
     let before = store.capture(&workspace, &CaptureOptions::default()).unwrap();

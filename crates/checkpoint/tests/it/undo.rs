@@ -211,10 +211,10 @@ fn an_undo_waits_for_those_who_change_and_they_for_it() {
     };
     type Lease<'a> = std::pin::Pin<Box<dyn Future<Output = Box<dyn std::any::Any>> + 'a>>;
     let changing = || -> Lease<'_> {
-        Box::pin(async { Box::new(fixture.store.changing(&fixture.workspace).await) as _ })
+        Box::pin(async { Box::new(fixture.store.lease_for_change(&fixture.workspace).await) as _ })
     };
     let undoing = || -> Lease<'_> {
-        Box::pin(async { Box::new(fixture.store.undoing(&fixture.workspace).await) as _ })
+        Box::pin(async { Box::new(fixture.store.lease_for_undo(&fixture.workspace).await) as _ })
     };
     let (Poll::Ready(one), Poll::Ready(other)) = (poll(&mut changing()), poll(&mut changing())) else {
         panic!("two turns may change a workspace at once");

@@ -3,18 +3,18 @@
 use ostler_doors::acp::{AcpOptions, UPGRADE};
 
 use super::CommandContext;
-use super::pump::{self, BridgedWire};
+use super::stdio_bridge::{self, BridgedWire};
 use crate::args::AcpArgs;
 use crate::exit::CliExit;
 
 const WIRE: BridgedWire = BridgedWire {
     path: "/acp",
     upgrade: UPGRADE,
-    ready: b"",
-    quit: None,
-    cut: None,
-    stays: true,
-    advice: "the daemon ended; what it had accepted is on disk: start `ostler acp` again, and load the session",
+    ready_prefix: b"",
+    quit_line: None,
+    lost_line: None,
+    stays_for_others: true,
+    lost_advice: "the daemon ended; what it had accepted is on disk: start `ostler acp` again, and load the session",
 };
 
 pub(super) async fn acp(setting: CommandContext, args: AcpArgs) -> anyhow::Result<CliExit> {
@@ -25,7 +25,7 @@ pub(super) async fn acp(setting: CommandContext, args: AcpArgs) -> anyhow::Resul
             return Ok(CliExit::Usage);
         }
     };
-    pump::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
+    stdio_bridge::serve(setting, &WIRE, options.clone(), async |daemon, input, stop| {
         Ok(daemon.acp().serve(options, input, crate::output::wire(), stop).await)
     })
     .await
@@ -33,7 +33,7 @@ pub(super) async fn acp(setting: CommandContext, args: AcpArgs) -> anyhow::Resul
 
 fn options(args: AcpArgs) -> anyhow::Result<AcpOptions> {
     Ok(AcpOptions {
-        cwd: pump::directory(args.cwd.as_deref())?.to_string_lossy().into_owned(),
+        cwd: stdio_bridge::directory(args.cwd.as_deref())?.to_string_lossy().into_owned(),
         model: args.model,
         system_prompt: args.system_prompt,
         ..AcpOptions::default()

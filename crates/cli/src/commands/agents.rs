@@ -9,7 +9,7 @@ use anyhow::Context;
 use ostler_agent_acp::{AcpAgentInfo, AgentPreset, AgentSettings, presets};
 use ostler_api_types::CreateSession;
 use ostler_config::{AgentConfinement, AgentSection};
-use ostler_daemon::programs::finder;
+use ostler_daemon::programs::program_finder;
 use ostler_daemon::sandbox;
 use ostler_engine::SystemClock;
 use ostler_local_runner::{AgentDependencies, LocalRunner, acp_agent, program};
@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use super::CommandContext;
 use crate::args::AgentsCommand;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
-use crate::render::clean;
+use crate::render::sanitize;
 
 pub(super) async fn agents(setting: CommandContext, command: AgentsCommand) -> anyhow::Result<CliExit> {
     match command {
@@ -34,7 +34,7 @@ pub(super) async fn agents(setting: CommandContext, command: AgentsCommand) -> a
 }
 
 /// A directory as it really is; the current one when none is named.
-fn real(workspace: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+fn real_directory(workspace: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let workspace = workspace.unwrap_or_else(|| PathBuf::from("."));
     workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))
 }
@@ -45,11 +45,12 @@ async fn sessions(
     workspace: Option<PathBuf>,
     json: bool,
 ) -> anyhow::Result<CliExit> {
-    let workspace = real(workspace)?.to_string_lossy().into_owned();
+    let workspace = real_directory(workspace)?.to_string_lossy().into_owned();
     let config = &setting.loaded.config;
-    let reached = reach(&setting.data_dir, config, &setting.environment, DaemonPurpose::Run).await?;
+    let reached =
+        connect_or_start(&setting.data_dir, config, &setting.environment, DaemonPurpose::Run).await?;
     let listed = reached.client.agent_sessions(name, &workspace).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     let listed = listed?;
     if json {
         crate::output::json(&listed)?;
@@ -57,8 +58,8 @@ async fn sessions(
     }
     for session in listed {
         let known = session.session_id.map(|id| format!("  = {id}")).unwrap_or_default();
-        let (id, title) = (clean(&session.agent_session_id), session.title.unwrap_or_default());
-        say!("{id}  {}  {}{known}", clean(&session.updated_at.unwrap_or_default()), clean(&title));
+        let (id, title) = (sanitize(&session.agent_session_id), session.title.unwrap_or_default());
+        say!("{id}  {}  {}{known}", sanitize(&session.updated_at.unwrap_or_default()), sanitize(&title));
     }
     Ok(CliExit::Success)
 }
@@ -69,13 +70,14 @@ async fn adopt(
     id: String,
     workspace: Option<PathBuf>,
 ) -> anyhow::Result<CliExit> {
-    let workspace_path = real(workspace)?.to_string_lossy().into_owned();
+    let workspace_path = real_directory(workspace)?.to_string_lossy().into_owned();
     let config = &setting.loaded.config;
-    let reached = reach(&setting.data_dir, config, &setting.environment, DaemonPurpose::Run).await?;
+    let reached =
+        connect_or_start(&setting.data_dir, config, &setting.environment, DaemonPurpose::Run).await?;
     let new =
         CreateSession { workspace_path, agent: Some(name), adopt: Some(id), ..CreateSession::default() };
     let adopted = reached.client.create_session(&new).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     say!("{}", adopted?);
     Ok(CliExit::Success)
 }
@@ -83,22 +85,22 @@ async fn adopt(
 /// Logs in with a process of its own: what an agent knows of its user it keeps in files, where the daemon's processes
 /// find it too.
 async fn login(setting: &CommandContext, name: &str, method: &str) -> anyhow::Result<CliExit> {
-    let (workspace, names) = (real(None)?, [name.to_owned()]);
+    let (workspace, names) = (real_directory(None)?, [name.to_owned()]);
     let command = commands(setting, &names)?.remove(name).context("the agent was just found")?;
-    let parts = parts(setting, [&command]).await;
+    let parts = agent_dependencies(setting, [&command]).await;
     let program = program(name, &command, &setting.loaded.config.mcp);
-    let agent = acp_agent(program, AgentSettings { tries: 0, ..Default::default() }, &command, &parts);
+    let agent = acp_agent(program, AgentSettings { max_restarts: 0, ..Default::default() }, &command, &parts);
     let done = agent.login(&workspace, method).await;
     agent.stop().await;
     if let Err(failed) = done {
-        anyhow::bail!("{}", clean(&failed.error.message));
+        anyhow::bail!("{}", sanitize(&failed.error.message));
     }
-    say!("logged in to {}; a process of it that runs already may have to be ended", clean(name));
+    say!("logged in to {}; a process of it that runs already may have to be ended", sanitize(name));
     Ok(CliExit::Success)
 }
 
 /// What agents are made of that are only looked at.
-async fn parts<'a>(
+async fn agent_dependencies<'a>(
     setting: &CommandContext,
     commands: impl IntoIterator<Item = &'a AgentSection>,
 ) -> AgentDependencies {
@@ -106,11 +108,12 @@ async fn parts<'a>(
     let sandbox = match is_confined {
         true => {
             let CommandContext { loaded, environment, data_dir, .. } = setting;
-            sandbox(&loaded.config, environment, data_dir, Some(Program::own()), false).await
+            sandbox(&loaded.config, environment, data_dir, Some(Program::current_executable()), false).await
         }
         false => None,
     };
-    let programs = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, sandbox.as_ref());
+    let programs =
+        program_finder(&setting.loaded.config, &setting.environment, &setting.data_dir, sandbox.as_ref());
     AgentDependencies {
         environment: setting.environment.clone(),
         sandbox,
@@ -122,10 +125,15 @@ async fn parts<'a>(
 }
 
 async fn list(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let listed = reached.client.agent_infos().await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     let listed = listed?;
     if json {
         crate::output::json(&listed)?;
@@ -133,10 +141,10 @@ async fn list(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
     }
     let mut text = String::new();
     for agent in &listed {
-        let program = agent.program.as_deref().map(clean).unwrap_or_default();
+        let program = agent.program.as_deref().map(sanitize).unwrap_or_default();
         let configured = setting.loaded.config.agents.get(&agent.name);
         let confined = configured.map(|agent| confinement(agent.sandbox)).unwrap_or_default();
-        let (name, status) = (clean(&agent.name), agent.status.as_str());
+        let (name, status) = (sanitize(&agent.name), agent.status.as_str());
         let line = format!("{name:<16}  {status:<12}  {confined:<11}  {program}");
         _ = writeln!(text, "{}", line.trim_end());
     }
@@ -151,7 +159,7 @@ async fn list(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
             "\nNot configured; a section such as `[agents.claude]` with `preset = \"claude\"` adds one:\n",
         );
     }
-    let finder = finder(configuration, &setting.environment, &setting.data_dir, None);
+    let finder = program_finder(configuration, &setting.environment, &setting.data_dir, None);
     for preset in others {
         let found = finder.find(preset.command[0]);
         let how = found.map_or_else(
@@ -203,15 +211,15 @@ async fn doctor(
     workspace: Option<PathBuf>,
     json: bool,
 ) -> anyhow::Result<CliExit> {
-    let workspace = real(workspace)?;
+    let workspace = real_directory(workspace)?;
     let commands = commands(setting, names)?;
-    let parts = parts(setting, commands.values()).await;
+    let parts = agent_dependencies(setting, commands.values()).await;
     let mut reports = Vec::new();
     for (name, command) in &commands {
         if !json {
             aside!("starting {name} …");
         }
-        reports.push(examine(setting, name, command, &parts, &workspace).await);
+        reports.push(examine_agent(setting, name, command, &parts, &workspace).await);
     }
     if json {
         crate::output::json(&reports)?;
@@ -231,7 +239,7 @@ fn commands(setting: &CommandContext, names: &[String]) -> anyhow::Result<BTreeM
         ..AgentSection::default()
     };
     if names.is_empty() {
-        let finder = finder(&setting.loaded.config, &setting.environment, &setting.data_dir, None);
+        let finder = program_finder(&setting.loaded.config, &setting.environment, &setting.data_dir, None);
         let installed = presets().iter().filter(|preset| {
             let is_used = configured.values().any(|agent| agent.preset() == Some(*preset));
             !is_used && finder.find(preset.command[0]).is_ok()
@@ -242,14 +250,14 @@ fn commands(setting: &CommandContext, names: &[String]) -> anyhow::Result<BTreeM
     let find = |name: &String| {
         let known = configured.get(name).cloned().or_else(|| AgentPreset::find(name).map(like));
         let known =
-            known.with_context(|| format!("no agent called `{}` is configured or known", clean(name)))?;
+            known.with_context(|| format!("no agent called `{}` is configured or known", sanitize(name)))?;
         Ok((name.clone(), known))
     };
     names.iter().map(find).collect()
 }
 
 /// Starts an agent, has it begin a session, and ends it.
-async fn examine(
+async fn examine_agent(
     setting: &CommandContext,
     name: &str,
     command: &AgentSection,
@@ -257,7 +265,7 @@ async fn examine(
     workspace: &Path,
 ) -> AgentReport {
     let program = program(name, command, &setting.loaded.config.mcp);
-    let settings = AgentSettings { tries: 0, ..Default::default() };
+    let settings = AgentSettings { max_restarts: 0, ..Default::default() };
     let agent = acp_agent(program, settings, command, parts);
     let mut report = AgentReport::new(name, command.sandbox);
     match agent.probe(workspace).await {
@@ -319,13 +327,13 @@ impl AgentReport {
     }
 
     fn text(&self) -> String {
-        let what = self.title.as_deref().map(clean).unwrap_or_default();
-        let version = self.version.as_deref().map(clean).unwrap_or_default();
+        let what = self.title.as_deref().map(sanitize).unwrap_or_default();
+        let version = self.version.as_deref().map(sanitize).unwrap_or_default();
         let state = if self.ok { "works" } else { "does not work" };
         let who = format!("{what} {version}");
         let who = who.trim();
         let who = if who.is_empty() { String::new() } else { format!(" ({who})") };
-        let mut text = format!("{}{who}: {state}\n", clean(&self.name));
+        let mut text = format!("{}{who}: {state}\n", sanitize(&self.name));
         let rights = match self.sandbox {
             AgentConfinement::On => {
                 "it writes the workspace and its own state, and sees nothing else of your home directory"
@@ -334,20 +342,23 @@ impl AgentReport {
         };
         _ = writeln!(text, "  {}: {rights}", confinement(self.sandbox));
         if let Some(error) = &self.error {
-            _ = writeln!(text, "  why: {}", clean(&error.message));
+            _ = writeln!(text, "  why: {}", sanitize(&error.message));
             if let Some(hint) = &error.hint {
-                _ = writeln!(text, "  what to do: {}", clean(hint));
+                _ = writeln!(text, "  what to do: {}", sanitize(hint));
             }
         }
         if !self.abilities.is_empty() {
             _ = writeln!(text, "  it {}", self.abilities.join(", "));
         }
         for (setting, choices) in &self.settings {
-            _ = writeln!(text, "  {}: {}", clean(setting), clean(choices));
+            _ = writeln!(text, "  {}: {}", sanitize(setting), sanitize(choices));
         }
         if !self.login.is_empty() {
-            let ways: Vec<String> =
-                self.login.iter().map(|way| format!("{} ({})", clean(&way.id), clean(&way.name))).collect();
+            let ways: Vec<String> = self
+                .login
+                .iter()
+                .map(|way| format!("{} ({})", sanitize(&way.id), sanitize(&way.name)))
+                .collect();
             _ = writeln!(text, "  ways to log in: {}", ways.join(", "));
         }
         text

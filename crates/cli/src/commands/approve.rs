@@ -7,18 +7,23 @@ use ostler_types::{ToolCallId, Verdict, in_one_line};
 
 use super::CommandContext;
 use crate::args::Approve;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
 use crate::render::LINE_WIDTH;
 
 pub(super) async fn approve(setting: CommandContext, approve: Approve) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let done = match &approve {
         Approve { id: Some(_), call: Some(_), .. } => answer(&reached.client, approve).await,
         _ => list(&reached.client).await,
     };
-    reached.leave().await;
+    reached.stop_when_idle().await;
     done.map(|()| CliExit::Success)
 }
 

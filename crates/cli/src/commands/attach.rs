@@ -4,16 +4,17 @@ use futures_util::StreamExt;
 use ostler_client::Client;
 
 use super::CommandContext;
-use super::follow::EventOutput;
+use super::event_output::EventOutput;
 use crate::args::Attach;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
 
 pub(super) async fn attach(setting: CommandContext, attach: Attach) -> anyhow::Result<CliExit> {
     let config = &setting.loaded.config;
-    let reached = reach(&setting.data_dir, config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached =
+        connect_or_start(&setting.data_dir, config, &setting.environment, DaemonPurpose::Look).await?;
     let followed = follow(&reached.client, &setting, &attach).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     followed.map(|()| CliExit::Success)
 }
 

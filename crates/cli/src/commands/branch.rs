@@ -5,28 +5,34 @@ use ostler_client::Client;
 use ostler_types::{SessionId, in_one_line};
 
 use super::CommandContext;
-use super::follow::EventOutput;
-use super::run::text;
-use super::turn::TurnWatcher;
+use super::event_output::EventOutput;
+use super::run::typed_or_stdin;
+use super::turn_watcher::TurnWatcher;
 use crate::args::{ApproveWhen, ForkArgs};
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
 
 /// Makes a session, and prints nothing but its id, so that it can be used in another command.
 pub(super) async fn fork(setting: CommandContext, args: ForkArgs) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let forked = reached.client.fork(args.id, args.turn).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     say!("{}", forked?);
     Ok(CliExit::Success)
 }
 
 pub(super) async fn compact(setting: CommandContext, id: SessionId) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run).await?;
+        connect_or_start(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run)
+            .await?;
     let exit = follow_compaction(&reached.client, &setting, id).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     exit
 }
 
@@ -48,10 +54,15 @@ async fn follow_compaction(
 }
 
 pub(super) async fn context(setting: CommandContext, id: SessionId, json: bool) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let context = reached.client.context(id).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     let context = context?;
     if json {
         crate::output::json(&context)?;
@@ -80,16 +91,21 @@ fn share(context: &ContextView) -> String {
 
 /// Adds what the model is to know, and starts nothing.
 pub(super) async fn note(setting: CommandContext, id: SessionId, given: String) -> anyhow::Result<CliExit> {
-    let note = text(&given)?;
+    let note = typed_or_stdin(&given)?;
     if note.trim().is_empty() {
         aside!("error: there is nothing to tell");
         return Ok(CliExit::Usage);
     }
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let note = SendMessage { role: Speaker::System, auto_run: Some(false), ..SendMessage::prompt(note) };
     let sent = reached.client.send_message(id, &note).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     say!("{}", sent?.message_id);
     Ok(CliExit::Success)
 }

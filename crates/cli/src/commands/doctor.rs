@@ -17,19 +17,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::CommandContext;
-use super::known_ends::LastKnownRecords;
+use super::last_known_records::LastKnownRecords;
 use crate::args::Doctor;
+use crate::connect::{daemon_config, find_running};
 use crate::exit::CliExit;
-use crate::reach::{daemon_config, find};
 
 /// How long the gateway has for an answer, and how much of one is read.
-const GATEWAY_PATIENCE: Duration = Duration::from_secs(3);
-const GATEWAY_ANSWER: u64 = 16 << 10;
+const GATEWAY_TIMEOUT: Duration = Duration::from_secs(3);
+const MAX_GATEWAY_ANSWER_BYTES: u64 = 16 << 10;
 
 pub(super) async fn doctor(setting: CommandContext, doctor: Doctor) -> anyhow::Result<CliExit> {
     let log = match FileLog::open(&setting.data_dir, Arc::new(RealDisk)) {
         Ok(log) => log,
-        Err(OpenError::Locked { pid }) => return beside_a_daemon(&setting, &doctor, pid).await,
+        Err(OpenError::Locked { pid }) => return report_beside_daemon(&setting, &doctor, pid).await,
         Err(error) => return Err(error.into()),
     };
     let ends = LastKnownRecords::open(&setting.data_dir, &log);
@@ -62,7 +62,7 @@ async fn gateway(setting: &CommandContext) -> (Value, String) {
         return (json!({"enabled": false}), "gateway: off (gateway.enabled)".to_owned());
     }
     let address = gateway.listen;
-    let asked = tokio::time::timeout(GATEWAY_PATIENCE, gateway_answers(address)).await;
+    let asked = tokio::time::timeout(GATEWAY_TIMEOUT, gateway_answers(address)).await;
     let problem = match asked {
         Ok(Ok(true)) => None,
         Ok(Ok(false)) => Some("another program has that port".to_owned()),
@@ -88,7 +88,7 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
     let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(GATEWAY_ANSWER).read_to_end(&mut answer).await?;
+    stream.take(MAX_GATEWAY_ANSWER_BYTES).read_to_end(&mut answer).await?;
     let answer = String::from_utf8_lossy(&answer);
     Ok(answer.starts_with("HTTP/1.1 200")
         && answer.contains("\"status\":\"ok\"")
@@ -98,8 +98,14 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
 /// Says what confines programs here, and what does not.
 async fn print_sandbox(setting: &CommandContext) -> anyhow::Result<()> {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
-    let Some(sandbox) =
-        ostler_daemon::sandbox(config, environment, &setting.data_dir, Some(Program::own()), true).await
+    let Some(sandbox) = ostler_daemon::sandbox(
+        config,
+        environment,
+        &setting.data_dir,
+        Some(Program::current_executable()),
+        true,
+    )
+    .await
     else {
         say!("sandbox: off (sandbox.mode), so programs run with all your rights");
         return Ok(());
@@ -114,8 +120,9 @@ async fn print_sandbox(setting: &CommandContext) -> anyhow::Result<()> {
             }
         }
     }
-    let finder = ostler_daemon::programs::finder(config, environment, &setting.data_dir, Some(&sandbox));
-    for directory in finder.passed_over() {
+    let finder =
+        ostler_daemon::programs::program_finder(config, environment, &setting.data_dir, Some(&sandbox));
+    for directory in finder.ignored_directories() {
         say!(
             "  ! PATH has {}, where sandboxed commands can write: no program there runs outside the sandbox",
             directory.display()
@@ -138,7 +145,7 @@ struct ExaminedLog {
 }
 
 impl ExaminedLog {
-    fn is_well(&self) -> bool {
+    fn is_intact(&self) -> bool {
         self.found.as_ref().is_ok_and(|report| report.damage.is_none())
     }
 
@@ -177,7 +184,7 @@ async fn examine(log: &FileLog, ends: &LastKnownRecords<'_>) -> anyhow::Result<V
     ids.dedup();
     let mut examined = Vec::with_capacity(ids.len());
     for id in ids {
-        let known = ends.of(id).await;
+        let known = ends.last_seq(id).await;
         let mut found = log.check(id).await;
         if let Err(LogError::NotFound) = found
             && known > 0
@@ -191,7 +198,7 @@ async fn examine(log: &FileLog, ends: &LastKnownRecords<'_>) -> anyhow::Result<V
                 format!("the log ends here, but its views know records up to {known}: the end was cut off");
             report.damage = Some(LogDamage { seq: report.records + 1, offset: report.bytes, what });
         }
-        let other = ends.other_record(id).await;
+        let other = ends.diverged_record(id).await;
         if let (Some(seq), Ok(report)) = (other, &mut found) {
             let what =
                 "it is not the record that the snapshot knows: records before it were lost or replaced";
@@ -204,7 +211,7 @@ async fn examine(log: &FileLog, ends: &LastKnownRecords<'_>) -> anyhow::Result<V
 }
 
 fn report(setting: &CommandContext, doctor: &Doctor, examined: &[ExaminedLog]) -> anyhow::Result<CliExit> {
-    let well = examined.iter().all(ExaminedLog::is_well);
+    let well = examined.iter().all(ExaminedLog::is_intact);
     if doctor.json {
         let sessions: Vec<Value> = examined.iter().map(ExaminedLog::as_json).collect();
         crate::output::json(&json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}))?;
@@ -224,7 +231,7 @@ fn report(setting: &CommandContext, doctor: &Doctor, examined: &[ExaminedLog]) -
 
 /// Sets aside what is damaged of a log, or accepts that its end is gone.
 async fn salvage(log: &FileLog, ends: &LastKnownRecords<'_>, id: SessionId) -> anyhow::Result<()> {
-    let (known, other) = (ends.of(id).await, ends.other_record(id).await);
+    let (known, other) = (ends.last_seq(id).await, ends.diverged_record(id).await);
     let nothing_is_left = match log.check(id).await {
         Ok(report) => report.records == 0 && report.damage.is_none(),
         Err(error) => matches!(error, LogError::NotFound),
@@ -274,7 +281,7 @@ async fn rebuild(setting: &CommandContext, log: FileLog, examined: &[ExaminedLog
     let mut config = setting.loaded.config.clone();
     config.server.auth = Auth::Off;
     let daemon = daemon_config(setting.data_dir.clone(), config, setting.environment.clone());
-    let daemon = Daemon::start(DaemonConfig { at_rest: true, ..daemon }).await?;
+    let daemon = Daemon::start(DaemonConfig { turns_disabled: true, ..daemon }).await?;
     let client = Client::connect(DaemonEndpoint::Unix(socket_path(&setting.data_dir)), None).await?;
     loop {
         match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {
@@ -299,7 +306,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
 }
 
 /// A daemon has the data directory: say what can be said, and what cannot be done beside it.
-async fn beside_a_daemon(
+async fn report_beside_daemon(
     setting: &CommandContext,
     doctor: &Doctor,
     pid: Option<u32>,
@@ -308,8 +315,9 @@ async fn beside_a_daemon(
     if doctor.rebuild || doctor.salvage.is_some() {
         anyhow::bail!("a daemon{who} uses {}; stop it first, then try again", setting.data_dir.display());
     }
-    let client =
-        find(&setting.data_dir).await.context("a process has the data directory but does not answer")?;
+    let client = find_running(&setting.data_dir)
+        .await
+        .context("a process has the data directory but does not answer")?;
     let version = client.health().await?.version;
     let (gateway, gateway_line) = gateway(setting).await;
     if doctor.json {

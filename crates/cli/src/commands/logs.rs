@@ -6,24 +6,29 @@ use ostler_client::{Client, ClientError, EventLine, EventStream};
 use ostler_types::{Record, SessionId};
 
 use super::CommandContext;
-use super::patience::Reconnect;
+use super::reconnect::Reconnect;
 use crate::args::LogsArgs;
+use crate::connect::{DaemonPurpose, connect_or_start, find_running};
 use crate::exit::CliExit;
-use crate::output::{json_line, nobody_reads};
-use crate::reach::{DaemonPurpose, find, reach};
+use crate::output::{json_line, wait_for_closed_stdout};
 use crate::render::record_line;
 
 pub(super) async fn logs(setting: CommandContext, args: LogsArgs) -> anyhow::Result<CliExit> {
     let mut reader = LogFollower { id: args.id, cursor: args.since, json: args.json };
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let read = reader.history(&reached.client, args.tail).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     read?;
     if args.follow {
         tokio::select! {
             followed = reader.follow(&setting) => followed?,
-            gone = nobody_reads() => return Err(gone.into()),
+            gone = wait_for_closed_stdout() => return Err(gone.into()),
             _ = tokio::signal::ctrl_c() => {}
         }
     }
@@ -50,24 +55,28 @@ impl LogFollower {
 
     /// Shows what is to come, for ever.
     async fn follow(&mut self, setting: &CommandContext) -> anyhow::Result<()> {
-        let mut patience = Reconnect::new(setting.manner);
+        let mut patience = Reconnect::new(setting.output_manner);
         loop {
-            match self.stay(setting, &mut patience).await {
+            match self.follow_daemon(setting, &mut patience).await {
                 Ok(()) => {}
                 Err(error) => match error.downcast_ref::<ClientError>() {
                     Some(ClientError::Unreachable { .. }) => {}
                     _ => return Err(error),
                 },
             }
-            patience.lost().await;
+            patience.wait_for_retry().await;
         }
     }
 
     /// Shows what is to come, as long as this daemon lives.
-    async fn stay(&mut self, setting: &CommandContext, patience: &mut Reconnect) -> anyhow::Result<()> {
-        let client = find(&setting.data_dir).await?;
+    async fn follow_daemon(
+        &mut self,
+        setting: &CommandContext,
+        patience: &mut Reconnect,
+    ) -> anyhow::Result<()> {
+        let client = find_running(&setting.data_dir).await?;
         let mut events = client.events(self.id, self.cursor, true).await?;
-        patience.found();
+        patience.connected();
         self.show_all(&mut events).await
     }
 

@@ -12,9 +12,9 @@ use serde_json::json;
 use super::CommandContext;
 use crate::args::{GlobalArgs, McpAdd, McpCommand};
 use crate::config::edit;
+use crate::connect::find_running;
 use crate::exit::CliExit;
 use crate::paths::config_file;
-use crate::reach::find;
 
 /// Characters of what somebody else has named or said.
 const WIDTH: usize = 120;
@@ -75,7 +75,7 @@ async fn change(
     };
     edit::write(&path, &changed)?;
     say!("{done} {}", path.display());
-    if find(&setting.data_dir).await.is_ok() && !setting.manner.quiet {
+    if find_running(&setting.data_dir).await.is_ok() && !setting.output_manner.quiet {
         aside!("note: the daemon that runs has read the file already; start it again for this to hold");
     }
     Ok(CliExit::Success)
@@ -103,14 +103,14 @@ fn server(add: McpAdd) -> McpSection {
 /// A variable that is not set here may be set where the daemon runs, so this is no error.
 fn warn_of_variables(setting: &CommandContext, server: &McpSection) {
     for name in server.pass_env.iter().chain(&server.bearer_token_env) {
-        if setting.environment.get(name).is_none() && !setting.manner.quiet {
+        if setting.environment.get(name).is_none() && !setting.output_manner.quiet {
             aside!("note: {name} is not set here; the daemon needs it in its own environment");
         }
     }
 }
 
 async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Result<CliExit> {
-    let client = find(&setting.data_dir).await;
+    let client = find_running(&setting.data_dir).await;
     if check && client.is_err() {
         client
             .as_ref()
@@ -126,8 +126,8 @@ async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Resu
     let servers = &setting.loaded.config.mcp;
     if json {
         let of = |(name, server): (&String, &McpSection)| {
-            let state = state(states.as_deref(), name);
-            json!({"name": name, "runs": runs(server), "state": state.map(|state| &state.state),
+            let state = best_state(states.as_deref(), name);
+            json!({"name": name, "runs": command_or_address(server), "state": state.map(|state| &state.state),
                 "tools": state.map(|state| &state.tools), "error": state.and_then(|state| state.error.as_ref())})
         };
         crate::output::json(&servers.iter().map(of).collect::<Vec<_>>())?;
@@ -138,9 +138,13 @@ async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Resu
     }
     let mut all_well = true;
     for (name, server) in servers {
-        let state = state(states.as_deref(), name);
+        let state = best_state(states.as_deref(), name);
         all_well &= !check || state.is_some_and(|state| state.state == "ready");
-        say!("{name:<16}  {:<28}  {}", words(states.is_some(), state), in_one_line(&runs(server), WIDTH));
+        say!(
+            "{name:<16}  {:<28}  {}",
+            state_text(states.is_some(), state),
+            in_one_line(&command_or_address(server), WIDTH)
+        );
         if let Some(error) = state.and_then(|state| state.error.as_ref()) {
             say!("    {}", in_one_line(error, WIDTH * 2));
         }
@@ -149,7 +153,7 @@ async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Resu
 }
 
 /// How a server is: the best of what it is in several workspaces.
-fn state<'a>(states: Option<&'a [ToolServer]>, name: &str) -> Option<&'a ToolServer> {
+fn best_state<'a>(states: Option<&'a [ToolServer]>, name: &str) -> Option<&'a ToolServer> {
     let of_name = states?.iter().filter(|state| state.name == name);
     of_name.max_by_key(|state| match state.state.as_str() {
         "ready" => 3,
@@ -159,7 +163,7 @@ fn state<'a>(states: Option<&'a [ToolServer]>, name: &str) -> Option<&'a ToolSer
     })
 }
 
-fn words(is_daemon: bool, state: Option<&ToolServer>) -> String {
+fn state_text(is_daemon: bool, state: Option<&ToolServer>) -> String {
     match state {
         Some(state) if state.state == "ready" => format!("ready, {} tools", state.tools.len()),
         Some(state) if state.state == "stopped" => "not needed yet".to_owned(),
@@ -170,7 +174,7 @@ fn words(is_daemon: bool, state: Option<&ToolServer>) -> String {
 }
 
 /// What is run or asked. People put secrets in arguments and addresses, so little of them is shown.
-fn runs(server: &McpSection) -> String {
+fn command_or_address(server: &McpSection) -> String {
     match &server.url {
         Some(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
         None => match &server.command[..] {

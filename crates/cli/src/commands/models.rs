@@ -5,18 +5,23 @@ use ostler_types::{ModelInfo, Prices, in_one_line};
 
 use super::CommandContext;
 use crate::args::ModelsArgs;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
 
 /// Characters of what others have named or said, at most.
 const NAME_WIDTH: usize = 80;
 const NOTE_WIDTH: usize = 160;
 
 pub(super) async fn models(setting: CommandContext, args: ModelsArgs) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let list = reached.client.models(args.refresh).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     let list = filtered(list?, args.filter.as_deref());
     match args.json {
         true => crate::output::json(&list)?,

@@ -14,11 +14,11 @@ use anyhow::Context;
 
 use super::CommandContext;
 use crate::args::OpenArgs;
+use crate::connect::find_running;
 use crate::exit::CliExit;
-use crate::reach::find;
 
 pub(super) async fn open(setting: CommandContext, args: OpenArgs) -> anyhow::Result<CliExit> {
-    let client = find(&setting.data_dir).await.with_context(|| {
+    let client = find_running(&setting.data_dir).await.with_context(|| {
         format!("no daemon answers at {}; start one with `ostler serve --open`", setting.data_dir.display())
     })?;
     let code = client.login_code().await?;
@@ -52,8 +52,8 @@ fn try_browse(data_dir: &Path, address: &str) -> std::io::Result<()> {
     let programs = finder_for_user();
     let program = programs.find("xdg-open").map_err(std::io::Error::other)?;
     // It is a script that looks for others.
-    let invocation = Invocation::new(program).args([&path]).with_own_environment();
+    let invocation = Invocation::new(program).args([&path]).inherit_environment();
     let mut command = invocation.envs([("PATH", programs.path())]).prepare();
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.own_group().outlives_us().spawn().map(drop)
+    quiet.own_group().detach().spawn().map(drop)
 }

@@ -8,53 +8,59 @@ use ostler_client::Client;
 
 use super::CommandContext;
 use crate::args::ProjectsCommand;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
-use crate::render::clean;
+use crate::render::sanitize;
 
 pub(super) async fn projects(setting: CommandContext, command: ProjectsCommand) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
-    let done = carry_out(&reached.client, command).await;
-    reached.leave().await;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
+    let done = run_projects_command(&reached.client, command).await;
+    reached.stop_when_idle().await;
     put!("{}", done?);
     Ok(CliExit::Success)
 }
 
 /// Does what is asked, and returns what there is to print.
-async fn carry_out(client: &Client, command: ProjectsCommand) -> anyhow::Result<String> {
+async fn run_projects_command(client: &Client, command: ProjectsCommand) -> anyhow::Result<String> {
     Ok(match command {
         ProjectsCommand::List { json: true } => {
             serde_json::to_string_pretty(&client.projects().await?)? + "\n"
         }
         ProjectsCommand::List { json: false } => table(&client.projects().await?),
         ProjectsCommand::Add { workspace } => {
-            let project = client.add_project(&real(workspace.as_deref().unwrap_or(Path::new(".")))?).await?;
+            let project =
+                client.add_project(&real_directory(workspace.as_deref().unwrap_or(Path::new(".")))?).await?;
             table(&[project])
         }
         ProjectsCommand::Rm { project } => {
             let known = client.projects().await?;
-            let path = real(Path::new(&project)).unwrap_or_else(|_| project.clone());
+            let path = real_directory(Path::new(&project)).unwrap_or_else(|_| project.clone());
             let named = |known: &&ProjectView| known.id == project || known.path == path;
             let found = known.iter().find(named);
             let found = found.with_context(|| {
                 format!(
                     "`{}` is no project; `ostler projects list` shows those that there are",
-                    clean(&project)
+                    sanitize(&project)
                 )
             })?;
             client.remove_project(&found.id).await?;
-            format!("{} is no project any more; its sessions stay as they are\n", clean(&found.path))
+            format!("{} is no project any more; its sessions stay as they are\n", sanitize(&found.path))
         }
     })
 }
 
 /// A directory as it really is.
-fn real(path: &Path) -> anyhow::Result<String> {
+fn real_directory(path: &Path) -> anyhow::Result<String> {
     let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
     Ok(path.to_string_lossy().into_owned())
 }
 
 fn table(projects: &[ProjectView]) -> String {
-    projects.iter().map(|project| format!("{}  {}\n", project.id, clean(&project.path))).collect()
+    projects.iter().map(|project| format!("{}  {}\n", project.id, sanitize(&project.path))).collect()
 }

@@ -14,23 +14,23 @@ use ostler_types::{Plan, SessionId};
 use tokio::time::Instant;
 
 use super::CommandContext;
-use super::follow::EventOutput;
+use super::event_output::EventOutput;
 use super::plan;
-use super::turn::{RunLimits, TurnWatcher};
+use super::turn_watcher::{RunLimits, TurnWatcher};
 use crate::args::{ApproveWhen, RunArgs};
+use crate::connect::{ConnectedDaemon, DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
 use crate::output::{OutputStream, json_line};
-use crate::reach::{ConnectedDaemon, DaemonPurpose, reach};
 
-use prompt::{NoPrompt, RunPrompt, directory};
+use prompt::{NoPrompt, RunPrompt, real_directory};
 use schema::AnswerSchema;
 
-pub(super) use prompt::text;
+pub(super) use prompt::typed_or_stdin;
 
 /// How many answers may not fit a schema before it is given up.
-const ANSWERS: u32 = 3;
+const MAX_SCHEMA_ATTEMPTS: u32 = 3;
 /// How long a daemon of our own may take to stop for somebody who does not want to wait.
-const HASTE: Duration = Duration::from_secs(2);
+const HASTY_STOP_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a session is to do.
 enum RunTask {
@@ -42,30 +42,32 @@ enum RunTask {
 
 pub(super) async fn run(setting: CommandContext, mut run: RunArgs, verbose: bool) -> anyhow::Result<CliExit> {
     run.verbose_log |= verbose;
-    let limits = RunLimits { until: run.timeout.map(|time| Instant::now() + time), max_cost: run.max_cost };
-    let work = match work(&run).await {
+    let limits =
+        RunLimits { deadline: run.timeout.map(|time| Instant::now() + time), max_cost: run.max_cost };
+    let work = match requested_task(&run).await {
         Ok(work) => work,
         Err(exit) => return exit,
     };
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run).await?;
+        connect_or_start(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run)
+            .await?;
     let mut was_left = false;
-    let exit = session(&reached.client, &setting, &run, work, limits, &mut was_left).await;
-    leave(reached, was_left).await;
+    let exit = run_in_session(&reached.client, &setting, &run, work, limits, &mut was_left).await;
+    stop_own_daemon(reached, was_left).await;
     exit
 }
 
 /// Ends our own daemon, if there is one; in haste for somebody who has had enough.
-async fn leave(reached: ConnectedDaemon, was_left: bool) {
+async fn stop_own_daemon(reached: ConnectedDaemon, was_left: bool) {
     if was_left {
-        _ = tokio::time::timeout(HASTE, reached.stop()).await;
+        _ = tokio::time::timeout(HASTY_STOP_LIMIT, reached.stop()).await;
     } else {
-        reached.leave().await;
+        reached.stop_when_idle().await;
     }
 }
 
 /// What the arguments ask for, or how a command ends that asks for nothing.
-async fn work(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit>> {
+async fn requested_task(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit>> {
     let wrong = |error: anyhow::Error| {
         aside!("error: {error:#}");
         Err(Ok(CliExit::Usage))
@@ -77,7 +79,7 @@ async fn work(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit>> {
         Ok(schema) => schema.map(Box::new),
         Err(error) => return wrong(error),
     };
-    match RunPrompt::of(run).await {
+    match RunPrompt::from_args(run).await {
         Ok(prompt) => Ok(RunTask::Prompt(prompt, schema)),
         Err(NoPrompt::Failed(error)) => Err(Err(error)),
         Err(NoPrompt::Nothing) => wrong(anyhow::anyhow!(
@@ -87,7 +89,7 @@ async fn work(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit>> {
 }
 
 /// Does the work in a session, and says on the way out what nobody has seen yet.
-async fn session(
+async fn run_in_session(
     client: &Client,
     setting: &CommandContext,
     run: &RunArgs,
@@ -98,11 +100,11 @@ async fn session(
     let (id, after) = begin(client, setting, run).await?;
     let typed = std::io::stdin().is_terminal() && run.prompt.as_deref() != Some("-");
     let when = run.approve.unwrap_or(if typed { ApproveWhen::Ask } else { ApproveWhen::Never });
-    let screen = screen(setting, run);
+    let screen = event_output(setting, run);
     let (mut turn, mut events, schema) = match work {
         RunTask::Prompt(mut prompt, schema) => {
             if let Some(schema) = &schema {
-                prompt.add(schema.request());
+                prompt.add(schema.prompt_text());
             }
             let message = prompt.message(client, id).await?;
             let events = client.events_resuming(id, after).await?;
@@ -116,23 +118,23 @@ async fn session(
             (TurnWatcher::new(client, (id, turn_id), None, when, screen)?, events, None)
         }
     };
-    turn = turn.within(limits);
+    turn = turn.with_limits(limits);
     let ended = match &schema {
         None => plain_answer(&mut turn, &mut events).await,
         Some(schema) => fitting_answer(client, id, &mut turn, &mut events, schema).await,
     };
     *was_left = turn.was_left;
     let exit = ended?;
-    tell(setting, run, id, &turn, exit);
+    report_problems(setting, run, id, &turn, exit);
     Ok(exit)
 }
 
 /// Where what happens is shown.
-fn screen(setting: &CommandContext, run: &RunArgs) -> EventOutput {
+fn event_output(setting: &CommandContext, run: &RunArgs) -> EventOutput {
     let answer_alone = !OutputStream::Stdout.is_terminal() && run.plan.is_none();
     if run.json {
         EventOutput::Json
-    } else if setting.manner.quiet || run.output_schema.is_some() || answer_alone {
+    } else if setting.output_manner.quiet || run.output_schema.is_some() || answer_alone {
         EventOutput::progress(setting)
     } else {
         EventOutput::new(false, false, false, setting)
@@ -141,7 +143,7 @@ fn screen(setting: &CommandContext, run: &RunArgs) -> EventOutput {
 
 async fn plain_answer(turn: &mut TurnWatcher<'_>, events: &mut EventStream) -> anyhow::Result<CliExit> {
     let exit = turn.follow(events).await?;
-    if turn.screen.leaves_stdout() && !turn.answer.is_empty() {
+    if turn.output.leaves_stdout() && !turn.answer.is_empty() {
         put!("{}\n", turn.answer.trim_end());
     }
     Ok(exit)
@@ -155,41 +157,48 @@ async fn fitting_answer(
     events: &mut EventStream,
     schema: &AnswerSchema,
 ) -> anyhow::Result<CliExit> {
-    for attempt in 1..=ANSWERS {
+    for attempt in 1..=MAX_SCHEMA_ATTEMPTS {
         let exit = turn.follow(events).await?;
         if !matches!(exit, CliExit::Success | CliExit::NotApproved) {
             return Ok(exit);
         }
         let problems = match schema.check(&turn.answer) {
             Ok(value) => {
-                if turn.screen.leaves_stdout() {
+                if turn.output.leaves_stdout() {
                     json_line(&value.to_string())?;
                 }
                 return Ok(exit);
             }
             Err(problems) => problems,
         };
-        if attempt == ANSWERS {
-            turn.problem =
-                Some(format!("{ANSWERS} answers did not fit the schema; of the last one:\n{problems}"));
+        if attempt == MAX_SCHEMA_ATTEMPTS {
+            turn.problem = Some(format!(
+                "{MAX_SCHEMA_ATTEMPTS} answers did not fit the schema; of the last one:\n{problems}"
+            ));
             break;
         }
         let message =
-            SendMessage { auto_run: Some(true), ..SendMessage::prompt(schema.complaint(&problems)) };
+            SendMessage { auto_run: Some(true), ..SendMessage::prompt(schema.retry_prompt(&problems)) };
         let sent = client.send_message(id, &message).await?;
-        turn.go_on(sent.turn_id.context("the daemon started no turn")?, sent.message_id);
+        turn.watch_next(sent.turn_id.context("the daemon started no turn")?, sent.message_id);
     }
-    Ok(CliExit::NoFit)
+    Ok(CliExit::SchemaMismatch)
 }
 
 /// Says what went wrong where that was not shown, and which session it was.
-fn tell(setting: &CommandContext, run: &RunArgs, id: SessionId, turn: &TurnWatcher<'_>, exit: CliExit) {
-    let was_shown = turn.screen.is_for_people()
+fn report_problems(
+    setting: &CommandContext,
+    run: &RunArgs,
+    id: SessionId,
+    turn: &TurnWatcher<'_>,
+    exit: CliExit,
+) {
+    let was_shown = turn.output.is_for_people()
         && matches!(exit, CliExit::Success | CliExit::Failure | CliExit::Canceled | CliExit::NotApproved);
     if let Some(problem) = turn.problem.as_ref().filter(|_| !was_shown) {
         aside!("error: {problem}");
     }
-    if setting.manner.quiet {
+    if setting.output_manner.quiet {
         return;
     }
     if turn.cost_is_unknown() {
@@ -202,10 +211,10 @@ fn tell(setting: &CommandContext, run: &RunArgs, id: SessionId, turn: &TurnWatch
 
 /// The session to work in, and its newest record.
 async fn begin(client: &Client, setting: &CommandContext, run: &RunArgs) -> anyhow::Result<(SessionId, u64)> {
-    let workspace = || directory(run.workspace.as_deref().unwrap_or(Path::new(".")));
+    let workspace = || real_directory(run.workspace.as_deref().unwrap_or(Path::new(".")));
     let earlier = match (run.session, run.continue_last) {
         (Some(id), _) => Some(id),
-        (None, true) => Some(newest(client, workspace()?).await?),
+        (None, true) => Some(newest_session(client, workspace()?).await?),
         (None, false) => None,
     };
     let id = match earlier {
@@ -213,11 +222,11 @@ async fn begin(client: &Client, setting: &CommandContext, run: &RunArgs) -> anyh
         Some(id) => id,
         None => return Ok((create(client, setting, run, workspace()?).await?, 0)),
     };
-    Ok((id, change(client, id, run).await?))
+    Ok((id, update_session(client, id, run).await?))
 }
 
 /// The session of a directory in which something happened last.
-async fn newest(client: &Client, workspace: String) -> anyhow::Result<SessionId> {
+async fn newest_session(client: &Client, workspace: String) -> anyhow::Result<SessionId> {
     let filter = SessionFilter {
         workspace: Some(workspace.clone()),
         archived: Some(false),
@@ -231,7 +240,7 @@ async fn newest(client: &Client, workspace: String) -> anyhow::Result<SessionId>
 }
 
 /// Changes what the arguments say of a session that goes on, and returns its newest record.
-async fn change(client: &Client, id: SessionId, run: &RunArgs) -> anyhow::Result<u64> {
+async fn update_session(client: &Client, id: SessionId, run: &RunArgs) -> anyhow::Result<u64> {
     let change = UpdateSession {
         model: run.model.clone(),
         fallback_models: (!run.fallback.is_empty()).then(|| run.fallback.clone()),
@@ -272,15 +281,15 @@ async fn create(
         mode: Some(CreateMode::Repl),
         ..CreateSession::default()
     };
-    if !run.json && !setting.manner.quiet {
-        tell_of_trust(client, &session.workspace_path).await;
+    if !run.json && !setting.output_manner.quiet {
+        note_untrusted_settings(client, &session.workspace_path).await;
     }
     Ok(client.create_session(&session).await?)
 }
 
 /// Says, once for a session, that its workspace has settings that are not used. How a workspace is checked is
 /// told at the end of a turn.
-async fn tell_of_trust(client: &Client, workspace: &str) {
+async fn note_untrusted_settings(client: &Client, workspace: &str) {
     let Ok(WorkspaceTrust { trusted: false, brings, .. }) = client.workspace_trust(workspace).await else {
         return;
     };

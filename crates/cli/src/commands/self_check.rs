@@ -17,13 +17,13 @@ use tokio::process::Child;
 
 use super::CommandContext;
 use crate::args::SelfCheckArgs;
+use crate::connect::find_running;
 use crate::exit::CliExit;
-use crate::reach::find;
 
 /// How long one step may take, a daemon may take to answer, and how often it is looked for.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(25);
-const LOOKS: u32 = 800;
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+const MAX_POLLS: u32 = 800;
 
 /// The configuration of the daemon: nothing of the owner's, and nothing that reaches out.
 const CONFIG: &str = "[server]\nlisten = \"127.0.0.1:0\"\n[gateway]\nenabled = false\n[models]\ndefault = \"demo:demo\"\n\
@@ -31,9 +31,10 @@ const CONFIG: &str = "[server]\nlisten = \"127.0.0.1:0\"\n[gateway]\nenabled = f
 
 pub(super) async fn self_check(setting: CommandContext, args: SelfCheckArgs) -> anyhow::Result<CliExit> {
     let place = ScratchDirs::make(args.scratch.as_deref())?;
-    let mut report = StepReport { plain: setting.manner.plain, quiet: setting.manner.quiet, failed: 0 };
+    let mut report =
+        StepReport { plain: setting.output_manner.plain, quiet: setting.output_manner.quiet, failed: 0 };
     let checked = tokio::select! {
-        checked = steps::all(&place, &mut report) => checked,
+        checked = steps::run_steps(&place, &mut report) => checked,
         _ = tokio::signal::ctrl_c() => {
             place.remove();
             return Ok(CliExit::Interrupted);
@@ -106,9 +107,9 @@ impl StepReport {
         what: &str,
         step: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<Option<T>> {
-        let outcome = match tokio::time::timeout(PATIENCE, step).await {
+        let outcome = match tokio::time::timeout(STEP_TIMEOUT, step).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(anyhow::anyhow!("it took longer than {} s", PATIENCE.as_secs())),
+            Err(_) => Err(anyhow::anyhow!("it took longer than {} s", STEP_TIMEOUT.as_secs())),
         };
         let (good, bad) = if self.plain { ("ok      ", "FAILED  ") } else { ("✓ ", "✗ ") };
         match outcome {
@@ -138,7 +139,7 @@ impl ScratchDaemon {
         let log = std::fs::File::create(place.root.join("daemon.log"))?;
         let config = place.root.join("config.toml");
         let own = std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("OSTLER_"));
-        let mut command = Invocation::new(Program::own())
+        let mut command = Invocation::new(Program::current_executable())
             .args(["serve".as_ref(), "--data-dir".as_ref(), place.data.as_os_str()])
             .args(["--config".as_ref(), config.as_os_str()])
             .envs(own)
@@ -146,15 +147,15 @@ impl ScratchDaemon {
             .prepare();
         command.stdout(Stdio::null()).stderr(log);
         let mut child = command.spawn().context("the daemon cannot be started")?;
-        for _ in 0..LOOKS {
-            if let Ok(client) = find(&place.data).await {
+        for _ in 0..MAX_POLLS {
+            if let Ok(client) = find_running(&place.data).await {
                 return Ok(ScratchDaemon { child, client });
             }
             if let Some(status) = child.try_wait()? {
                 let said = std::fs::read_to_string(place.root.join("daemon.log")).unwrap_or_default();
                 anyhow::bail!("the daemon ended with {status}: {}", said.trim());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         anyhow::bail!("the daemon does not answer")
     }

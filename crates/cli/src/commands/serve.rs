@@ -7,8 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{CommandContext, open};
 use crate::args::Serve;
+use crate::connect::daemon_config;
 use crate::exit::CliExit;
-use crate::reach::daemon_config;
 
 pub(super) async fn serve(setting: CommandContext, args: &Serve) -> anyhow::Result<CliExit> {
     if args.background {

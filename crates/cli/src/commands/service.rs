@@ -12,13 +12,13 @@ use ostler_process::{Invocation, PreparedCommand};
 
 use super::CommandContext;
 use crate::args::{GlobalArgs, ServiceCommand};
+use crate::connect::find_running;
 use crate::exit::CliExit;
 use crate::programs::finder_for_user;
-use crate::reach::find;
 use unit::SystemdUnit;
 
 /// What the unit is called.
-const NAME: &str = "ostler.service";
+const UNIT_NAME: &str = "ostler.service";
 
 pub(super) async fn service(
     setting: CommandContext,
@@ -27,7 +27,7 @@ pub(super) async fn service(
 ) -> anyhow::Result<CliExit> {
     match command {
         ServiceCommand::Install { print: true } => {
-            put!("{}", SystemdUnit::of(&setting, global)?.text());
+            put!("{}", SystemdUnit::new(&setting, global)?.text());
             Ok(CliExit::Success)
         }
         ServiceCommand::Install { print: false } => install(&setting, global).await,
@@ -37,50 +37,50 @@ pub(super) async fn service(
 }
 
 async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<CliExit> {
-    let unit = SystemdUnit::of(setting, global)?;
+    let unit = SystemdUnit::new(setting, global)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if systemd == Systemd::Missing {
         aside!(
             "error: there is no systemd here. To have the daemon run without a terminal, type:\n  {}\nand put the same \
              line where your system starts things, such as `crontab -e` after @reboot",
-            unit.by_hand()
+            unit.shell_command()
         );
         return Ok(CliExit::Failure);
     }
-    let path = place(&setting.environment)?;
-    let wrote = write(&path, &unit.text())?;
+    let path = unit_path(&setting.environment)?;
+    let wrote = write_if_changed(&path, &unit.text())?;
     say!("{} {}", if wrote { "written:" } else { "as it should be:" }, path.display());
     if systemd == Systemd::Silent {
         say!("systemd does not answer for you here; where it does, type:");
-        say!("  systemctl --user daemon-reload && systemctl --user enable --now {NAME}");
+        say!("  systemctl --user daemon-reload && systemctl --user enable --now {UNIT_NAME}");
         return Ok(CliExit::Success);
     }
     systemctl(&["daemon-reload"]).await?;
-    let is_active = systemctl(&["is-active", "--quiet", NAME]).await.is_ok();
-    if !is_active && find(&setting.data_dir).await.is_ok() {
-        systemctl(&["enable", NAME]).await?;
+    let is_active = systemctl(&["is-active", "--quiet", UNIT_NAME]).await.is_ok();
+    if !is_active && find_running(&setting.data_dir).await.is_ok() {
+        systemctl(&["enable", UNIT_NAME]).await?;
         say!("a daemon runs already that systemd did not start; stop it, then type:");
-        say!("  systemctl --user start {NAME}");
+        say!("  systemctl --user start {UNIT_NAME}");
         return Ok(CliExit::Success);
     }
-    systemctl(&["enable", "--now", NAME]).await?;
+    systemctl(&["enable", "--now", UNIT_NAME]).await?;
     if is_active && wrote {
-        systemctl(&["restart", NAME]).await?;
+        systemctl(&["restart", UNIT_NAME]).await?;
     }
     say!("the daemon runs, and is started whenever you log in");
-    say!("  its log:    journalctl --user -u {NAME} -f");
+    say!("  its log:    journalctl --user -u {UNIT_NAME} -f");
     say!("  its keys:   {} (NAME=value lines; chmod 600)", unit.environment_file.display());
     say!("  without you: `loginctl enable-linger` lets it run while nobody is logged in");
     Ok(CliExit::Success)
 }
 
 async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
-    let path = place(&setting.environment)?;
+    let path = unit_path(&setting.environment)?;
     match (path.exists(), Systemd::ask(&setting.environment).await) {
         (false, _) => say!("unit: not installed; `ostler service install` does that"),
         (true, Systemd::Answers) => {
             let said = |asked: &'static str| async move {
-                let output = match command(&[asked, NAME]) {
+                let output = match command(&[asked, UNIT_NAME]) {
                     Ok(mut command) => command.output().await,
                     Err(error) => Err(std::io::Error::other(error)),
                 };
@@ -93,7 +93,7 @@ async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
             say!("unit: written ({}), but systemd does not answer here", path.display());
         }
     }
-    match find(&setting.data_dir).await {
+    match find_running(&setting.data_dir).await {
         Ok(client) => {
             let version = client.health().await?.version;
             say!("daemon: version {version} answers on {}", setting.data_dir.display());
@@ -107,14 +107,14 @@ async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
 }
 
 async fn uninstall(setting: &CommandContext) -> anyhow::Result<CliExit> {
-    let path = place(&setting.environment)?;
+    let path = unit_path(&setting.environment)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if !path.exists() {
         say!("there is no unit to remove");
         return Ok(CliExit::Success);
     }
     if systemd == Systemd::Answers {
-        systemctl(&["disable", "--now", NAME]).await?;
+        systemctl(&["disable", "--now", UNIT_NAME]).await?;
     }
     std::fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
     if systemd == Systemd::Answers {
@@ -125,16 +125,16 @@ async fn uninstall(setting: &CommandContext) -> anyhow::Result<CliExit> {
 }
 
 /// Where a user's own units lie.
-fn place(environment: &Environment) -> anyhow::Result<PathBuf> {
+fn unit_path(environment: &Environment) -> anyhow::Result<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let base = environment.path("XDG_CONFIG_HOME").filter(absolute);
     let base = base.or_else(|| Some(environment.path("HOME").filter(absolute)?.join(".config")));
     let base = base.context("nothing says where your home is; set HOME or XDG_CONFIG_HOME")?;
-    Ok(base.join("systemd/user").join(NAME))
+    Ok(base.join("systemd/user").join(UNIT_NAME))
 }
 
 /// Writes a file unless it says so already; returns whether it did.
-fn write(path: &Path, text: &str) -> anyhow::Result<bool> {
+fn write_if_changed(path: &Path, text: &str) -> anyhow::Result<bool> {
     if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(false);
     }
@@ -174,7 +174,7 @@ async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     anyhow::ensure!(
         output.status.success(),
-        "`systemctl --user {}` failed: {said}; `journalctl --user -u {NAME}` may say more",
+        "`systemctl --user {}` failed: {said}; `journalctl --user -u {UNIT_NAME}` may say more",
         arguments.join(" ")
     );
     Ok(())
@@ -183,5 +183,5 @@ async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
 fn command(arguments: &[&str]) -> anyhow::Result<PreparedCommand> {
     let programs = finder_for_user();
     let invocation = Invocation::new(programs.find("systemctl")?).args(["--user"]).args(arguments);
-    Ok(invocation.with_own_environment().envs([("PATH", programs.path())]).prepare())
+    Ok(invocation.inherit_environment().envs([("PATH", programs.path())]).prepare())
 }

@@ -10,32 +10,46 @@ use ostler_types::{Cost, Session, SessionId, SessionView};
 
 use super::CommandContext;
 use crate::args::{ListSessions, SessionsCommand};
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
 use crate::output::FileOutput;
-use crate::reach::{DaemonPurpose, reach};
 use crate::render::money;
 
 pub(super) async fn sessions(setting: CommandContext, command: SessionsCommand) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
-    let done = act(&reached.client, command, setting.manner.quiet).await;
-    reached.leave().await;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
+    let done = run_sessions_command(&reached.client, command, setting.output_manner.quiet).await;
+    reached.stop_when_idle().await;
     done.map(|()| CliExit::Success)
 }
 
 pub(super) async fn cancel(setting: CommandContext, id: SessionId) -> anyhow::Result<CliExit> {
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let done = reached.client.cancel(id).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     let was_running = done?;
-    if !setting.manner.quiet {
+    if !setting.output_manner.quiet {
         say!("{}", if was_running { "canceled" } else { "nothing was running" });
     }
     Ok(CliExit::Success)
 }
 
-async fn act(client: &Client, command: SessionsCommand, is_quiet: bool) -> anyhow::Result<()> {
+async fn run_sessions_command(
+    client: &Client,
+    command: SessionsCommand,
+    is_quiet: bool,
+) -> anyhow::Result<()> {
     match command {
         SessionsCommand::List(list) => show_list(client, filter(&list)?, list.json).await,
         SessionsCommand::Search { query, json } => {
@@ -46,7 +60,7 @@ async fn act(client: &Client, command: SessionsCommand, is_quiet: bool) -> anyho
             if json {
                 crate::output::json(&view)?;
             } else {
-                put!("{}", describe(&view));
+                put!("{}", session_text(&view));
             }
             Ok(())
         }
@@ -92,7 +106,7 @@ async fn show_list(client: &Client, filter: SessionFilter, json: bool) -> anyhow
         say!("no sessions");
     }
     for listed in &page.sessions {
-        say!("{}", line(&listed.session));
+        say!("{}", session_line(&listed.session));
         if let Some(snippet) = &listed.snippet {
             say!("    {}", snippet.escape_debug());
         }
@@ -103,7 +117,7 @@ async fn show_list(client: &Client, filter: SessionFilter, json: bool) -> anyhow
     Ok(())
 }
 
-fn line(session: &Session) -> String {
+fn session_line(session: &Session) -> String {
     let title: String =
         session.title.as_deref().unwrap_or("(no title)").chars().filter(|c| !c.is_control()).collect();
     let at = session.updated_at.to_string();
@@ -115,9 +129,9 @@ fn line(session: &Session) -> String {
     format!("{}  {at}  {:<16}  {title}{cost}", session.id, session.status.as_str())
 }
 
-fn describe(view: &SessionView) -> String {
+fn session_text(view: &SessionView) -> String {
     let session = &view.session;
-    let mut text = format!("{}\n", line(session));
+    let mut text = format!("{}\n", session_line(session));
     let mut row = |name: &str, value: String| text.push_str(&format!("  {name:<10} {value}\n"));
     row("workspace", session.workspace_path.clone());
     row("agent", format!("{} with {}", session.agent, session.model));

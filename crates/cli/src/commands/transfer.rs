@@ -11,9 +11,9 @@ use ostler_workspace_fs::{Durability, ReplaceOptions, Replacement};
 
 use super::CommandContext;
 use crate::args::{ExportArgs, ExportAs, ImportArgs, ImportFrom};
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
 use crate::output::{FileOutput, OutputStream};
-use crate::reach::{DaemonPurpose, reach};
 
 /// Bytes in a file to import; the daemon takes no more.
 const MAX_IMPORT: u64 = 256 << 20;
@@ -31,10 +31,15 @@ pub(super) async fn export(setting: CommandContext, args: ExportArgs) -> anyhow:
         aside!("error: this is nothing for a terminal; name a file with -o");
         return Ok(CliExit::Usage);
     }
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let done = write(&reached.client, args.id, format, args.output.as_deref()).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     done.map(|()| CliExit::Success)
 }
 
@@ -78,10 +83,15 @@ pub(super) async fn import(setting: CommandContext, args: ImportArgs) -> anyhow:
         }
         None => None,
     };
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let imported = send(&reached.client, content.into(), format, workspace).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     say!("{}", imported?);
     Ok(CliExit::Success)
 }

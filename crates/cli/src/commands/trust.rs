@@ -9,30 +9,35 @@ use ostler_types::{Brought, in_one_line};
 
 use super::CommandContext;
 use crate::args::Trust;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
-use crate::render::clean;
+use crate::render::sanitize;
 
 /// How much of a line of somebody else's is shown.
-const WIDTH: usize = 200;
+const MAX_LINE_CHARS: usize = 200;
 
 pub(super) async fn trust(setting: CommandContext, args: Trust) -> anyhow::Result<CliExit> {
     let workspace = args.workspace.as_deref().unwrap_or(Path::new("."));
     let workspace =
         workspace.canonicalize().with_context(|| format!("{} cannot be used", workspace.display()))?;
     let workspace = workspace.to_string_lossy().into_owned();
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let stands = match (args.show, args.revoke) {
         (true, _) => reached.client.workspace_trust(&workspace).await,
         (false, revoke) => reached.client.trust(&workspace, !revoke).await,
     };
-    reached.leave().await;
+    reached.stop_when_idle().await;
     let WorkspaceTrust { trusted, brings, .. } = stands?;
     if trusted {
-        say!("{} is trusted: its own settings, checks and servers are used", clean(&workspace));
+        say!("{} is trusted: its own settings, checks and servers are used", sanitize(&workspace));
     } else {
-        say!("{} is not trusted: nothing that lies in it is run or believed unasked", clean(&workspace));
+        say!("{} is not trusted: nothing that lies in it is run or believed unasked", sanitize(&workspace));
     }
     put!("{}", listing(&brings, trusted));
     Ok(CliExit::Success)
@@ -51,14 +56,17 @@ fn listing(brings: &Brought, trusted: bool) -> String {
         format!("allows      {} {}{note}", rule.rule.tool, rule.rule.subject)
     }));
     lines.extend(brings.asks.iter().map(|asks| format!("asks about  {asks}")));
-    let problems =
-        brings.problems.iter().map(|problem| format!("  problem     {}\n", in_one_line(problem, WIDTH * 2)));
+    let problems = brings
+        .problems
+        .iter()
+        .map(|problem| format!("  problem     {}\n", in_one_line(problem, MAX_LINE_CHARS * 2)));
     let problems: String = problems.collect();
     if lines.is_empty() {
         return problems;
     }
     let heading = if trusted { "It brings:" } else { "It would bring:" };
-    let lines: String = lines.iter().map(|line| format!("  {}\n", in_one_line(line, WIDTH))).collect();
+    let lines: String =
+        lines.iter().map(|line| format!("  {}\n", in_one_line(line, MAX_LINE_CHARS))).collect();
     format!("{heading}\n{lines}{problems}")
 }
 

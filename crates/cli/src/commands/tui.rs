@@ -13,13 +13,13 @@ use ostler_tui::{ColorDepth, DaemonConnector, PictureProtocol, TuiOptions};
 
 use super::CommandContext;
 use crate::args::{GlobalArgs, TuiArgs};
+use crate::connect::find_running;
 use crate::exit::CliExit;
 use crate::output::OutputStream;
-use crate::reach::find;
 
 /// How long a daemon may take to answer after it was started, and how often it is looked for.
-const LOOKS: u32 = 2000;
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const MAX_POLLS: u32 = 2000;
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) async fn tui(
     setting: &CommandContext,
@@ -44,22 +44,22 @@ pub(super) async fn tui(
     let variable = |name: &str| setting.environment.get(name).and_then(|value| value.to_str());
     let session = match (args.session, args.continue_last) {
         (Some(id), _) => Some(id),
-        (None, true) => newest(setting, &workspace).await,
+        (None, true) => newest_session(setting, &workspace).await,
         (None, false) => None,
     };
     let editor = variable("VISUAL").or_else(|| variable("EDITOR")).filter(|editor| !editor.is_empty());
     std::fs::create_dir_all(&setting.data_dir)?;
-    let theme = args.theme.or_else(|| setting.manner.plain.then(|| "plain".to_owned()));
+    let theme = args.theme.or_else(|| setting.output_manner.plain.then(|| "plain".to_owned()));
     let options = TuiOptions {
         session,
         theme: theme.or_else(|| variable("OSTLER_THEME").map(str::to_owned)).unwrap_or_default(),
-        depth: ColorDepth::of(variable("NO_COLOR"), variable("COLORTERM"), variable("TERM")),
+        depth: ColorDepth::from_environment(variable("NO_COLOR"), variable("COLORTERM"), variable("TERM")),
         mouse: args.mouse,
         home: variable("HOME").map(str::to_owned),
         editor: editor.unwrap_or("vi").to_owned(),
         history: Some(setting.data_dir.join("history.jsonl")),
-        pictures: PictureProtocol::of(variable),
-        reach: reach(setting.data_dir.clone(), global),
+        pictures: PictureProtocol::from_environment(variable),
+        connector: daemon_connector(setting.data_dir.clone(), global),
         workspace,
     };
     ostler_tui::run(options).await?;
@@ -67,38 +67,38 @@ pub(super) async fn tui(
 }
 
 /// The session of this directory in which something happened last, if a daemon can be asked.
-async fn newest(setting: &CommandContext, workspace: &str) -> Option<ostler_types::SessionId> {
-    let client = find(&setting.data_dir).await.ok()?;
+async fn newest_session(setting: &CommandContext, workspace: &str) -> Option<ostler_types::SessionId> {
+    let client = find_running(&setting.data_dir).await.ok()?;
     let workspace = Some(workspace.to_owned());
     let filter =
         SessionFilter { workspace, archived: Some(false), limit: Some(1), ..SessionFilter::default() };
     Some(client.list_sessions(&filter).await.ok()?.sessions.first()?.session.id)
 }
 
-fn reach(data_dir: PathBuf, global: &GlobalArgs) -> DaemonConnector {
+fn daemon_connector(data_dir: PathBuf, global: &GlobalArgs) -> DaemonConnector {
     let config = global.config.clone();
     let data_dir = Arc::new(data_dir);
     let looked_for = Arc::clone(&data_dir);
     DaemonConnector {
         find: Box::new(move || {
             let data_dir = Arc::clone(&looked_for);
-            async move { find(&data_dir).await }.boxed()
+            async move { find_running(&data_dir).await }.boxed()
         }),
-        start: Box::new(move || start(Arc::clone(&data_dir), config.clone()).boxed()),
+        start: Box::new(move || start_daemon(Arc::clone(&data_dir), config.clone()).boxed()),
     }
 }
 
 /// Starts a daemon that outlives us, and waits until it answers.
-async fn start(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String, String> {
+async fn start_daemon(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String, String> {
     let failed = |why: String| format!("the daemon could not be started: {why}; `ostler serve` says more");
     let log = data_dir.join("daemon.log");
     let output =
         std::fs::File::create(&log).map_err(|error| failed(format!("{}: {error}", log.display())))?;
-    let mut invocation = Invocation::new(Program::own())
+    let mut invocation = Invocation::new(Program::current_executable())
         .args(["serve", "--background", "--data-dir"])
         .args([data_dir.as_path()])
-        .with_own_environment()
-        .in_own_directory();
+        .inherit_environment()
+        .inherit_directory();
     if let Some(config) = config {
         invocation = invocation.args(["--config".as_ref(), config.as_os_str()]);
     }
@@ -106,12 +106,12 @@ async fn start(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String
     let mut child = command
         .stdout(Stdio::null())
         .stderr(output)
-        .outlives_us()
+        .detach()
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let pid = child.id().unwrap_or_default();
-    for _ in 0..LOOKS {
-        if find(&data_dir).await.is_ok() {
+    for _ in 0..MAX_POLLS {
+        if find_running(&data_dir).await.is_ok() {
             return Ok(format!(
                 "no daemon was running, so one was started in the background (process {pid}); it goes on when you leave"
             ));
@@ -120,7 +120,7 @@ async fn start(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String
             let said = std::fs::read_to_string(&log).unwrap_or_default();
             return Err(failed(said.trim().to_owned()));
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Err(failed(format!("it does not answer; see {}", log.display())))
 }

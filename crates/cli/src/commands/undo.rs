@@ -7,14 +7,15 @@ use ostler_types::{SessionId, TurnId};
 
 use super::CommandContext;
 use crate::args::Undo;
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
 
 pub(super) async fn undo(setting: CommandContext, args: Undo) -> anyhow::Result<CliExit> {
     let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run).await?;
+        connect_or_start(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run)
+            .await?;
     let done = undo_turn(&reached.client, args).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     done
 }
 

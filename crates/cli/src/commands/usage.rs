@@ -8,8 +8,8 @@ use ostler_types::in_one_line;
 
 use super::CommandContext;
 use crate::args::{UsageArgs, UsageByArg as ByArg, UsageSince};
+use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
-use crate::reach::{DaemonPurpose, reach};
 use crate::render::money;
 
 /// Characters of a key, at most; only a path can have more.
@@ -17,10 +17,15 @@ const KEY_WIDTH: usize = 80;
 
 pub(super) async fn usage(setting: CommandContext, args: &UsageArgs) -> anyhow::Result<CliExit> {
     let (filter, since) = filter(args, &Zoned::now());
-    let reached =
-        reach(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Look).await?;
+    let reached = connect_or_start(
+        &setting.data_dir,
+        &setting.loaded.config,
+        &setting.environment,
+        DaemonPurpose::Look,
+    )
+    .await?;
     let table = reached.client.usage(&filter).await;
-    reached.leave().await;
+    reached.stop_when_idle().await;
     if args.json {
         crate::output::json(&table?)?;
     } else {

@@ -10,23 +10,23 @@ use ostler_client::{Client, ClientError, EventLine, SessionFilter};
 use ostler_types::{EventName, Record};
 
 use super::CommandContext;
-use super::patience::Reconnect;
+use super::reconnect::Reconnect;
 use crate::args::WatchArgs;
+use crate::connect::find_running;
 use crate::exit::CliExit;
-use crate::output::{OutputStream, draw, json_line, nobody_reads, printable_styled, terminal_size};
-use crate::reach::find;
+use crate::output::{OutputStream, draw, json_line, printable_styled, terminal_size, wait_for_closed_stdout};
 use crate::render::{Board, BoardSize, record_line};
 
 use catch_up::ShownRecords;
 
 /// Sessions that are asked for when a daemon is found.
-pub(super) const LISTED: u32 = 200;
+pub(super) const MAX_LISTED_SESSIONS: u32 = 200;
 /// How long changes are gathered before they are drawn.
 const DRAW_AFTER: Duration = Duration::from_millis(100);
 
 pub(super) async fn watch(setting: CommandContext, args: WatchArgs) -> anyhow::Result<CliExit> {
-    let is_drawn = !args.json && !setting.manner.plain && OutputStream::Stdout.is_terminal();
-    let mut patience = Reconnect::new(setting.manner);
+    let is_drawn = !args.json && !setting.output_manner.plain && OutputStream::Stdout.is_terminal();
+    let mut patience = Reconnect::new(setting.output_manner);
     let watched = async {
         let mut lines = RecordPrinter { json: args.json, seen: ShownRecords::new() };
         let mut drawing = BoardScreen::new(&setting);
@@ -37,22 +37,22 @@ pub(super) async fn watch(setting: CommandContext, args: WatchArgs) -> anyhow::R
             };
             match lost {
                 Ok(()) => {}
-                Err(error) if passes(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
-            patience.lost().await;
+            patience.wait_for_retry().await;
             drawing.start_anew();
         }
     };
     tokio::select! {
         failed = watched => failed,
-        gone = nobody_reads() => Err(gone.into()),
+        gone = wait_for_closed_stdout() => Err(gone.into()),
         _ = tokio::signal::ctrl_c() => Ok(CliExit::Success),
     }
 }
 
 /// Whether a daemon that is there a little later may do better.
-fn passes(error: &anyhow::Error) -> bool {
+fn is_transient(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
         Some(ClientError::Unreachable { .. }) => true,
         Some(ClientError::Refused { status, .. }) => matches!(status, 429 | 503),
@@ -66,11 +66,11 @@ async fn show_records(
     lines: &mut RecordPrinter,
     patience: &mut Reconnect,
 ) -> anyhow::Result<()> {
-    let client = find(&setting.data_dir).await?;
+    let client = find_running(&setting.data_dir).await?;
     // The feed is opened first, so that nothing falls between it and what is read from the logs.
     let mut feed = client.feed(EventName::ALL).await?;
-    patience.found();
-    for line in lines.seen.missed(&client).await? {
+    patience.connected();
+    for line in lines.seen.missed_records(&client).await? {
         lines.show(&line)?;
     }
     while let Some(line) = feed.next().await {
@@ -106,21 +106,21 @@ async fn draw_sessions(
     drawing: &mut BoardScreen,
     patience: &mut Reconnect,
 ) -> anyhow::Result<()> {
-    let client = find(&setting.data_dir).await?;
+    let client = find_running(&setting.data_dir).await?;
     let mut feed = client.feed(EventName::ALL).await?;
-    patience.found();
+    patience.connected();
     drawing.list(&client).await?;
     drawing.draw()?;
     loop {
         let Some(line) = feed.next().await else { return Ok(()) };
-        drawing.take(&client, &line?).await?;
+        drawing.apply_event(&client, &line?).await?;
         let soon = tokio::time::sleep(DRAW_AFTER);
         tokio::pin!(soon);
         loop {
             tokio::select! {
                 () = &mut soon => break,
                 line = feed.next() => match line {
-                    Some(line) => drawing.take(&client, &line?).await?,
+                    Some(line) => drawing.apply_event(&client, &line?).await?,
                     None => return Ok(()),
                 },
             }
@@ -139,7 +139,7 @@ struct BoardScreen {
 
 impl BoardScreen {
     fn new(setting: &CommandContext) -> BoardScreen {
-        let color = setting.manner.color(OutputStream::Stdout.is_terminal(), &setting.environment);
+        let color = setting.output_manner.color(OutputStream::Stdout.is_terminal(), &setting.environment);
         BoardScreen { board: Board::default(), color, drawn: 0 }
     }
 
@@ -149,19 +149,23 @@ impl BoardScreen {
     }
 
     async fn list(&mut self, client: &Client) -> anyhow::Result<()> {
-        let filter = SessionFilter { archived: Some(false), limit: Some(LISTED), ..SessionFilter::default() };
+        let filter = SessionFilter {
+            archived: Some(false),
+            limit: Some(MAX_LISTED_SESSIONS),
+            ..SessionFilter::default()
+        };
         let sessions = client.list_sessions(&filter).await?.sessions;
         let approvals = client.approvals().await?;
-        sessions.into_iter().for_each(|listed| self.board.put(listed.view(&approvals)));
+        sessions.into_iter().for_each(|listed| self.board.upsert(listed.view(&approvals)));
         Ok(())
     }
 
-    async fn take(&mut self, client: &Client, line: &EventLine) -> anyhow::Result<()> {
+    async fn apply_event(&mut self, client: &Client, line: &EventLine) -> anyhow::Result<()> {
         let Ok(record) = serde_json::from_str::<Record>(&line.raw) else { return Ok(()) };
-        if !self.board.knows(record.session_id)
+        if !self.board.contains(record.session_id)
             && let Ok(view) = client.session(record.session_id).await
         {
-            self.board.put(view);
+            self.board.upsert(view);
         }
         self.board.apply(&record);
         Ok(())

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use ostler_config::{Config, McpSection, check_server, parse_alone};
+use ostler_config::{Config, McpSection, check_server, parse_unchecked};
 use ostler_workspace_fs::{ReplaceOptions, replace_file};
 
 /// What to tell of a file that cannot be changed safely.
-const BY_HAND: &str = "it is written in a way that cannot be changed safely here; change it by hand";
+const UNSAFE_EDIT_HINT: &str = "it is written in a way that cannot be changed safely here; change it by hand";
 
 /// The text with a server's section at its end, in place of one that it has.
 pub(crate) fn with_server(
@@ -19,7 +19,7 @@ pub(crate) fn with_server(
     server: &McpSection,
 ) -> anyhow::Result<String> {
     check_server(name, server).map_err(|(_, why)| anyhow!("the server `{name}` cannot be added: {why}"))?;
-    let mut wanted = parse_alone(path, text)?;
+    let mut wanted = parse_unchecked(path, text)?;
     let mut changed =
         if wanted.mcp.contains_key(name) { without_section(text, name) } else { text.to_owned() };
     if !changed.is_empty() && !changed.ends_with('\n') {
@@ -30,16 +30,16 @@ pub(crate) fn with_server(
     }
     changed.push_str(&format!("[mcp.{name}]\n{}", toml::to_string(server)?));
     wanted.mcp.insert(name.to_owned(), server.clone());
-    read_again(path, &changed, &wanted)
+    verify_edit(path, &changed, &wanted)
 }
 
 /// The text without a server's section; nothing when it has none.
 pub(crate) fn without_server(path: &Path, text: &str, name: &str) -> anyhow::Result<Option<String>> {
-    let mut wanted = parse_alone(path, text)?;
+    let mut wanted = parse_unchecked(path, text)?;
     if wanted.mcp.remove(name).is_none() {
         return Ok(None);
     }
-    read_again(path, &without_section(text, name), &wanted).map(Some)
+    verify_edit(path, &without_section(text, name), &wanted).map(Some)
 }
 
 /// Puts a text in place of a file, in one step. A link stays a link, and rights stay as they are.
@@ -52,9 +52,9 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Passes a text on that says what it should.
-fn read_again(path: &Path, text: &str, wanted: &Config) -> anyhow::Result<String> {
-    let says = parse_alone(path, text).is_ok_and(|config| config == *wanted);
-    anyhow::ensure!(says, "{}: {BY_HAND}", path.display());
+fn verify_edit(path: &Path, text: &str, wanted: &Config) -> anyhow::Result<String> {
+    let says = parse_unchecked(path, text).is_ok_and(|config| config == *wanted);
+    anyhow::ensure!(says, "{}: {UNSAFE_EDIT_HINT}", path.display());
     Ok(text.to_owned())
 }
 

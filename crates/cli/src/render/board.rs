@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use ostler_types::{Cost, EventName, Record, SessionId, SessionStatus, SessionView, View, in_one_line};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::lines::about;
+use super::formatting::money;
+use super::record_line::event_summary;
 use super::style::{Paint, Style};
-use super::words::money;
 
 /// Sessions that are kept in mind; beyond that, those that rested longest are forgotten.
-const MOST: usize = 500;
+const MAX_SESSIONS: usize = 500;
 /// Columns of a title, at most.
-const TITLE: usize = 32;
+const MAX_TITLE_COLUMNS: usize = 32;
 /// Characters of what a session does, before it is cut to the line.
-const DOING: usize = 200;
+const MAX_ACTIVITY_CHARS: usize = 200;
 
 /// The sessions, and what they do.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub struct BoardSize {
 struct BoardRow {
     view: View,
     /// The last event of the session that the board shows, as text.
-    doing: String,
+    activity: String,
 }
 
 /// How a session stands, those first that want somebody.
@@ -53,29 +53,29 @@ enum BoardStatus {
 
 impl Board {
     /// Whether a session is known.
-    pub fn knows(&self, id: SessionId) -> bool {
+    pub fn contains(&self, id: SessionId) -> bool {
         self.rows.contains_key(&id)
     }
 
     /// Takes a session as it is shown or listed, unless more is known already.
-    pub fn put(&mut self, shown: SessionView) {
+    pub fn upsert(&mut self, shown: SessionView) {
         if let Some(row) = self.rows.get_mut(&shown.session.id) {
             row.view.refresh(shown);
             return;
         }
         let (id, view) = (shown.session.id, View::from(shown));
-        self.rows.insert(id, BoardRow { view, doing: String::new() });
+        self.rows.insert(id, BoardRow { view, activity: String::new() });
         self.forget();
     }
 
     /// Takes what happened.
     pub fn apply(&mut self, record: &Record) {
         if let Some(row) = self.rows.get_mut(&record.session_id) {
-            if row.view.apply(record) && is_worth_a_word(record.event.name()) {
-                row.doing = about(&record.event);
+            if row.view.apply(record) && is_shown_event(record.event.name()) {
+                row.activity = event_summary(&record.event);
             }
         } else if let Some(view) = View::begin(record) {
-            self.rows.insert(record.session_id, BoardRow { view, doing: String::new() });
+            self.rows.insert(record.session_id, BoardRow { view, activity: String::new() });
             self.forget();
         }
     }
@@ -85,9 +85,9 @@ impl Board {
         let mut rows: Vec<(&SessionId, &BoardRow)> =
             self.rows.iter().filter(|(_, row)| !row.is_child()).collect();
         rows.sort_by(|(one, first), (other, second)| {
-            (first.standing(), second.at(), one).cmp(&(second.standing(), first.at(), other))
+            (first.status(), second.at(), one).cmp(&(second.status(), first.at(), other))
         });
-        let count = |standing| rows.iter().filter(|(_, row)| row.standing() == standing).count();
+        let count = |standing| rows.iter().filter(|(_, row)| row.status() == standing).count();
         let head = format!(
             "{} sessions: {} at work, {} waiting for you",
             rows.len(),
@@ -107,7 +107,7 @@ impl Board {
     }
 
     fn forget(&mut self) {
-        if self.rows.len() > MOST
+        if self.rows.len() > MAX_SESSIONS
             && let Some(oldest) = self.rows.iter().min_by_key(|(_, row)| row.at()).map(|(id, _)| *id)
         {
             self.rows.remove(&oldest);
@@ -116,7 +116,7 @@ impl Board {
 }
 
 /// Whether an event changes the text that a row shows for its session.
-fn is_worth_a_word(name: EventName) -> bool {
+fn is_shown_event(name: EventName) -> bool {
     matches!(
         name,
         EventName::ToolCallStarted
@@ -132,7 +132,7 @@ fn is_worth_a_word(name: EventName) -> bool {
 }
 
 impl BoardRow {
-    fn standing(&self) -> BoardStatus {
+    fn status(&self) -> BoardStatus {
         match self.view.session().status {
             SessionStatus::WaitingApproval => BoardStatus::Waits,
             SessionStatus::Active if self.view.running_turn_id().is_some() => BoardStatus::Works,
@@ -154,7 +154,7 @@ impl BoardRow {
 
     fn line(&self, id: &SessionId, columns: usize, style: Style) -> String {
         let session = self.view.session();
-        let (paint, word) = match self.standing() {
+        let (paint, word) = match self.status() {
             BoardStatus::Waits => (Paint::Question, "waits"),
             BoardStatus::Works => (Paint::Tool, "works"),
             BoardStatus::Failed => (Paint::Bad, "failed"),
@@ -164,9 +164,16 @@ impl BoardRow {
         };
         let cost = session.usage.cost_usd.filter(|cost| *cost > Cost::default());
         let cost = cost.map(|cost| format!("  {}", money(cost))).unwrap_or_default();
-        let title = cut(&in_one_line(session.title.as_deref().unwrap_or("(no title)"), DOING), TITLE);
-        let gap = " ".repeat(TITLE.saturating_sub(title.width()));
-        painted(style, paint, &cut(&format!("{word:<8}  {id}  {title}{gap}{cost}  {}", self.doing), columns))
+        let title = cut(
+            &in_one_line(session.title.as_deref().unwrap_or("(no title)"), MAX_ACTIVITY_CHARS),
+            MAX_TITLE_COLUMNS,
+        );
+        let gap = " ".repeat(MAX_TITLE_COLUMNS.saturating_sub(title.width()));
+        painted(
+            style,
+            paint,
+            &cut(&format!("{word:<8}  {id}  {title}{gap}{cost}  {}", self.activity), columns),
+        )
     }
 }
 
@@ -218,7 +225,7 @@ mod tests {
         let mut board = Board::default();
         let sessions: Vec<Session> =
             (0..6).map(|n| session(n, &format!("{n} 漢字の題名 👩\u{200d}💻 {}", "x".repeat(80)))).collect();
-        sessions.iter().for_each(|session| board.put(SessionView::new(session.clone(), 1)));
+        sessions.iter().for_each(|session| board.upsert(SessionView::new(session.clone(), 1)));
         let started = json!({"message_ids": [], "model": "demo:demo"});
         board.apply(&record(&sessions[3], 2, "turn_started", &started));
         board.apply(&record(&sessions[4], 2, "turn_started", &started));
@@ -246,8 +253,8 @@ mod tests {
         let mut each = session(0, "x");
         for number in 0..700_u32 {
             each.id = format!("sess_019cadd4669a7e89847f69d1{number:08x}").parse().unwrap();
-            board.put(SessionView::new(each.clone(), 1));
+            board.upsert(SessionView::new(each.clone(), 1));
         }
-        assert!(board.rows.len() <= super::MOST);
+        assert!(board.rows.len() <= super::MAX_SESSIONS);
     }
 }

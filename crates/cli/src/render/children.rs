@@ -5,8 +5,8 @@ use ostler_types::{
     AgentEvent, ChildEvent, ChildOutcome, ChildStatus, Compaction, CompactionTrigger, Event, in_one_line,
 };
 
+use super::formatting::with_reason;
 use super::style::Paint;
-use super::words::with_reason;
 use super::{LINE_WIDTH, Renderer};
 
 impl Renderer {

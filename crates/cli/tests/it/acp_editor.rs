@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::process::binary;
-use crate::scripted::{ScriptedDaemon, call, free, prompt, shell, write};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, prompt, shell, write};
 use crate::tool_server;
 
 /// How long anything is awaited before a test gives up.
@@ -309,7 +309,7 @@ async fn servers_of_an_editor_are_its_sessions_and_go_with_it() {
     assert!(stage.last_asked().contains("The user's editor has brought these servers"));
 
     // Another session has none of them.
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     stage.play(id, &[json!("hello")]).await;
     assert!(!stage.offered().iter().any(|name| name.starts_with("mcp__x")), "{:?}", stage.offered());
 

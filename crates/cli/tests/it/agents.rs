@@ -11,7 +11,7 @@ use ostler_types::{Policy, SessionId};
 use serde_json::{Value, json};
 
 use crate::process::binary;
-use crate::scripted::{ScriptedDaemon, ScriptedTurn, free};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, policy_without_approvals};
 
 /// The agent on the protocol's library for Rust.
 fn rust_agent() -> String {
@@ -92,7 +92,7 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
 /// What must hold of an agent on any library.
 async fn understood(command: Vec<String>, more: &str) {
     let stage = ScriptedDaemon::new(&section("sdk", &command, more)).await;
-    let quiet = session(&stage.client, "sdk", &stage.work, free()).await;
+    let quiet = session(&stage.client, "sdk", &stage.work, policy_without_approvals()).await;
     let (turn, end) = ask(&stage, quiet, "hello").await;
     assert_eq!(
         (end["type"].as_str(), &end["data"]["stop_reason"]),
@@ -142,7 +142,7 @@ async fn an_agent_on_the_typescript_library_is_understood() {
 #[tokio::test]
 async fn the_python_librarys_example_agent_is_understood() {
     let stage = ScriptedDaemon::new(&section("example", &crate::acp::python_example("agent.py"), "")).await;
-    let id = session(&stage.client, "example", &stage.work, free()).await;
+    let id = session(&stage.client, "example", &stage.work, policy_without_approvals()).await;
     for text in ["hello", "and again"] {
         let (turn, end) = ask(&stage, id, text).await;
         assert_eq!(end["type"], "turn_completed", "{end}");
@@ -161,7 +161,7 @@ async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do()
     let stands: Vec<(&str, &str)> =
         agents.iter().map(|agent| (agent.name.as_str(), agent.status.as_str())).collect();
     assert_eq!(stands, [("gone", "disconnected"), ("native", "connected"), ("rust", "disconnected")]);
-    session(&stage.client, "rust", &stage.work, free()).await;
+    session(&stage.client, "rust", &stage.work, policy_without_approvals()).await;
     let agents = stage.client.agent_infos().await.unwrap();
     assert_eq!(agents[2].status.as_str(), "connected");
 
@@ -188,7 +188,7 @@ async fn fifty_sessions_share_one_process_which_ends_with_the_daemon() {
     let notes = tempfile::tempdir().unwrap();
     // Confined, it would know itself by another number.
     let mut stage = ScriptedDaemon::new(&(fault(notes.path(), &[]) + "sandbox = \"off\"\n")).await;
-    let first = session(&stage.client, "fault", &stage.work, free()).await;
+    let first = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     let started = |notes: &Path| {
         let text = std::fs::read_to_string(notes.join("notes")).unwrap();
         text.lines().filter(|line| line.starts_with("start ")).map(str::to_owned).collect::<Vec<_>>()
@@ -196,7 +196,7 @@ async fn fifty_sessions_share_one_process_which_ends_with_the_daemon() {
     assert_eq!(started(notes.path()).len(), 1);
     let mut sessions = vec![first];
     for _ in 1..50 {
-        sessions.push(session(&stage.client, "fault", &stage.work, free()).await);
+        sessions.push(session(&stage.client, "fault", &stage.work, policy_without_approvals()).await);
     }
     let turns = sessions.iter().map(|session| ask(&stage, *session, "say:hello call:c"));
     for (turn, end) in futures_util::future::join_all(turns).await {
@@ -214,7 +214,7 @@ async fn what_is_chosen_of_an_agents_settings_holds_from_the_next_turn_on() {
     let notes = tempfile::tempdir().unwrap();
     let config = fault(notes.path(), &["modes"]) + "settings = { mode = \"code\" }\n";
     let stage = ScriptedDaemon::new(&config).await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     let view = stage.client.session(id).await.unwrap();
     let offered = view.agent_state.expect("it is known before the first turn");
     assert_eq!(offered.settings[0].current.as_deref(), Some("code"), "as it is configured");
@@ -235,7 +235,7 @@ async fn what_is_chosen_of_an_agents_settings_holds_from_the_next_turn_on() {
         let (status, refused) = stage.request("PATCH", &path, &json!({"agent_settings": settings})).await;
         assert_eq!((status, refused["error"]["code"].as_str()), (422, Some(code)), "{refused}");
     }
-    let native = stage.session(free()).await;
+    let native = stage.session(policy_without_approvals()).await;
     let body = json!({"agent_settings": {"mode": "x"}});
     assert_eq!(stage.request("PATCH", &format!("/v1/sessions/{native}"), &body).await.0, 422);
 }
@@ -245,7 +245,7 @@ async fn an_agent_sees_only_the_variables_that_it_is_to_see() {
     let notes = tempfile::tempdir().unwrap();
     let config = fault(notes.path(), &[]) + "pass_env = [\"PASSED\"]\n";
     let stage = ScriptedDaemon::with(&config, &[("PASSED", "yes"), ("OTHER_SECRET", "no")]).await;
-    session(&stage.client, "fault", &stage.work, free()).await;
+    session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     let heard = std::fs::read_to_string(notes.path().join("notes")).unwrap();
     let variables = heard.lines().find(|line| line.starts_with("env ")).unwrap();
     assert!(variables.contains(" PASSED") && variables.contains(" NOTES"), "{variables}");
@@ -256,7 +256,7 @@ async fn an_agent_sees_only_the_variables_that_it_is_to_see() {
 async fn the_work_of_an_agent_is_checked_and_can_be_undone() {
     let notes = tempfile::tempdir().unwrap();
     let stage = ScriptedDaemon::new(&fault(notes.path(), &[])).await;
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.verify.commands = vec!["test -f b.txt || { echo write:b.txt=x; exit 3; }".to_owned()];
     let id = session(&stage.client, "fault", &stage.work, policy).await;
     let (turn, end) = ask(&stage, id, "write:a.txt=x say:ready").await;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::agents::{answers, ask, begin, fault, section, session};
 use crate::agents_commands::{agents_of, said};
 use crate::process::binary;
-use crate::scripted::{CANARY, ScriptedDaemon, free};
+use crate::scripted::{CANARY, ScriptedDaemon, policy_without_approvals};
 
 /// A home directory that is not in `/tmp`, which a confined program has for itself anyway.
 struct Home {
@@ -68,7 +68,7 @@ async fn an_agent_writes_the_workspace_and_its_login_and_sees_no_other_project()
     let home = Home::new();
     let stage = home.stage("preset = \"claude\"").await;
     stage.write(".claude/settings.json", "kept");
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     let run = async |line: &str| home.own(&stage, id, line).await;
 
     assert_eq!(run("echo in > inside.txt").await.0, 0);
@@ -127,7 +127,7 @@ async fn a_confined_agent_is_asked_answered_and_canceled_like_any_other() {
 async fn an_agent_in_the_open_has_all_rights_of_its_user() {
     let home = Home::new();
     let stage = home.stage("sandbox = \"off\"").await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     let (code, seen) = home.own(&stage, id, "cat $HOME/other-project/.env && echo x > $HOME/.bashrc").await;
     assert_eq!((code, seen.as_str()), (0, "SECRET=canary"));
     assert_eq!(fs::read_to_string(home.path(".bashrc")).unwrap(), "x\n");
@@ -143,7 +143,7 @@ async fn what_the_owner_names_is_opened_too() {
     home.write("library/book", "words");
     fs::create_dir(home.path("cache")).unwrap();
     let stage = home.stage("readable = [\"~/library\"]").await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     let run = async |line: &str| home.own(&stage, id, line).await;
     assert_eq!(run("cat $HOME/library/book").await, (0, "words".to_owned()));
     assert_ne!(run("echo x > $HOME/library/book").await.0, 0);
@@ -177,7 +177,7 @@ async fn a_confined_agent_has_the_network_unless_it_is_taken_away() {
     for (more, reaches) in [("", true), ("network = false", false)] {
         let home = Home::new();
         let stage = home.stage(more).await;
-        let id = session(&stage.client, "fault", &stage.work, free()).await;
+        let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
         let (code, _) = home.own(&stage, id, &reach).await;
         assert_eq!(code == 0, reaches, "{more}");
         assert_eq!(answers(&ask(&stage, id, "say:still_here").await.0), "still here");

@@ -4,14 +4,14 @@
 use serde_json::json;
 
 use crate::agents::{answers, ask, begin, fault, session, until};
-use crate::scripted::{ScriptedDaemon, call, free};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals};
 
 #[tokio::test]
 async fn a_fault_ends_one_turn_and_nobody_elses() {
     let notes = tempfile::tempdir().unwrap();
     let stage = ScriptedDaemon::new(&fault(notes.path(), &[])).await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
-    let native = stage.session(free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
+    let native = stage.session(policy_without_approvals()).await;
     for (text, kind, reason) in [
         ("say:partial crash", "turn_failed", Some("agent_crashed")),
         ("badjson say:fine", "turn_completed", None),
@@ -51,7 +51,7 @@ async fn a_fault_ends_one_turn_and_nobody_elses() {
 async fn a_cancel_is_heard_by_agents_that_wait_answer_late_or_hang() {
     let notes = tempfile::tempdir().unwrap();
     let stage = ScriptedDaemon::new(&fault(notes.path(), &[])).await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     for (text, noted) in [("say:now wait", ""), ("late", "late begins"), ("hang", "hang begins")] {
         let mut turn = begin(&stage, id, text).await;
         let heard = || std::fs::read_to_string(notes.path().join("notes")).unwrap();
@@ -71,7 +71,7 @@ async fn a_session_is_loaded_after_the_daemon_was_killed_and_its_replay_is_not_r
     for options in [&[][..], &["replays-twice"], &["replays-late"]] {
         let notes = tempfile::tempdir().unwrap();
         let mut stage = ScriptedDaemon::new(&fault(notes.path(), options)).await;
-        let id = session(&stage.client, "fault", &stage.work, free()).await;
+        let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
         ask(&stage, id, "say:one").await;
         let before = stage.client.session(id).await.unwrap();
         let mut waiting = begin(&stage, id, "say:half wait").await;
@@ -97,7 +97,7 @@ async fn a_session_is_loaded_after_the_daemon_was_killed_and_its_replay_is_not_r
 async fn a_session_that_its_agent_has_lost_is_begun_anew_with_what_was_said() {
     let notes = tempfile::tempdir().unwrap();
     let mut stage = ScriptedDaemon::new(&fault(notes.path(), &["no-load"])).await;
-    let id = session(&stage.client, "fault", &stage.work, free()).await;
+    let id = session(&stage.client, "fault", &stage.work, policy_without_approvals()).await;
     ask(&stage, id, "say:the_answer_is_42").await;
     stage.crash().await;
     let (turn, end) = ask(&stage, id, "say:two").await;

@@ -176,11 +176,11 @@ const EXITS: [CliExit; 12] = [
     CliExit::Canceled,
     CliExit::NotApproved,
     CliExit::Unreachable,
-    CliExit::NoFit,
-    CliExit::TooDear,
-    CliExit::TooLate,
+    CliExit::SchemaMismatch,
+    CliExit::OverBudget,
+    CliExit::TimedOut,
     CliExit::Interrupted,
-    CliExit::NobodyReads,
+    CliExit::BrokenPipe,
     CliExit::Terminated,
 ];
 

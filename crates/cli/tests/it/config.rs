@@ -5,7 +5,7 @@ use std::path::Path;
 use ostler_cli::config::load;
 use ostler_cli::paths::ConfigFile;
 use ostler_config::{
-    AgentConfinement, Auth, Config, ConfigFlag, ConfigSource, Environment, KEYS, LoadedConfig,
+    AgentConfinement, Auth, CONFIG_KEYS, Config, ConfigFlag, ConfigSource, Environment, LoadedConfig,
     ProviderProtocol, SandboxMode,
 };
 use ostler_types::{Ability, PatchReviewMode, Policy, ToolKind};
@@ -23,7 +23,7 @@ fn load_all(
         std::fs::write(&path, text).unwrap();
     }
     let file = ConfigFile { path, named: false };
-    let environment = Environment::of(variables);
+    let environment = Environment::from_pairs(variables);
     let loaded = load(Some(&file), &environment, flags);
     loaded.map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
 }
@@ -336,7 +336,8 @@ fn the_table_shows_sources_marks_what_has_no_effect_and_hides_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, EXAMPLE).unwrap();
-    let environment = Environment::of(&[("ANTHROPIC_API_KEY", "sk-hunter2"), ("OSTLER_LOOP_MAX_STEPS", "7")]);
+    let environment =
+        Environment::from_pairs(&[("ANTHROPIC_API_KEY", "sk-hunter2"), ("OSTLER_LOOP_MAX_STEPS", "7")]);
     let file = ConfigFile { path, named: true };
     let loaded = load(Some(&file), &environment, &[]).unwrap();
     let table = loaded.table(&environment).replace(dir.path().to_str().unwrap(), "");
@@ -368,7 +369,7 @@ fn every_key_with_its_variable_and_default_is_documented() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     let Ok(page) = std::fs::read_to_string(&path) else { panic!("{} is missing", path.display()) };
     let loaded = load_all(None, &[], &[]).unwrap();
-    for (key, entry) in KEYS.iter().zip(loaded.entries(&Environment::default())) {
+    for (key, entry) in CONFIG_KEYS.iter().zip(loaded.entries(&Environment::default())) {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", key.path)));
         let row = row.unwrap_or_else(|| panic!("{} has no row", key.path));
         let variable = key.variable().map_or("–".to_owned(), |name| format!("`{name}`"));
@@ -377,7 +378,7 @@ fn every_key_with_its_variable_and_default_is_documented() {
             row.contains(&format!("| {default} | {variable} |")),
             "{row}\nshould have {default} and {variable}"
         );
-        assert_eq!(row.contains("no effect yet"), !key.works, "{row}");
+        assert_eq!(row.contains("no effect yet"), !key.is_supported, "{row}");
     }
     let examples: Vec<&str> =
         page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

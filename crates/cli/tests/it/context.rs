@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, ScriptedTurn, call, free};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, call, policy_without_approvals};
 
 const TOLD: &[(&str, &str)] = &[("OSTLER_CONTEXT_BUNDLE", "true")];
 
@@ -27,7 +27,7 @@ async fn a_session_is_told_of_its_workspace_once() {
     let skill = "---\nname: shoe-a-horse\ndescription: how to shoe a horse\n---\nLift the hoof.\n";
     std::fs::create_dir_all(stage.data.parent().unwrap().join("skills/shoe-a-horse")).unwrap();
     std::fs::write(stage.data.parent().unwrap().join("skills/shoe-a-horse/SKILL.md"), skill).unwrap();
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[call("skill", json!({"name": "shoe-a-horse"}))]).await;
     assert!(turn.result().text.contains("Lift the hoof."), "{}", turn.result().text);
     let mut told = texts(&turn);
@@ -49,7 +49,7 @@ async fn another_session_does_the_work_and_its_changes_are_merged() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     stage.commit();
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let work = prompt(&[call("write_file", json!({"path": "b.txt", "content": "two\n"})), json!("written")]);
     let turn = stage
         .play(id, &[call("task", json!({"description": "write", "prompt": work, "worktree": true}))])
@@ -86,7 +86,7 @@ async fn a_daemon_that_is_killed_while_a_session_works_for_another_goes_on_with_
 #[tokio::test]
 async fn a_conversation_that_was_made_shorter_stays_so_after_a_crash() {
     let mut stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     for number in 0..3 {
         stage.play(id, &[json!(format!("answer {number} {}", "word ".repeat(500)))]).await;
     }

@@ -9,7 +9,7 @@ use ostler_types::SessionId;
 use serde_json::{Value, json};
 
 use crate::context_checks::{assert_paired, assert_views, assert_whole, folder, named, records};
-use crate::scripted::{ScriptedDaemon, ScriptedTurn, free, prompt, shell, write};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, policy_without_approvals, prompt, shell, write};
 
 /// A step that has other sessions work on these scripts at once, each in a worktree of its own.
 fn tasks(scripts: &[Vec<Value>]) -> Value {
@@ -102,7 +102,7 @@ async fn assert_gone(stage: &ScriptedDaemon, words: &str) {
 async fn twenty_sessions_work_in_twenty_worktrees_and_are_merged_or_dropped() {
     let mut stage = repository().await;
     let before = state(&stage);
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let script = |number: usize| {
         vec![
             write(&format!("part-{number}.txt"), &format!("{number}\n")),
@@ -157,7 +157,7 @@ async fn outcomes(stage: &ScriptedDaemon, id: SessionId) -> Vec<Value> {
 async fn stopping_a_session_in_the_middle_leaves_no_process_and_no_half_made_worktree() {
     let stage = repository().await;
     let before = state(&stage);
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     // Each has words of its own that name the processes of this test and no others.
     let mark = format!("sleep 86{}", std::process::id());
     let script = |number: usize| {
@@ -198,7 +198,7 @@ async fn stopping_a_session_in_the_middle_leaves_no_process_and_no_half_made_wor
 async fn stopping_a_session_while_worktrees_are_made_leaves_none() {
     let stage = repository().await;
     let before = state(&stage);
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let scripts: Vec<Vec<Value>> = (0..20).map(|_| vec![json!("never said")]).collect();
     for wanted in [1, 8] {
         let mut turn = stage.start(id, &[tasks(&scripts)]).await;
@@ -221,7 +221,7 @@ async fn stopping_a_session_while_worktrees_are_made_leaves_none() {
 async fn worktrees_and_what_they_hold_outlive_a_daemon_that_is_killed() {
     let mut stage = repository().await;
     let before = state(&stage);
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let written = vec![write("new.txt", "mine\n"), json!("written")];
     let mark = format!("sleep 87{}", std::process::id());
     let scripts = [written, vec![write("half.txt", "half\n"), shell(&mark)], vec![shell(&mark)]];

@@ -18,7 +18,7 @@ use crate::context_checks::{
     assert_paired, assert_views, assert_whole, folder, named, rebuild, records, views,
 };
 use crate::raw_server::{RawServerReply, RawServerRequest};
-use crate::scripted::{ScriptedDaemon, ScriptedTurn, free};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, policy_without_approvals};
 
 fn asks_for_summary(asked: &RawServerRequest) -> bool {
     asked.body["tools"].is_null()
@@ -48,7 +48,7 @@ async fn what_a_provider_finds_too_long_is_made_shorter_and_asked_once_more() {
         Some(RawServerReply::whole("400 Bad Request", error.to_string()))
     })
     .await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     talk(&stage, id).await;
     stage.forget_asked();
     refusals.store(1, Ordering::Relaxed);
@@ -81,7 +81,7 @@ async fn a_summary_that_cannot_be_had_leaves_the_session_usable() {
         asks_for_summary(asked).then(|| RawServerReply::whole("400 Bad Request", error.to_string()))
     })
     .await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     talk(&stage, id).await;
     let mut turn = compact(&stage, id).await;
     assert_eq!(turn.finish().await["data"]["stop_reason"], "compacted");
@@ -99,7 +99,7 @@ async fn a_summary_that_cannot_be_had_leaves_the_session_usable() {
 #[tokio::test]
 async fn nothing_is_made_shorter_while_a_turn_runs_or_when_it_is_short() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     stage.play(id, &[json!("short")]).await;
     let mut turn = compact(&stage, id).await;
     assert_eq!(turn.finish().await["data"]["stop_reason"], "nothing_to_compact");
@@ -150,7 +150,7 @@ fn assert_kept(stage: &mut ScriptedDaemon, id: SessionId, compactions: usize) {
 #[tokio::test]
 async fn a_daemon_that_is_killed_in_the_middle_of_a_compaction_forgets_nothing() {
     let (mut stage, arrived) = silent_once("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     talk(&stage, id).await;
     let turn = compact(&stage, id).await;
     arrived.notified().await;
@@ -174,7 +174,7 @@ async fn a_daemon_that_is_killed_in_the_middle_of_a_compaction_forgets_nothing()
 async fn a_daemon_that_is_killed_while_a_turn_makes_room_answers_when_it_is_asked_again() {
     let window = "[models.info.\"mock:narrow\"]\nabilities = [\"tools\"]\ncontext_window = 12000\n";
     let (mut stage, arrived) = silent_once(window).await;
-    let id = stage.session_in(&stage.work, free(), Some("mock:narrow")).await;
+    let id = stage.session_in(&stage.work, policy_without_approvals(), Some("mock:narrow")).await;
     let turn = loop {
         let mut turn = stage.start(id, &[json!("word ".repeat(400))]).await;
         let is_due = tokio::select! {

@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::context_checks::{assert_views, folder, rows};
-use crate::scripted::{ScriptedDaemon, call, free, prompt};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, prompt};
 
 /// A statement with single blanks, and none beside brackets and commas.
 fn plain(sql: &str) -> String {
@@ -47,7 +47,7 @@ fn assert_log_id(log_id: &str, mode: &str, id: SessionId) {
 #[tokio::test]
 async fn the_database_has_the_documented_schema_to_the_statement() {
     let mut stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     stage.play(id, &[json!("hello")]).await;
     stage.stop();
     let page =
@@ -72,7 +72,7 @@ async fn the_database_has_the_documented_schema_to_the_statement() {
 #[tokio::test]
 async fn a_session_and_those_that_it_starts_have_folders_and_names() {
     let mut stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let task = json!({"description": "greet", "prompt": prompt(&[json!("hello from below")])});
     let turn = stage.play(id, &[call("task", task)]).await;
     let child: SessionId = turn.all("subagent_started")[0]["session_id"].as_str().unwrap().parse().unwrap();
@@ -101,7 +101,11 @@ async fn a_stream_that_nobody_asked_for_leaves_no_file() {
     let mut stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     let workspace_path = stage.work.to_str().unwrap().to_owned();
-    let new = CreateSession { workspace_path, policy: Some(free().into()), ..CreateSession::default() };
+    let new = CreateSession {
+        workspace_path,
+        policy: Some(policy_without_approvals().into()),
+        ..CreateSession::default()
+    };
     let steps = [call("read_file", json!({"path": "a.txt"})), json!("read")];
     let plain = stage.client.create_session(&new).await.unwrap();
     let raw =

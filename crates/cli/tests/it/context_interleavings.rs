@@ -15,7 +15,7 @@ use crate::context_checks::{
     assert_paired, assert_views, assert_whole, folder, named, rebuild, records, settle, text_of, views,
 };
 use crate::raw_server::RawServerReply;
-use crate::scripted::{ScriptedDaemon, call, free, prompt, shell};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, prompt, shell};
 
 /// Sessions of one daemon.
 const SESSIONS: usize = 4;
@@ -183,7 +183,7 @@ async fn play(seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut sessions = Vec::new();
     for number in 0..SESSIONS {
-        let policy = if number % 2 == 0 { free() } else { Policy::default() };
+        let policy = if number % 2 == 0 { policy_without_approvals() } else { Policy::default() };
         let (id, dice) = (stage.session(policy).await, Dice(dice.below(u64::MAX - 1) + 1));
         sessions.push(PlayedScript { id, dice, sent: BTreeMap::new() });
     }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::context_checks::{assert_paired, text_of};
 use crate::raw_server::RawServerReply;
-use crate::scripted::{ScriptedDaemon, ScriptedTurn, free};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, policy_without_approvals};
 
 /// A step with these calls.
 fn batch(calls: &[(&str, Value)]) -> Value {
@@ -48,7 +48,7 @@ async fn a_batch_runs_in_order_and_every_step_of_it_is_an_event() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
     stage.write("b.txt", "two\n");
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[batch(&[read("a.txt"), read("b.txt")])]).await;
     let call = ["tool_call_started", "tool_call_completed"];
     let expected = [
@@ -74,7 +74,7 @@ async fn a_batch_runs_in_order_and_every_step_of_it_is_an_event() {
 async fn the_first_failure_halts_the_rest_and_the_model_is_told() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     for (broken, why) in [
         (("read_file", json!({"path": "missing.txt"})), "missing.txt"),
         (("fly", json!({"to": "the moon"})), "Unknown skill: fly"),
@@ -114,7 +114,7 @@ async fn the_first_failure_halts_the_rest_and_the_model_is_told() {
 #[tokio::test]
 async fn calls_side_by_side_run_at_the_same_time() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     // None of them ends before all have begun.
     let meet = |own: usize| {
         let wait = "for n in 0 1 2; do until [ -e met-$n ]; do sleep 0.02; done; done";
@@ -154,7 +154,7 @@ async fn calls_side_by_side_run_at_the_same_time() {
 async fn arguments_for_the_loop_reach_no_tool() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("a.txt", "one\n");
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let input = json!({"path": "a.txt", "_parallel": false, "_why": "because", "_": 1});
     let turn = stage.play(id, &[batch(&[("read_file", input)])]).await;
     assert!(turn.result().ok, "{}", turn.result().text);
@@ -168,7 +168,7 @@ async fn arguments_for_the_loop_reach_no_tool() {
 async fn after_ten_steps_a_notice_ends_the_turn() {
     let stage = ScriptedDaemon::with("", &[("OSTLER_LOOP_MAX_STEPS", "10")]).await;
     stage.write("a.txt", "one\n");
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &vec![batch(&[read("a.txt")]); 15]).await;
     assert_eq!(stage.asked().len(), 10, "the model is asked ten times and no more");
     assert_eq!(turn.results().len(), 10);
@@ -187,7 +187,7 @@ async fn after_ten_steps_a_notice_ends_the_turn() {
 #[tokio::test]
 async fn canceled_calls_have_their_results_before_the_next_request() {
     let mut stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     for (crash, told, rest) in
         [(false, results::CANCELED, results::CANCELED), (true, results::INTERRUPTED, results::NOT_STARTED)]
     {
@@ -236,7 +236,7 @@ async fn thinking_is_told_apart_from_what_is_said() {
         Some(RawServerReply { status: "200 OK", kind: "text/event-stream", pieces, together: None })
     })
     .await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let mut events = stage.client.events(id, 0, true).await.unwrap();
     stage.client.send_message(id, &SendMessage::prompt("think")).await.unwrap();
     let (mut thought, mut said, mut order) = (String::new(), String::new(), Vec::new());

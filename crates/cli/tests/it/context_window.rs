@@ -17,7 +17,7 @@ use crate::context_checks::{
     assert_paired, assert_views, database, folder, named, records, rows, shown, text_of,
 };
 use crate::raw_server::{RawServerReply, RawServerRequest};
-use crate::scripted::{ScriptedDaemon, free};
+use crate::scripted::{ScriptedDaemon, policy_without_approvals};
 
 /// How many tokens the model takes, by its own count.
 const WINDOW: usize = 20_000;
@@ -76,7 +76,7 @@ async fn talk() -> (ScriptedDaemon, Arc<Narrow>, SessionId) {
         format!("[models.info.\"mock:narrow\"]\nabilities = [\"tools\"]\ncontext_window = {WINDOW}\n");
     let stage = ScriptedDaemon::directed(&config, &[], move |asked| Some(answering.answer(asked))).await;
     stage.write("long.txt", &"a line of a file that is looked at now and then\n".repeat(60));
-    let id = stage.session_in(&stage.work, free(), Some("mock:narrow")).await;
+    let id = stage.session_in(&stage.work, policy_without_approvals(), Some("mock:narrow")).await;
     (stage, model, id)
 }
 

@@ -6,9 +6,9 @@ mod children;
 mod doors;
 mod ends;
 mod facts;
+mod observers;
 #[path = "../../../doors/tests/it/gateway/schema.rs"]
 mod schema;
-mod screens;
 #[expect(dead_code, reason = "the tests of the door itself need more of it")]
 #[path = "../../../doors/tests/it/gateway/client.rs"]
 mod socket;

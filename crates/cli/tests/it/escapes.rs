@@ -7,11 +7,13 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
 
-use crate::scripted::{CANARY, ScriptedCallOutcome, ScriptedDaemon, call, free, shell, write};
+use crate::scripted::{
+    CANARY, ScriptedCallOutcome, ScriptedDaemon, call, policy_without_approvals, shell, write,
+};
 
 /// Plays the steps one by one, and gives what became of each.
 async fn attempt(stage: &ScriptedDaemon, steps: &[Value]) -> Vec<ScriptedCallOutcome> {
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let results = stage.play(id, steps).await.results();
     assert_eq!(results.len(), steps.len(), "each was tried");
     results

@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::json;
 
-use crate::scripted::{ScriptedDaemon, call, free, shell};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, shell};
 
 /// Forks until it cannot, and says how often it could.
 const FORKS: &str = "/usr/bin/python3 -c '
@@ -22,7 +22,7 @@ print(\"forked\", count, flush=True)'";
 #[tokio::test]
 async fn a_fork_bomb_is_bounded_and_gone_with_its_call() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage
         .play(
             id,
@@ -49,8 +49,9 @@ async fn a_fork_bomb_is_bounded_and_gone_with_its_call() {
 #[tokio::test]
 async fn what_runs_in_the_background_ends_with_its_session_and_however_the_daemon_ends() {
     let mut stage = ScriptedDaemon::new("").await;
-    let first = stage.session(free()).await;
-    let others = [stage.session(free()).await, stage.session(free()).await];
+    let first = stage.session(policy_without_approvals()).await;
+    let others =
+        [stage.session(policy_without_approvals()).await, stage.session(policy_without_approvals()).await];
     for (id, marker) in [(first, "94217001"), (others[0], "94217002")] {
         let command = format!("setsid sleep {marker} & setsid nohup sleep {marker} & sleep {marker}");
         let turn = stage.play(id, &[call("shell", json!({"command": command, "background": true}))]).await;
@@ -81,7 +82,7 @@ async fn what_runs_in_the_background_ends_with_its_session_and_however_the_daemo
 #[tokio::test]
 async fn a_canceled_turn_takes_its_command_with_it() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let command = "setsid sleep 94217004 & sleep 94217004 & echo begun; wait";
     let mut turn = stage.start(id, &[shell(command)]).await;
     turn.until_output().await;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, call, free, shell, write};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, shell, write};
 
 /// Makes a repository in `sub` whose every setting that names a program, and every hook, leaves a trace
 /// outside; and has the workspace's own repository name it.
@@ -33,7 +33,7 @@ async fn an_embedded_repository_springs_no_trap_in_what_the_daemon_does() {
     stage.commit();
     let sprung = stage.outside.join("sprung");
     let plant = PLANT.replace("$OUT", stage.outside.to_str().unwrap());
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let planted = stage.play(id, &[shell(&plant)]).await;
     assert!(planted.result().ok, "{}", planted.result().text);
     assert!(planted.result().text.contains("core.fsmonitor"), "it is told: {}", planted.result().text);
@@ -54,7 +54,7 @@ async fn an_embedded_repository_springs_no_trap_in_what_the_daemon_does() {
     let (status, undone) = stage.request("POST", &undo, &json!({"turn_id": turn.id})).await;
     assert_eq!(status, 200, "{undone}");
     assert_eq!(stage.read("sub/file.txt"), "two\n");
-    let mut clean = free();
+    let mut clean = policy_without_approvals();
     clean.verify.require_clean = true;
     clean.verify.max_rounds = 0;
     let checked = stage.session(clean).await;

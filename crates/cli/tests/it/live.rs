@@ -10,8 +10,8 @@ use ostler_client::Client;
 use ostler_types::SessionId;
 use serde_json::Value;
 
+use crate::cli_fixture::{CliFixture, sees, terminal};
 use crate::process::DaemonProcess;
-use crate::typed::{CliFixture, sees, terminal};
 
 async fn session(client: &Client, desk: &CliFixture) -> SessionId {
     let workspace_path = desk.work.to_str().unwrap().to_owned();
@@ -26,20 +26,20 @@ async fn says(client: &Client, id: SessionId, prompt: &str) {
 #[test]
 fn a_log_is_a_line_for_each_record() {
     let desk = CliFixture::new("");
-    let id = desk.types(&["run", "read README.md"]).err;
+    let id = desk.run(&["run", "read README.md"]).err;
     let id = id.trim().strip_prefix("session ").unwrap();
-    let exported = desk.types(&["sessions", "export", id]).out;
-    assert_eq!(desk.types(&["logs", id, "--json"]).out, exported, "the records themselves");
-    let lines = desk.types(&["logs", id]).out;
+    let exported = desk.run(&["sessions", "export", id]).out;
+    assert_eq!(desk.run(&["logs", id, "--json"]).out, exported, "the records themselves");
+    let lines = desk.run(&["logs", id]).out;
     assert_eq!(lines.lines().count(), exported.lines().count());
     for text in ["session_created", "tool_call_started       read_file  README.md", "read_file: ok"] {
         assert!(lines.contains(text), "{text}: {lines}");
     }
-    let last = desk.types(&["logs", id, "--tail", "2"]).out;
+    let last = desk.run(&["logs", id, "--tail", "2"]).out;
     assert!(last.lines().count() == 2 && lines.ends_with(&last), "{last}");
-    let since = desk.types(&["logs", id, "--since", "3", "--json"]).out;
+    let since = desk.run(&["logs", id, "--since", "3", "--json"]).out;
     assert_eq!(since.lines().count(), exported.lines().count() - 3);
-    let unknown = desk.types(&["logs", "sess_0190f3c4a5b67c8d9e0f112233445566"]);
+    let unknown = desk.run(&["logs", "sess_0190f3c4a5b67c8d9e0f112233445566"]);
     assert_eq!(unknown.code, Some(1), "{unknown:?}");
     assert!(unknown.err.contains("no such session"), "{unknown:?}");
 }
@@ -51,9 +51,9 @@ async fn a_log_is_followed_over_the_death_of_the_daemon() {
     let client = daemon.tcp_client().await;
     let id = session(&client, &desk).await;
     says(&client, id, "say one").await;
-    let mut logs = desk.starts(&["logs", &id.to_string(), "--follow", "--json"]);
+    let mut logs = desk.start(&["logs", &id.to_string(), "--follow", "--json"]);
     let mut seen = Vec::new();
-    let mut until_completed = |logs: &mut crate::typed::StartedCli| {
+    let mut until_completed = |logs: &mut crate::cli_fixture::StartedCli| {
         loop {
             let record: Value = serde_json::from_str(&logs.line().unwrap()).unwrap();
             seen.push(record["seq"].as_u64().unwrap());
@@ -72,7 +72,7 @@ async fn a_log_is_followed_over_the_death_of_the_daemon() {
     until_completed(&mut logs);
     assert_eq!(seen, (1..=seen.len() as u64).collect::<Vec<_>>(), "no gap and no duplicate");
     logs.signal(rustix::process::Signal::INT);
-    let said = logs.ends();
+    let said = logs.wait();
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("no daemon answers") && said.err.contains("there again"), "{said:?}");
 }
@@ -82,7 +82,7 @@ async fn all_sessions_are_watched_over_the_death_of_the_daemon() {
     let desk = CliFixture::new("");
     let daemon = DaemonProcess::serve(&desk.data, "");
     let client = daemon.tcp_client().await;
-    let mut watch = desk.starts(&["watch", "--json"]);
+    let mut watch = desk.start(&["watch", "--json"]);
     let (sender, lines) = mpsc::channel();
     let from = watch.take_lines();
     std::thread::spawn(move || from.for_each(|line| _ = sender.send(line)));
@@ -125,14 +125,14 @@ async fn all_sessions_are_watched_over_the_death_of_the_daemon() {
 #[test]
 fn who_stays_goes_when_nobody_reads() {
     let desk = CliFixture::new("");
-    let id = desk.types(&["run", "say hello"]).err;
+    let id = desk.run(&["run", "say hello"]).err;
     let id = id.trim().strip_prefix("session ").unwrap();
     let _daemon = DaemonProcess::serve(&desk.data, "");
     for arguments in [&["watch", "--json"][..], &["watch"], &["logs", id, "--follow"]] {
-        let mut stays = desk.starts(arguments);
+        let mut stays = desk.start(arguments);
         // Nothing more happens, so that nothing more is written.
         stays.stops_reading();
-        let said = stays.ends();
+        let said = stays.wait();
         assert_eq!((said.code, said.err.as_str()), (Some(141), ""), "{arguments:?}");
     }
 }

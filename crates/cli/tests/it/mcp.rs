@@ -4,7 +4,7 @@
 use ostler_types::Policy;
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, call, free};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals};
 use crate::tool_server;
 
 /// The tool of a server, which tries to get out.
@@ -62,7 +62,7 @@ async fn its_tools_are_listed_ask_and_run_confined() {
 #[tokio::test]
 async fn a_server_that_does_not_start_is_named_and_stops_nothing() {
     let stage = stage().await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[call("mcp__broken__any", json!({}))]).await;
     assert_eq!(turn.records.last().unwrap()["type"], "turn_completed");
     let path = format!("/v1/tools?workspace_path={}", stage.work.to_str().unwrap());

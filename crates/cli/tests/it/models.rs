@@ -25,9 +25,9 @@ fn config(text: &str) -> Result<Config, String> {
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string().replace(&shown, ""))
 }
 
-fn of(text: &str, variables: &[(&str, &str)]) -> Vec<ProviderConfig> {
+fn providers_of(text: &str, variables: &[(&str, &str)]) -> Vec<ProviderConfig> {
     let programs = ProgramFinder::new(None, Vec::new);
-    providers(&config(text).unwrap(), &Environment::of(variables), &programs)
+    providers(&config(text).unwrap(), &Environment::from_pairs(variables), &programs)
 }
 
 fn named(providers: &[ProviderConfig], name: &str) -> ProviderConfig {
@@ -118,7 +118,7 @@ fn what_does_not_go_together_is_told_with_its_place() {
 
 #[test]
 fn presets_need_no_configuration() {
-    let all = of("", &[("GEMINI_API_KEY", CANARY)]);
+    let all = providers_of("", &[("GEMINI_API_KEY", CANARY)]);
     let names: Vec<&str> = all.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(
         names,
@@ -152,7 +152,7 @@ fn a_section_overrides_only_what_it_gives() {
                 [providers.laptop]\npreset = \"ollama\"\nbase_url = \"http://10.0.0.7:11434/v1\"\n\
                 [providers.anthropic]\nbase_url = \"https://proxy.example.org\"\n\
                 [providers.own]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
-    let all = of(text, &[("OPENAI_API_KEY", CANARY)]);
+    let all = providers_of(text, &[("OPENAI_API_KEY", CANARY)]);
     let first: Vec<&str> = all.iter().take(4).map(|provider| provider.name.as_str()).collect();
     assert_eq!(first, ["anthropic", "openai", "laptop", "own"], "what is written down comes first");
     let openai = named(&all, "openai");
@@ -172,20 +172,21 @@ fn a_section_overrides_only_what_it_gives() {
 fn customary_variables_move_their_preset_only() {
     let variables =
         [("OPENAI_BASE_URL", "http://127.0.0.1:4000/v1"), ("ANTHROPIC_BASE_URL", "http://me:hunter2@host/")];
-    let all = of("[providers.chat]\nkind = \"openai-chat\"\n", &variables);
+    let all = providers_of("[providers.chat]\nkind = \"openai-chat\"\n", &variables);
     assert_eq!(named(&all, "openai").base_url, "http://127.0.0.1:4000/v1");
     assert_eq!(named(&all, "chat").base_url, "https://api.openai.com/v1");
     let bad = named(&all, "anthropic");
     let why = bad.readiness.missing().unwrap();
     assert!(why.contains("ANTHROPIC_BASE_URL") && !why.contains("hunter2"), "{why}");
     assert!(!format!("{bad:?}").contains("hunter2"));
-    let written = of("[providers.openai]\nbase_url = \"https://here.example.org/v1\"\n", &variables);
+    let written =
+        providers_of("[providers.openai]\nbase_url = \"https://here.example.org/v1\"\n", &variables);
     assert_eq!(named(&written, "openai").base_url, "https://here.example.org/v1");
 }
 
 #[tokio::test]
 async fn a_missing_variable_is_named_before_anything_is_sent() {
-    let all = of("[providers.x]\nkind = \"openai-chat\"\napi_key_env = \"MY_KEY\"\n", &[]);
+    let all = providers_of("[providers.x]\nkind = \"openai-chat\"\napi_key_env = \"MY_KEY\"\n", &[]);
     let error = key(&named(&all, "x"), KeyFreshness::Any).await.unwrap_err();
     assert_eq!(error.code, "unauthorized");
     assert!(error.message.contains("MY_KEY is not set"), "{error}");
@@ -198,7 +199,7 @@ fn it_is_known_where_a_key_comes_from() {
                 [providers.b]\nkind = \"openai-chat\"\napi_key_file = \"~/b\"\n\
                 [providers.c]\nkind = \"openai-chat\"\napi_key_command = [\"pass\", \"sk-canary-0815\"]\n\
                 [providers.d]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
-    let all = of(text, &[("HOME", "/home/me"), ("GOOGLE_API_KEY", CANARY)]);
+    let all = providers_of(text, &[("HOME", "/home/me"), ("GOOGLE_API_KEY", CANARY)]);
     for (name, from) in [
         ("a", Some("the variable A_KEY in the environment of the daemon")),
         ("b", Some("the file /home/me/b")),
@@ -231,7 +232,7 @@ async fn a_key_file_must_be_private() {
         (&folder, Some("is not a regular file"), "write the key to "),
     ] {
         let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_file = \"{path}\"\n");
-        let provider = named(&of(&text, &[]), "x");
+        let provider = named(&providers_of(&text, &[]), "x");
         let (found, missing) = (key(&provider, KeyFreshness::Any).await, provider.readiness.missing());
         match problem {
             None => assert_eq!((found.as_deref(), missing), (Ok(CANARY), None)),
@@ -251,7 +252,7 @@ async fn a_key_file_must_be_private() {
 async fn a_key_file_in_the_home_directory_that_comes_later_is_found() {
     let home = tempfile::tempdir().unwrap();
     let text = "[providers.x]\nkind = \"openai-chat\"\napi_key_file = \"~/key\"\n";
-    let provider = named(&of(text, &[("HOME", home.path().to_str().unwrap())]), "x");
+    let provider = named(&providers_of(text, &[("HOME", home.path().to_str().unwrap())]), "x");
     assert!(provider.readiness.missing().is_some());
     file(home.path(), "key", CANARY, 0o600);
     assert_eq!(provider.readiness.missing(), None);
@@ -267,10 +268,10 @@ async fn a_command_runs_once_and_again_after_its_key_was_refused() {
     );
     let program = file(dir.path(), "print-key", &script, 0o700);
     let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_command = [\"{program}\", \"a b\"]\n");
-    let provider = named(&of(&text, &[]), "x");
+    let provider = named(&providers_of(&text, &[]), "x");
     let both = tokio::join!(key(&provider, KeyFreshness::Any), key(&provider, KeyFreshness::Any));
     assert_eq!((both.0.as_deref(), both.1.as_deref()), (Ok("key-1"), Ok("key-1")));
-    let refused = || KeyFreshness::InsteadOf(Secret::new("key-1"));
+    let refused = || KeyFreshness::Replacing(Secret::new("key-1"));
     let again = tokio::join!(key(&provider, refused()), key(&provider, refused()));
     assert_eq!((again.0.as_deref(), again.1.as_deref()), (Ok("key-2"), Ok("key-2")));
     assert_eq!(key(&provider, KeyFreshness::Any).await.as_deref(), Ok("key-2"));
@@ -284,7 +285,7 @@ async fn a_command_that_fails_says_so_and_nothing_of_what_it_printed() {
         ("[\"/nonexistent/print-key\", \"sk-canary-0815\"]", "is not run"),
     ] {
         let text = format!("[providers.x]\nkind = \"openai-chat\"\napi_key_command = {command}\n");
-        let error = key(&named(&of(&text, &[]), "x"), KeyFreshness::Any).await.unwrap_err();
+        let error = key(&named(&providers_of(&text, &[]), "x"), KeyFreshness::Any).await.unwrap_err();
         assert_eq!(error.code, "unauthorized");
         assert!(error.message.contains(problem), "{error}");
         assert!(!format!("{error:?}").contains(CANARY), "{error:?}");
@@ -298,7 +299,7 @@ fn no_key_is_shown_by_the_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, text).unwrap();
-    let environment = Environment::of(&[("A_KEY", CANARY), ("OPENAI_API_KEY", CANARY)]);
+    let environment = Environment::from_pairs(&[("A_KEY", CANARY), ("OPENAI_API_KEY", CANARY)]);
     let file = ConfigFile { path, named: true };
     let loaded = load(Some(&file), &environment, &[]).unwrap();
     let shown = format!(
@@ -318,7 +319,7 @@ fn no_key_is_shown_by_the_configuration() {
 
 #[test]
 fn a_recording_is_a_provider() {
-    let all = of("[providers.replay]\nkind = \"replay\"\nfile = \"/tmp/raw.jsonl\"\n", &[]);
+    let all = providers_of("[providers.replay]\nkind = \"replay\"\nfile = \"/tmp/raw.jsonl\"\n", &[]);
     let replay = named(&all, "replay");
     assert_eq!(replay.kind, ProviderKind::Replay);
     assert_eq!(replay.recording.as_deref(), Some(Path::new("/tmp/raw.jsonl")));

@@ -8,7 +8,7 @@ use ostler_types::Policy;
 use serde_json::{Value, json};
 
 use crate::process::binary;
-use crate::scripted::{ScriptedDaemon, call, free, shell, write};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, shell, write};
 use crate::tool_server;
 
 /// A server that leaves a file where it was started, and has one tool.
@@ -106,7 +106,7 @@ async fn servers_of_a_workspace_run_once_it_is_trusted_and_not_after() {
 async fn a_turn_that_began_in_trust_starts_nothing_after_it() {
     let stage = stage().await;
     trust(&stage, true).await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let mut asking = Policy::default();
     asking.approval.require_for_kinds.clear();
     asking.approval.require_for_tools = vec!["mcp__own__probe".to_owned()];
@@ -142,7 +142,7 @@ async fn settings_are_read_again_when_they_change_and_after_a_crash() {
 async fn files_that_cannot_be_used_are_told_and_stop_nothing() {
     let stage = stage().await;
     trust(&stage, true).await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let config = stage.work.join(".ostler/config.toml");
     std::fs::create_dir(stage.work.join(".ostler")).unwrap();
     let secret = stage.outside.join("elsewhere.toml");
@@ -199,7 +199,7 @@ async fn a_workspace_says_how_it_is_checked_and_what_is_asked_about() {
         ".ostler/config.toml",
         "[verify]\ncommands = [\"touch ran.txt\"]\n[approval]\nrequire_for_kinds = [\"read\"]\n",
     );
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let read = call("read_file", json!({"path": ".ostler/config.toml"}));
     let turn = stage.play(id, &[read.clone(), write("a.txt", "1")]).await;
     assert!(turn.results()[0].ok, "it is not heard before it is trusted");
@@ -218,7 +218,7 @@ async fn a_workspace_says_how_it_is_checked_and_what_is_asked_about() {
     stage.play(id, std::slice::from_ref(&read)).await;
 
     trust(&stage, false).await;
-    let other = stage.session(free()).await;
+    let other = stage.session(policy_without_approvals()).await;
     let turn = stage.play(other, &[read]).await;
     assert!(turn.result().ok);
 }

@@ -255,9 +255,9 @@ fn colours_end_where_they_begin_and_only_when_wanted() {
         draw(&mut renderer(true), &lines),
         "\u{1b}[2mhm\u{1b}[0m\nyes\n\u{1b}[36m● shell  ls\u{1b}[0m\n"
     );
-    assert!(wants_color(true, &Environment::of(&[("NO_COLOR", ""), ("TERM", "xterm")])));
-    assert!(!wants_color(true, &Environment::of(&[("NO_COLOR", "1")])));
-    assert!(!wants_color(true, &Environment::of(&[("TERM", "dumb")])));
+    assert!(wants_color(true, &Environment::from_pairs(&[("NO_COLOR", ""), ("TERM", "xterm")])));
+    assert!(!wants_color(true, &Environment::from_pairs(&[("NO_COLOR", "1")])));
+    assert!(!wants_color(true, &Environment::from_pairs(&[("TERM", "dumb")])));
     assert!(!wants_color(false, &Environment::default()));
 }
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
+use crate::cli_fixture::{CliFixture, CliOutput};
 use crate::provider::{AnswerPiece, GatedProvider};
 use crate::raw_server::{RawServer, RawServerReply};
-use crate::typed::{CliFixture, CliOutput};
 
 const SCHEMA: &str = r#"{"type": "object", "required": ["files"], "properties": {"files": {"type": "array",
     "items": {"type": "string"}}}, "additionalProperties": false}"#;
@@ -35,7 +35,7 @@ async fn asked(answers: &'static [&'static str], arguments: &[&str]) -> (CliOutp
     let desk = CliFixture::new(&config(&server));
     std::fs::write(desk.work.join("schema.json"), SCHEMA).unwrap();
     let arguments: Vec<&str> = [&["run", "--output-schema", "schema.json"], arguments].concat();
-    let said = desk.types(&arguments);
+    let said = desk.run(&arguments);
     let heard = heard.lock().unwrap().clone();
     (said, heard)
 }
@@ -82,7 +82,7 @@ async fn what_costs_too_much_is_stopped() {
     let (count, together) = (AtomicUsize::new(0), Arc::new(Barrier::new(2)));
     let server = RawServer::start(move |_| dear(&together, count.fetch_add(1, Ordering::SeqCst))).await;
     let desk = CliFixture::new(&config(&server));
-    let said = desk.types(&["run", "--json", "--max-cost", "$0.50", "go"]);
+    let said = desk.run(&["run", "--json", "--max-cost", "$0.50", "go"]);
     assert_eq!(said.code, Some(7), "{said:?}");
     assert!(said.err.contains("it cost $1.00, more than the $0.50 of --max-cost"), "{said:?}");
     assert!(said.out.contains("\"turn_canceled\""), "{said:?}");
@@ -101,7 +101,7 @@ async fn a_cost_that_nobody_knows_is_told() {
     })
     .await;
     let desk = CliFixture::new(&config(&server));
-    let said = desk.types(&["run", "--model", "mock:free", "--max-cost", "1", "go"]);
+    let said = desk.run(&["run", "--model", "mock:free", "--max-cost", "1", "go"]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), "hello\n"), "{said:?}");
     assert!(said.err.contains("the price of a model is not known"), "{said:?}");
 }
@@ -111,11 +111,11 @@ async fn what_takes_too_long_is_stopped_and_kept() {
     let provider = GatedProvider::start().await;
     provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
     let desk = CliFixture::new(&provider.config());
-    let said = desk.types(&["run", "--timeout", "2s", "go"]);
+    let said = desk.run(&["run", "--timeout", "2s", "go"]);
     assert_eq!((said.code, said.out.as_str()), (Some(8), "half of it\n"), "{said:?}");
     assert!(said.err.contains("longer than --timeout"), "{said:?}");
     let id = said.err.lines().find_map(|line| line.strip_prefix("session ")).unwrap().to_owned();
-    let log = desk.types(&["logs", &id, "--json"]).out;
+    let log = desk.run(&["logs", &id, "--json"]).out;
     let last: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(last.iter().any(|record| record["type"] == "turn_canceled"), "{log}");
 }

@@ -5,9 +5,9 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::cli_fixture::{CliFixture, sees, terminal};
 use crate::process::DaemonProcess;
 use crate::provider::{AnswerPiece, GatedProvider};
-use crate::typed::{CliFixture, sees, terminal};
 
 fn events(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
@@ -20,7 +20,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 /// What was said to the model first.
 fn parts(desk: &CliFixture, input: &str, arguments: &[&str]) -> Value {
     let arguments: Vec<&str> = [&["run", "--json"], arguments].concat();
-    let said = desk.pipes(input, &arguments);
+    let said = desk.run_with_input(input, &arguments);
     assert_eq!(said.code, Some(0), "{said:?}");
     let events = events(&said.out);
     let added = events.iter().find(|event| event["type"] == "message_added").unwrap();
@@ -67,12 +67,12 @@ fn what_cannot_be_asked_is_told_before_a_session_is_made() {
             "cannot be used",
         ),
     ] {
-        let said = desk.pipes(input, arguments);
+        let said = desk.run_with_input(input, arguments);
         assert_eq!(said.code, Some(code), "{arguments:?}: {said:?}");
         assert!(said.err.contains(why) && said.out.is_empty(), "{arguments:?}: {said:?}");
     }
     assert!(!desk.data.join("sessions").exists(), "nothing was begun");
-    let nothing = desk.types(&["run", "--continue", "x"]);
+    let nothing = desk.run(&["run", "--continue", "x"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
     assert!(nothing.err.contains("leave --continue out"), "{nothing:?}");
 }
@@ -80,17 +80,17 @@ fn what_cannot_be_asked_is_told_before_a_session_is_made() {
 #[test]
 fn in_a_pipe_the_answer_is_alone() {
     let desk = CliFixture::new("");
-    let said = desk.types(&["run", "read README.md and then say all done"]);
+    let said = desk.run(&["run", "read README.md and then say all done"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("all done") && said.out.ends_with('\n'), "{said:?}");
     assert!(!said.out.contains('●') && !said.out.contains("completed"), "{said:?}");
     assert!(said.err.lines().all(|line| line.starts_with("session sess_")), "{said:?}");
-    let quiet = desk.types(&["-q", "run", "say hello"]);
+    let quiet = desk.run(&["-q", "run", "say hello"]);
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("hello\n", ""));
-    let refused = desk.types(&["run", "--quiet", "write x.txt"]);
+    let refused = desk.run(&["run", "--quiet", "write x.txt"]);
     assert_eq!(refused.code, Some(4), "{refused:?}");
     assert!(refused.err.starts_with("error: `") && refused.err.contains("--approve always"), "{refused:?}");
-    let failed = desk.types(&["run", "--model", "nobody:knows", "hi"]);
+    let failed = desk.run(&["run", "--model", "nobody:knows", "hi"]);
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert!(failed.err.starts_with("error: "), "{failed:?}");
 }
@@ -130,27 +130,28 @@ fn progress_is_shown_where_somebody_looks() {
 #[test]
 fn sessions_are_continued_and_forked() {
     let desk = CliFixture::new("");
-    let id = |said: &crate::typed::CliOutput| said.err.trim().strip_prefix("session ").unwrap().to_owned();
-    let first = id(&desk.types(&["run", "say one"]));
-    let again = id(&desk.types(&["run", "--continue", "say two"]));
+    let id =
+        |said: &crate::cli_fixture::CliOutput| said.err.trim().strip_prefix("session ").unwrap().to_owned();
+    let first = id(&desk.run(&["run", "say one"]));
+    let again = id(&desk.run(&["run", "--continue", "say two"]));
     assert_eq!(first, again);
-    let fork = id(&desk.types(&["run", "-c", "--fork", "say three"]));
+    let fork = id(&desk.run(&["run", "-c", "--fork", "say three"]));
     assert_ne!(fork, first);
-    let named = id(&desk.types(&["run", "--session", &first, "--fork", "say four"]));
+    let named = id(&desk.run(&["run", "--session", &first, "--fork", "say four"]));
     assert!(named != first && named != fork);
     let turns = |id: &str| {
-        let log = desk.types(&["logs", id, "--json"]).out;
+        let log = desk.run(&["logs", id, "--json"]).out;
         names(&events(&log)).iter().filter(|name| **name == "turn_completed").count()
     };
     assert_eq!([&first, &fork, &named].map(|id| turns(id)), [2, 3, 3]);
 }
 
 /// A turn whose model has said half of what it wants to say, and says no more.
-async fn halfway(desk: &CliFixture) -> (GatedProvider, crate::typed::StartedCli) {
+async fn halfway(desk: &CliFixture) -> (GatedProvider, crate::cli_fixture::StartedCli) {
     let provider = GatedProvider::start().await;
     provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
     std::fs::write(desk.path("config.toml"), provider.config()).unwrap();
-    let mut run = desk.starts(&["run", "--json", "go"]);
+    let mut run = desk.start(&["run", "--json", "go"]);
     run.until("model_output_delta");
     (provider, run)
 }
@@ -161,7 +162,7 @@ async fn ctrl_c_cancels_and_keeps_what_was_written() {
         let desk = CliFixture::new("");
         let (_provider, run) = halfway(&desk).await;
         run.signal(signal);
-        let said = run.ends();
+        let said = run.wait();
         assert_eq!(said.code, Some(code), "{said:?}");
         let events = events(&said.out);
         let partial = events.iter().find(|event| event["type"] == "model_output_completed").unwrap();
@@ -176,14 +177,14 @@ async fn ctrl_c_twice_leaves_whatever_the_daemon_does() {
     let provider = GatedProvider::start().await;
     provider.answer(vec![AnswerPiece::Text("half of it".to_owned()), AnswerPiece::Gate]);
     let daemon = DaemonProcess::serve(&desk.data, &provider.config());
-    let mut run = desk.starts(&["run", "--json", "go"]);
+    let mut run = desk.start(&["run", "--json", "go"]);
     run.until("model_output_delta");
     daemon.signal(Signal::STOP);
     run.signal(Signal::INT);
     // It cannot be told from outside that the first one has arrived, so the second comes until it is heeded.
     let ended = std::thread::spawn(move || {
         let pid = run.pid();
-        let waiting = std::thread::spawn(move || run.ends());
+        let waiting = std::thread::spawn(move || run.wait());
         while !waiting.is_finished() {
             _ = rustix::process::kill_process(pid, Signal::INT);
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -207,24 +208,24 @@ async fn a_reader_that_goes_away_ends_the_turn() {
         AnswerPiece::Gate,
     ]);
     let daemon = DaemonProcess::serve(&desk.data, &provider.config());
-    let mut run = desk.starts(&["run", "--json", "go"]);
+    let mut run = desk.start(&["run", "--json", "go"]);
     let first: Value = serde_json::from_str(&run.line().unwrap()).unwrap();
     run.until("model_output_delta");
     run.stops_reading();
     provider.gate.add_permits(1);
-    let said = run.ends();
+    let said = run.wait();
     assert_eq!((said.code, said.err.as_str()), (Some(141), ""));
     let client = daemon.tcp_client().await;
     let id = first["session_id"].as_str().unwrap().parse().unwrap();
     while client.session(id).await.unwrap().running_turn_id.is_some() {}
-    let log = desk.types(&["logs", &id.to_string(), "--json"]).out;
+    let log = desk.run(&["logs", &id.to_string(), "--json"]).out;
     assert!(names(&events(&log)).contains(&"turn_canceled"), "{log}");
 }
 
 #[test]
 fn a_list_ends_quietly_when_nobody_reads_it() {
     let desk = CliFixture::new("");
-    let id = desk.types(&["run", "list the files, then read README.md"]).err;
+    let id = desk.run(&["run", "list the files, then read README.md"]).err;
     let id = id.trim().strip_prefix("session ").unwrap();
     let program = env!("CARGO_BIN_EXE_ostler");
     for arguments in

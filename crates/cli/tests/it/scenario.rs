@@ -85,7 +85,7 @@ async fn finish(
 /// After the restart: what was told is there, and the session goes on as the contract says.
 pub(crate) async fn check(client: &Client, workspace: &Path, told: &ObservedScenario) {
     let Some(id) = told.session else { return };
-    let view = settle(client, id).await;
+    let view = wait_until_idle(client, id).await;
     let lines = export(client, id).await;
     for (seq, line) in &told.records {
         let kept = lines.get(usize::try_from(*seq).unwrap() - 1);
@@ -116,7 +116,7 @@ pub(crate) async fn check(client: &Client, workspace: &Path, told: &ObservedScen
 }
 
 /// Waits until the session is at rest, answering an approval that survived.
-async fn settle(client: &Client, id: SessionId) -> serde_json::Value {
+async fn wait_until_idle(client: &Client, id: SessionId) -> serde_json::Value {
     let view = client.session(id).await.unwrap();
     if view.running_turn_id.is_some() {
         let events = client.events(id, 0, true).await.unwrap();

@@ -27,7 +27,7 @@ use crate::raw_server::{RawServer, RawServerReply, RawServerRequest};
 /// The key of the provider, which the daemon has in its environment.
 pub(crate) const CANARY: &str = "canary-4f1d0c77b2";
 /// How long anything is awaited before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A daemon, its scripted provider and a workspace.
 pub(crate) struct ScriptedDaemon {
@@ -309,7 +309,7 @@ impl ScriptedTurn {
     }
 
     async fn event(&mut self) -> Value {
-        let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
+        let next = tokio::time::timeout(TIMEOUT, self.events.next()).await;
         let line = next.expect("something happens").expect("the daemon lives").unwrap();
         serde_json::from_str(&line.raw).unwrap()
     }
@@ -322,7 +322,7 @@ impl ScriptedTurn {
 
     /// The results of its calls, in the order in which they came.
     pub(crate) fn results(&self) -> Vec<ScriptedCallOutcome> {
-        self.all("tool_call_completed").iter().map(ScriptedCallOutcome::of).collect()
+        self.all("tool_call_completed").iter().map(ScriptedCallOutcome::from_record).collect()
     }
 
     /// The result of its only call.
@@ -343,7 +343,7 @@ pub(crate) struct ScriptedCallOutcome {
 }
 
 impl ScriptedCallOutcome {
-    fn of(completed: &Value) -> ScriptedCallOutcome {
+    fn from_record(completed: &Value) -> ScriptedCallOutcome {
         let result = completed["tool_result"].clone();
         let parts = result["parts"].as_array().unwrap();
         let text = parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
@@ -352,7 +352,7 @@ impl ScriptedCallOutcome {
 }
 
 /// A policy that asks nothing.
-pub(crate) fn free() -> Policy {
+pub(crate) fn policy_without_approvals() -> Policy {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     policy

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::raw_server::RawServerReply;
-use crate::scripted::{CANARY, ScriptedDaemon, call, free, shell};
+use crate::scripted::{CANARY, ScriptedDaemon, call, policy_without_approvals, shell};
 
 /// Every file below a directory that holds the text.
 fn holding(directory: &Path, text: &str, found: &mut Vec<String>) {
@@ -31,7 +31,7 @@ async fn a_key_that_is_printed_is_in_no_file_no_stream_and_no_request() {
     .await;
     stage.write("keys.txt", &format!("key={CANARY}\n"));
     stage.write("long.txt", &format!("{}{CANARY}\n", "a line of words\n".repeat(20_000)));
-    let session = stage.session(free()).await;
+    let session = stage.session(policy_without_approvals()).await;
     let mut shown = String::new();
     let steps = [
         call("read_file", json!({"path": "keys.txt"})),

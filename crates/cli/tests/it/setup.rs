@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::cli_fixture::CliFixture;
 use crate::process::{DaemonProcess, binary};
 use crate::tool_server;
-use crate::typed::CliFixture;
 
 const CONFIG: &str = "# Mine.\n[models]\ndefault = \"demo:demo\"  # for now\n\n[mcp.old]\ncommand = [\"old\", \"--key\", \"hunter2\"]\n\n# The end.\n";
 
@@ -29,23 +29,23 @@ fn servers_are_added_listed_and_removed_and_comments_stay() {
         "mcp-server-time",
         "--utc",
     ];
-    let said = desk.types(&add);
+    let said = desk.run(&add);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("TIME_KEY is not set here"), "{said:?}");
     let written = config(&desk);
     let section = "\n[mcp.time]\ncommand = [\"uvx\", \"mcp-server-time\", \"--utc\"]\npass_env = [\"TIME_KEY\"]\nkind = \"read\"\n";
     assert_eq!(written, format!("{CONFIG}{section}"));
-    let twice = desk.types(&add);
+    let twice = desk.run(&add);
     assert_eq!(twice.code, Some(1), "{twice:?}");
     assert!(twice.err.contains("--force replaces it"), "{twice:?}");
-    let listed = desk.types(&["mcp", "list"]);
+    let listed = desk.run(&["mcp", "list"]);
     assert!(listed.out.contains("time") && listed.out.contains("no daemon runs"), "{listed:?}");
     assert!(!listed.out.contains("hunter2"), "arguments may be secrets: {listed:?}");
-    let json: serde_json::Value = serde_json::from_str(&desk.types(&["mcp", "list", "--json"]).out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&desk.run(&["mcp", "list", "--json"]).out).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2, "{json}");
-    assert_eq!(desk.types(&["mcp", "rm", "time"]).code, Some(0));
+    assert_eq!(desk.run(&["mcp", "rm", "time"]).code, Some(0));
     assert_eq!(config(&desk).trim_end(), CONFIG.trim_end());
-    let gone = desk.types(&["mcp", "rm", "time"]);
+    let gone = desk.run(&["mcp", "rm", "time"]);
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert!(gone.err.contains("has no server `time`"), "{gone:?}");
 }
@@ -60,12 +60,12 @@ fn a_secret_is_not_taken_and_not_repeated() {
         &["mcp", "add", "odd name", "--", "server"],
         &["mcp", "add", "x"],
     ] {
-        let said = desk.types(arguments);
+        let said = desk.run(arguments);
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(!said.err.contains("hunter2"), "{said:?}");
     }
     assert_eq!(config(&desk), "");
-    let added = desk.types(&["mcp", "add", "docs", "--url", "https://h/mcp", "--bearer-env", "DOCS_TOKEN"]);
+    let added = desk.run(&["mcp", "add", "docs", "--url", "https://h/mcp", "--bearer-env", "DOCS_TOKEN"]);
     assert_eq!(added.code, Some(0), "{added:?}");
     assert_eq!(config(&desk), "[mcp.docs]\nurl = \"https://h/mcp\"\nbearer_token_env = \"DOCS_TOKEN\"\n");
 }
@@ -91,23 +91,23 @@ fn a_daemon_starts_what_was_added_and_tells_how_it_is() {
         "-c",
         &tool_server::script(TOOL),
     ];
-    assert_eq!(desk.types(&add).code, Some(0));
-    assert_eq!(desk.types(&["mcp", "add", "bad", "--", "/nonexistent/server"]).code, Some(0));
-    let unreachable = desk.types(&["mcp", "list", "--check"]);
+    assert_eq!(desk.run(&add).code, Some(0));
+    assert_eq!(desk.run(&["mcp", "add", "bad", "--", "/nonexistent/server"]).code, Some(0));
+    let unreachable = desk.run(&["mcp", "list", "--check"]);
     assert_eq!(unreachable.code, Some(5), "{unreachable:?}");
     let written = config(&desk);
     let daemon = DaemonProcess::serve_with(&desk.data, &written, &[("SERVER_KEY", "hunter2")]);
-    let idle = desk.types(&["mcp", "list"]);
+    let idle = desk.run(&["mcp", "list"]);
     assert!(idle.out.contains("not needed yet"), "{idle:?}");
-    let checked = desk.types(&["mcp", "list", "--check"]);
+    let checked = desk.run(&["mcp", "list", "--check"]);
     assert_eq!(checked.code, Some(1), "one does not work: {checked:?}");
     assert!(
         checked.out.contains("ready, 1 tools") && checked.out.contains("/nonexistent/server"),
         "{checked:?}"
     );
-    let json = desk.types(&["mcp", "list", "--json"]).out;
+    let json = desk.run(&["mcp", "list", "--json"]).out;
     assert!(json.contains("has_key") && !json.contains("hunter2"), "{json}");
-    let again = desk.types(&["mcp", "rm", "bad"]);
+    let again = desk.run(&["mcp", "rm", "bad"]);
     assert!(again.err.contains("start it again for this to hold"), "{again:?}");
     drop(daemon);
 }
@@ -228,7 +228,7 @@ fn names(directory: &Path) -> Vec<String> {
 #[test]
 fn the_manual_has_a_page_for_each_command_with_examples() {
     let desk = CliFixture::new("");
-    let said = desk.types(&["man", "--out", desk.path("man").to_str().unwrap()]);
+    let said = desk.run(&["man", "--out", desk.path("man").to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let pages = names(&desk.path("man"));
     for page in
@@ -239,18 +239,18 @@ fn the_manual_has_a_page_for_each_command_with_examples() {
         assert!(text.contains("Example"), "{page}: {text}");
     }
     assert!(!pages.iter().any(|name| name.contains("openapi")), "{pages:?}");
-    assert!(desk.types(&["man"]).out.contains(".TH"));
+    assert!(desk.run(&["man"]).out.contains(".TH"));
 }
 
 #[test]
 fn completions_are_what_the_shell_reads() {
     let desk = CliFixture::new("");
     for shell in ["bash", "zsh", "fish"] {
-        let text = desk.types(&["completions", shell]).out;
+        let text = desk.run(&["completions", shell]).out;
         assert!(text.contains("self-check") && text.contains("output-schema"), "{shell}");
     }
     let path = desk.path("complete.bash");
-    std::fs::write(&path, desk.types(&["completions", "bash"]).out).unwrap();
+    std::fs::write(&path, desk.run(&["completions", "bash"]).out).unwrap();
     let line = format!(
         "source {}; COMP_WORDS=(ostler mcp ''); COMP_CWORD=2; _ostler ostler '' mcp; echo \"${{COMPREPLY[*]}}\"",
         path.display()

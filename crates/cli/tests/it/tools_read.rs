@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::scripted::{ScriptedDaemon, call, free};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals};
 
 /// One red pixel.
 const PIXEL: &[u8] =
@@ -49,7 +49,7 @@ async fn a_picture_reaches_a_model_that_sees_and_is_named_to_one_that_does_not()
     let stage = ScriptedDaemon::new("").await;
     std::fs::write(stage.work.join("pixel.png"), PIXEL).unwrap();
     for (model, sees) in [("mock:m", true), ("mock:blind", false)] {
-        let id = stage.session_in(&stage.work, free(), Some(model)).await;
+        let id = stage.session_in(&stage.work, policy_without_approvals(), Some(model)).await;
         let turn = stage.play(id, &[call("read_file", json!({"path": "pixel.png"}))]).await;
         let result = turn.result();
         assert!(result.ok, "{}", result.text);

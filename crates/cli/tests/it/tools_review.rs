@@ -3,10 +3,10 @@
 use ostler_types::{PatchReviewMode, Policy};
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, free, write};
+use crate::scripted::{ScriptedDaemon, policy_without_approvals, write};
 
 fn reviewed() -> Policy {
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.patch_review.mode = PatchReviewMode::Request;
     policy
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, call, free, shell};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, shell};
 
 #[tokio::test]
 async fn commands_run_to_their_end_and_say_how_they_ended() {
     let stage = ScriptedDaemon::new("").await;
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.verify.auto = false;
     policy.verify.commands = vec!["test -f made.txt".to_owned(), "echo checked".to_owned()];
     let id = stage.session(policy).await;
@@ -42,7 +42,7 @@ async fn commands_run_to_their_end_and_say_how_they_ended() {
 #[tokio::test]
 async fn a_command_in_the_background_is_looked_at_spoken_to_and_ended() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let process = |action: &str, more: Value| {
         let mut input = json!({"process_id": "p1", "action": action});
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -70,7 +70,7 @@ async fn a_command_in_the_background_is_looked_at_spoken_to_and_ended() {
     let said: String = results.iter().map(|result| result.text.as_str()).collect();
     assert!(said.contains("begun") && said.contains("got hay"), "{said}");
 
-    let other = stage.session(free()).await;
+    let other = stage.session(policy_without_approvals()).await;
     let turn = stage.play(other, &[process("poll", json!({}))]).await;
     assert!(!turn.result().ok, "a process belongs to its session: {}", turn.result().text);
 }
@@ -78,7 +78,7 @@ async fn a_command_in_the_background_is_looked_at_spoken_to_and_ended() {
 #[tokio::test]
 async fn the_web_is_there_only_when_the_owner_wants_it() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[call("web_fetch", json!({"url": "http://127.0.0.1:9/"}))]).await;
     assert!(turn.result().text.contains("Unknown skill: web_fetch"), "{}", turn.result().text);
     assert!(!stage.offered().contains(&"web_fetch".to_owned()));
@@ -89,7 +89,7 @@ async fn the_web_is_there_only_when_the_owner_wants_it() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[call("web_fetch", json!({"url": url}))]).await;
     assert!(stage.offered().contains(&"web_fetch".to_owned()));
     assert!(!turn.result().ok, "this machine is not the web: {}", turn.result().text);
@@ -99,7 +99,7 @@ async fn the_web_is_there_only_when_the_owner_wants_it() {
 #[tokio::test]
 async fn endless_output_is_bounded_for_the_model_on_disk_and_in_memory() {
     let stage = ScriptedDaemon::new("").await;
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[shell("head -c 200000000 /dev/zero | tr '\\0' x; echo the end")]).await;
     let result = turn.result();
     assert!(result.ok && result.text.contains("the end"), "{}", result.text.len());

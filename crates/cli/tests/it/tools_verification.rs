@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, free, write};
+use crate::scripted::{ScriptedDaemon, policy_without_approvals, write};
 
 /// A test of the workspace's own.
 const TEST: &str = "grep -q oats feed.txt || { echo 'FAILED: the horse wants oats'; exit 1; }\n";
@@ -13,7 +13,7 @@ async fn a_model_that_broke_a_test_is_told_and_mends_it() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("test.sh", TEST);
     stage.write("feed.txt", "oats\n");
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.verify.commands = vec!["sh test.sh".to_owned()];
     let id = stage.session(policy).await;
     let steps = [write("feed.txt", "hay\n"), json!("that is it"), write("feed.txt", "oats\n")];
@@ -32,7 +32,7 @@ async fn a_model_that_broke_a_test_is_told_and_mends_it() {
 async fn a_model_that_never_mends_it_is_not_believed() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("test.sh", TEST);
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.verify.commands = vec!["sh test.sh".to_owned()];
     policy.verify.max_rounds = 1;
     let id = stage.session(policy).await;
@@ -48,7 +48,7 @@ async fn a_model_that_never_mends_it_is_not_believed() {
 async fn a_workspace_says_how_it_is_checked_only_when_it_is_trusted() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("Makefile", "test:\n\techo ran >> ran.txt\n");
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage.play(id, &[write("a.txt", "1")]).await;
     let end = turn.records.last().unwrap();
     assert_eq!(end["data"]["verified"], Value::Null);
@@ -77,7 +77,7 @@ async fn a_workspace_says_how_it_is_checked_only_when_it_is_trusted() {
 #[tokio::test]
 async fn a_turn_that_leaves_nothing_behind_is_not_checked() {
     let stage = ScriptedDaemon::new("").await;
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.verify.commands = vec!["false".to_owned()];
     let id = stage.session(policy).await;
     let turn = stage.play(id, &[crate::scripted::shell("touch a; rm a")]).await;
@@ -88,7 +88,7 @@ async fn a_turn_that_leaves_nothing_behind_is_not_checked() {
 #[tokio::test]
 async fn checks_are_confined_like_commands() {
     let stage = ScriptedDaemon::new("").await;
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     let outside = stage.outside.join("made.txt");
     policy.verify.commands = vec![format!("touch {}", outside.display())];
     policy.verify.max_rounds = 0;

@@ -3,7 +3,7 @@
 use ostler_types::Policy;
 use serde_json::json;
 
-use crate::scripted::{ScriptedDaemon, call, free, write};
+use crate::scripted::{ScriptedDaemon, call, policy_without_approvals, write};
 
 const PATCH: &str = "*** Begin Patch\n*** Update File: notes.md\n@@\n one\n-two\n+zwei\n three\n*** Add File: more/added.md\n\
                      +new\n*** Delete File: old.md\n*** End Patch\n";
@@ -13,7 +13,7 @@ async fn the_tools_that_change_files_do_what_they_say() {
     let stage = ScriptedDaemon::new("").await;
     stage.write("notes.md", "one\ntwo\nthree\n");
     stage.write("old.md", "gone soon\n");
-    let id = stage.session(free()).await;
+    let id = stage.session(policy_without_approvals()).await;
     let turn = stage
         .play(
             id,

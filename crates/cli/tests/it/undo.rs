@@ -8,7 +8,7 @@ use std::path::Path;
 use ostler_types::Policy;
 use serde_json::{Value, json};
 
-use crate::scripted::{ScriptedDaemon, ScriptedTurn, free, shell, write};
+use crate::scripted::{ScriptedDaemon, ScriptedTurn, policy_without_approvals, shell, write};
 
 /// Every path with its mode and content.
 type FileTree = BTreeMap<String, (u32, Vec<u8>)>;
@@ -81,7 +81,7 @@ async fn a_turn_is_undone_to_the_byte_in_a_repository_and_outside_one() {
             stage.write("untouched/dirty.txt", "not committed\n");
         }
         let before = tree(&stage.work);
-        let turn = upheaval(&stage, free()).await;
+        let turn = upheaval(&stage, policy_without_approvals()).await;
         let after = tree(&stage.work);
         assert_ne!(before, after);
         let (status, preview) = undo(&stage, &turn, json!({"preview": true})).await;
@@ -111,7 +111,7 @@ async fn a_turn_is_undone_to_the_byte_in_a_repository_and_outside_one() {
 async fn what_the_user_changed_since_is_left_alone_unless_forced() {
     let stage = stage().await;
     let before = tree(&stage.work);
-    let turn = upheaval(&stage, free()).await;
+    let turn = upheaval(&stage, policy_without_approvals()).await;
     stage.write("written.txt", "mine\n");
     stage.write("mine.txt", "mine too\n");
     let (status, undone) = undo(&stage, &turn, json!({})).await;
@@ -131,9 +131,9 @@ async fn what_the_user_changed_since_is_left_alone_unless_forced() {
 #[tokio::test]
 async fn nothing_is_undone_while_a_turn_runs() {
     let stage = stage().await;
-    let turn = upheaval(&stage, free()).await;
+    let turn = upheaval(&stage, policy_without_approvals()).await;
     let after = tree(&stage.work);
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.approval.require_for_tools = vec!["shell".to_owned()];
     let change = ostler_api_types::UpdateSession { policy: Some(policy.into()), ..Default::default() };
     stage.client.update(turn.session, &change).await.unwrap();
@@ -150,7 +150,7 @@ async fn nothing_is_undone_while_a_turn_runs() {
 async fn an_earlier_turn_takes_the_later_ones_with_it() {
     let stage = stage().await;
     let before = tree(&stage.work);
-    let first = upheaval(&stage, free()).await;
+    let first = upheaval(&stage, policy_without_approvals()).await;
     stage.play(first.session, &[write("written.txt", "again\n"), write("last.txt", "last\n")]).await;
     let looking = stage.play(first.session, &[shell("ls")]).await;
     let (status, nothing) = undo(&stage, &looking, json!({})).await;
@@ -164,7 +164,7 @@ async fn an_earlier_turn_takes_the_later_ones_with_it() {
 async fn a_turn_that_was_stopped_can_be_taken_back_too() {
     let stage = stage().await;
     let before = tree(&stage.work);
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.approval.require_for_tools = vec!["repo_map".to_owned()];
     let id = stage.session(policy).await;
     let steps = [write("written.txt", "after\n"), crate::scripted::call("repo_map", json!({}))];
@@ -193,7 +193,7 @@ fn kinds(diff: &Value) -> BTreeMap<String, String> {
 #[tokio::test]
 async fn what_a_turn_changed_is_told_from_the_files_whoever_changes_them_later() {
     let stage = stage().await;
-    let turn = upheaval(&stage, free()).await;
+    let turn = upheaval(&stage, policy_without_approvals()).await;
     stage.write("written.txt", "somebody else\n");
     let later = stage.play(turn.session, &[write("new/made.txt", "made again\n")]).await;
     let (status, changed) = diff(&stage, &turn).await;
@@ -231,7 +231,7 @@ async fn what_a_turn_changed_is_told_from_the_files_whoever_changes_them_later()
 #[tokio::test]
 async fn the_changes_of_a_turn_that_runs_or_was_killed_are_those_so_far() {
     let mut stage = stage().await;
-    let mut policy = free();
+    let mut policy = policy_without_approvals();
     policy.approval.require_for_tools = vec!["repo_map".to_owned()];
     let id = stage.session(policy).await;
     let steps = [write("written.txt", "after\n"), crate::scripted::call("repo_map", json!({}))];

@@ -3,7 +3,7 @@
 use ostler_client::{Client, ClientError, DaemonEndpoint};
 use ostler_types::SessionId;
 
-use crate::server::{CannedServer, json};
+use crate::canned_server::{CannedServer, json};
 
 fn session_id() -> SessionId {
     "sess_0190f3c4a5b67c8d9e0f112233445566".parse().unwrap()

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use ostler_client::{Backoff, ClientError, EventLine, EventStream};
 use ostler_types::SessionId;
 
-use crate::server::{CannedServer, json, ndjson, ndjson_cut};
+use crate::canned_server::{CannedServer, json, ndjson, ndjson_cut};
 
 const SESSION: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
 const DELTA: &str = r#"{"seq":null,"type":"model_output_delta","data":{"offset":0,"text":"é"}}"#;

@@ -11,7 +11,7 @@ use ostler_types::{
     Verdict,
 };
 
-use crate::server::{CannedServer, json};
+use crate::canned_server::{CannedServer, json};
 
 const SESSION: &str = "sess_0190f3c4a5b67c8d9e0f112233445566";
 const TURN: &str = "turn_0190f3c4a5b67c8d9e0f112233445577";

@@ -1,7 +1,7 @@
 //! Programs whose words are a small language: `find`, `test`, `[[` and `sed`.
 
 use super::options::{self, SafeOptions};
-use crate::{ReadExtent, ReadTarget, ShellWord, list};
+use crate::{ReadExtent, ReadTarget, ShellWord, word_list};
 
 /// Tests and actions of `find` that take no value and only read or print. Those that follow links are left
 /// out.
@@ -26,18 +26,18 @@ pub(super) fn find_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
             if word.could_be_option() || prefix.starts_with(['(', ')', '!', ',']) {
                 return None;
             }
-            places.extend(ReadTarget::of(word, ReadExtent::Below));
+            places.extend(ReadTarget::from_word(word, ReadExtent::Below));
             continue;
         };
-        if list::has(FIND_VALUED, text) {
+        if word_list::contains_word(FIND_VALUED, text) {
             let value = words.next()?.literal()?;
             (text != "-printf" || !follows_links(value)).then_some(())?;
-        } else if list::has(FIND_FILES, text) {
-            places.push(ReadTarget::path(words.next()?.literal()?, ReadExtent::Itself));
+        } else if word_list::contains_word(FIND_FILES, text) {
+            places.push(ReadTarget::from_path(words.next()?.literal()?, ReadExtent::Itself));
         } else if text.starts_with('-') {
-            list::has(FIND_ALONE, text).then_some(())?;
+            word_list::contains_word(FIND_ALONE, text).then_some(())?;
         } else if !matches!(text, "(" | ")" | "!" | ",") {
-            places.push(ReadTarget::path(text, ReadExtent::Below));
+            places.push(ReadTarget::from_path(text, ReadExtent::Below));
         }
     }
     Some(places)
@@ -84,11 +84,13 @@ fn tested_files(words: &[ShellWord]) -> Vec<ReadTarget> {
     for (position, word) in words.iter().enumerate() {
         let Some(text) = word.literal() else { continue };
         let compares = matches!(text, "-nt" | "-ot" | "-ef");
-        if compares || list::has(FILE_TESTS, text) {
-            places.extend(words.get(position + 1).and_then(|next| ReadTarget::of(next, ReadExtent::Itself)));
+        if compares || word_list::contains_word(FILE_TESTS, text) {
+            places.extend(
+                words.get(position + 1).and_then(|next| ReadTarget::from_word(next, ReadExtent::Itself)),
+            );
         }
         if compares && position > 0 {
-            places.extend(ReadTarget::of(&words[position - 1], ReadExtent::Itself));
+            places.extend(ReadTarget::from_word(&words[position - 1], ReadExtent::Itself));
         }
     }
     places
@@ -98,7 +100,7 @@ const SED: SafeOptions = SafeOptions::letters("nErsuz", "").long("quiet silent r
 
 /// Only `sed -n` with a script that prints lines: other commands of `sed` write files and start programs.
 pub(super) fn sed_places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
-    let parsed = options::read(words, &SED)?;
+    let parsed = options::parse_options(words, &SED)?;
     let script = parsed.operands.first()?.literal()?;
     let only_prints = parsed.has("n quiet silent") && script.split(';').all(prints_lines);
     only_prints.then(|| parsed.files_after(1, ReadExtent::Itself))

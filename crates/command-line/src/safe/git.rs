@@ -2,7 +2,7 @@
 //! those that do less than usual are taken.
 
 use super::options::{self, ParsedOptions, SafeOptions};
-use crate::{ReadExtent, ReadTarget, ShellWord, list};
+use crate::{ReadExtent, ReadTarget, ShellWord, word_list};
 
 /// The places that a subcommand reads beside the repository; nothing when it may do more than read. Which
 /// operands are paths depends on the repository, and git compares files outside of it where it is told to, so
@@ -18,16 +18,17 @@ pub(super) fn places(words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
     if words.iter().any(asks_for_signatures) {
         return None;
     }
-    let Some((_, options)) = SUBCOMMANDS.iter().find(|(names, _)| list::has(names, name)) else {
+    let Some((_, options)) = SUBCOMMANDS.iter().find(|(names, _)| word_list::contains_word(names, name))
+    else {
         return is_listing(name, words).then(Vec::new);
     };
-    options::read(words, options).map(|parsed| all_places(&parsed))
+    options::parse_options(words, options).map(|parsed| all_places(&parsed))
 }
 
 /// Git differs from option to option in whether a value may stand apart, so such a value may be an operand.
 fn all_places(parsed: &ParsedOptions<'_>) -> Vec<ReadTarget> {
     let mut places = parsed.files(ReadExtent::Below);
-    places.extend(parsed.separate_values.iter().map(|value| ReadTarget::path(value, ReadExtent::Below)));
+    places.extend(parsed.separate_values.iter().map(|value| ReadTarget::from_path(value, ReadExtent::Below)));
     places
 }
 
@@ -37,7 +38,8 @@ fn is_listing(name: &str, words: &[ShellWord]) -> bool {
         return false;
     };
     let has = |wanted: &[&str]| texts.iter().any(|text| wanted.contains(text));
-    let fits = |options: &SafeOptions| options::read(words, options).map(|parsed| parsed.operands.len());
+    let fits =
+        |options: &SafeOptions| options::parse_options(words, options).map(|parsed| parsed.operands.len());
     match (name, texts.as_slice()) {
         ("branch", _) => fits(&BRANCH).is_some_and(|count| count == 0 || has(&["--list", "-l"])),
         ("tag", _) => fits(&TAG).is_some_and(|count| count == 0 || has(&["--list", "-l"])),

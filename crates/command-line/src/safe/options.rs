@@ -82,7 +82,7 @@ impl ParsedOptions<'_> {
 
     /// The files that options name.
     pub(super) fn option_files(&self) -> Vec<ReadTarget> {
-        self.option_files.iter().map(|path| ReadTarget::path(path, ReadExtent::Itself)).collect()
+        self.option_files.iter().map(|path| ReadTarget::from_path(path, ReadExtent::Itself)).collect()
     }
 
     /// The files that options and operands name.
@@ -96,14 +96,14 @@ impl ParsedOptions<'_> {
         // A word that becomes several may also become files by its later ones.
         let is_one = |word: &&ShellWord| word.literal().is_some();
         let skipped = self.operands.iter().take(skipped).take_while(|word| is_one(word)).count();
-        places.extend(self.operands[skipped..].iter().filter_map(|word| ReadTarget::of(word, extent)));
+        places.extend(self.operands[skipped..].iter().filter_map(|word| ReadTarget::from_word(word, extent)));
         places
     }
 }
 
 /// Sorts out the words, or nothing if a word is, or could become, an option that is not listed. Options are
 /// looked for after operands too, because most programs do.
-pub(super) fn read<'words>(
+pub(super) fn parse_options<'words>(
     words: &'words [ShellWord],
     options: &SafeOptions,
 ) -> Option<ParsedOptions<'words>> {

@@ -2,7 +2,7 @@
 //! whose operands need a closer look are left to `expression` and `git`.
 
 use super::options::{self, OperandKind, ParsedOptions, SafeOptions};
-use crate::{ReadExtent, ReadTarget, ShellWord, list};
+use crate::{ReadExtent, ReadTarget, ShellWord, word_list};
 
 /// The places that a listed program reads; nothing where it is not listed or may do more than read.
 pub(super) fn places(name: &str, words: &[ShellWord]) -> Option<Vec<ReadTarget>> {
@@ -36,11 +36,11 @@ pub(super) fn parsed<'words>(
     name: &str,
     words: &'words [ShellWord],
 ) -> Option<(&'static SafeOptions, ParsedOptions<'words>)> {
-    let (_, options) = PROGRAMS.iter().find(|(names, _)| list::has(names, name))?;
+    let (_, options) = PROGRAMS.iter().find(|(names, _)| word_list::contains_word(names, name))?;
     if name == "tree" && words.iter().any(hides_a_letter) {
         return None;
     }
-    Some((options, options::read(words, options)?))
+    Some((options, options::parse_options(words, options)?))
 }
 
 /// `tree` takes the value of a letter from the next word and goes on with the letters, unlike every other

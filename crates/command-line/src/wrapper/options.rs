@@ -19,7 +19,7 @@ const NONE: WrapperOptions =
     WrapperOptions { flags: "", valued: "", long: &[], long_valued: &[], operands: 0, adds_nothing: false };
 
 /// The options of a wrapper program, if it is one that is known.
-pub(super) fn of(name: &str) -> Option<WrapperOptions> {
+pub(super) fn wrapper_options(name: &str) -> Option<WrapperOptions> {
     Some(match name {
         "nice" => WrapperOptions {
             flags: "0123456789",

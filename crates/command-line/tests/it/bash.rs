@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use ostler_command_line::{ShellWord, parse};
 
 use crate::fuzz::FuzzRandom;
-use crate::lines::CLEAR;
+use crate::line_corpus::CLEAR;
 
 /// Each call is kept as its number of words and the words, in one write, because parts of a pipeline write at once; bash
 /// would make two of it at the end of a line. A command that begins with `f` fails, and a loop without end is left.

@@ -1,6 +1,6 @@
 //! Random input: it never panics, and what is too long or too deep is unclear.
 
-use ostler_command_line::{LONGEST_LINE, allowed, describe, parse, suggest};
+use ostler_command_line::{MAX_LINE_BYTES, allowed, describe, parse, suggest};
 
 /// A small generator of random numbers, so that a failure can be repeated.
 pub(crate) struct FuzzRandom(pub(crate) u64);
@@ -135,7 +135,7 @@ fn random_pieces_of_shell_are_read_without_panic() {
 
 #[test]
 fn a_line_that_is_too_long_is_unclear() {
-    let line = "a".repeat(LONGEST_LINE);
+    let line = "a".repeat(MAX_LINE_BYTES);
     assert_eq!(parse(&line).unclear, None);
     let reading = parse(&format!("{line}a"));
     assert!(reading.unclear.is_some());

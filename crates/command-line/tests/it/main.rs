@@ -1,14 +1,14 @@
 //! Tests of the reading of command lines, from outside.
 
 mod bash;
+mod decision_context;
 mod fuzz;
-mod lines;
+mod line_corpus;
 mod patterns;
-mod places;
+mod read_targets;
 mod safety;
 mod second_parser;
 mod shfmt;
-mod vouched;
 mod wrappers;
 
 use ostler_command_line::{ParsedLine, ShellWord, SimpleCommand, parse};

@@ -11,7 +11,7 @@ use ostler_command_line::{ParsedLine, Redirect, ShellWord, SimpleCommand, parse}
 
 use crate::bash;
 use crate::fuzz::FuzzRandom;
-use crate::lines::CLEAR;
+use crate::line_corpus::CLEAR;
 use crate::shfmt::{Shfmt, ShfmtCommand, ShfmtWord};
 
 /// The lines that the fuzzing of effects makes: real programs, and all that a line can be made of.

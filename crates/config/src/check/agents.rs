@@ -1,18 +1,18 @@
 //! Whether a section `agents.NAME` holds together.
 
-use super::{ConfigError, LoadedConfig, named, names_program};
+use super::{ConfigError, LoadedConfig, check_name, names_program};
 use crate::{AgentConfinement, AgentSection};
 
 /// Names that mean something else wherever an agent is named.
-const TAKEN: [&str; 2] = ["native", "ostler"];
+const RESERVED_NAMES: [&str; 2] = ["native", "ostler"];
 
 /// Passes on a section that holds together.
 pub(super) fn check(loaded: &LoadedConfig, name: &str, agent: &AgentSection) -> Result<(), ConfigError> {
     let key = |member: &str| format!("agents.{name}.{member}");
     let set = |member: &str| loaded.sources.contains_key(&key(member));
     let first = ["preset", "command", "kind"].into_iter().find(|member| set(member)).unwrap_or("preset");
-    named(loaded, &key(first), name)?;
-    if TAKEN.contains(&name) {
+    check_name(loaded, &key(first), name)?;
+    if RESERVED_NAMES.contains(&name) {
         let message = format!("`{name}` is the agent of this daemon; give yours another name");
         return Err(loaded.error(&key(first), message));
     }

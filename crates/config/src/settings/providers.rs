@@ -47,7 +47,7 @@ impl ProviderSection {
     /// Where its endpoints lie; the maker's own place if nothing says it.
     pub fn base_url(&self, name: &str) -> String {
         let given = self.base_url.as_deref().or_else(|| self.preset(name).map(|preset| preset.base_url));
-        given.or_else(|| self.kind.map(ProviderProtocol::home)).unwrap_or_default().to_owned()
+        given.or_else(|| self.kind.map(ProviderProtocol::default_url)).unwrap_or_default().to_owned()
     }
 
     /// The keys that say where its key is.
@@ -89,7 +89,7 @@ impl ProviderProtocol {
     }
 
     /// Where the maker's own endpoints lie.
-    fn home(self) -> &'static str {
+    fn default_url(self) -> &'static str {
         match self {
             ProviderProtocol::OpenAiChat | ProviderProtocol::OpenAiResponses => "https://api.openai.com/v1",
             ProviderProtocol::Anthropic => "https://api.anthropic.com/v1",

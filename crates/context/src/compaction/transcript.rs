@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ostler_types::{Message, Part, Role};
 
 use crate::redact::redact;
-use crate::tokens::bytes_of;
+use crate::tokens::tokens_to_bytes;
 
 const INSTRUCTIONS: &str = include_str!("../prompts/summary.md");
 /// How much of one output, of one call's input and of one other text is shown, in bytes, while there is room.
@@ -14,7 +14,7 @@ const MAX_OUTPUT: usize = 2_000;
 const MAX_INPUT: usize = 1_000;
 const MAX_TEXT: usize = 8_000;
 /// How often the pieces are made half as long before the oldest are left out.
-const HALVINGS: u32 = 4;
+const MAX_HALVINGS: u32 = 4;
 
 /// The text that asks a model for a summary of some messages: `summary_tokens` is how long the notes may be,
 /// `max_tokens` how long all of this may be, and `focus` what whoever asked for it wants kept.
@@ -31,7 +31,7 @@ pub fn prompt_for_summary(
         prompt.push_str(&format!("\nThe user asks that these notes keep above all: {focus}\n"));
     }
     prompt.push_str("\n<transcript>\n");
-    let room = bytes_of(max_tokens).saturating_sub(prompt.len() + 20);
+    let room = tokens_to_bytes(max_tokens).saturating_sub(prompt.len() + 20);
     prompt.push_str(&redact(&transcript(messages, room)));
     prompt.push_str("</transcript>\n");
     prompt
@@ -39,8 +39,8 @@ pub fn prompt_for_summary(
 
 /// The messages as text, in at most `room` bytes. Pieces become shorter before any message is left out.
 fn transcript(messages: &[Arc<Message>], room: usize) -> String {
-    for halvings in 0..HALVINGS {
-        let text: String = messages.iter().map(|message| told(message, halvings)).collect();
+    for halvings in 0..MAX_HALVINGS {
+        let text: String = messages.iter().map(|message| message_text(message, halvings)).collect();
         if text.len() <= room {
             return text;
         }
@@ -48,7 +48,7 @@ fn transcript(messages: &[Arc<Message>], room: usize) -> String {
     let mut newest = Vec::new();
     let mut left = room.saturating_sub(80);
     for message in messages.iter().rev() {
-        let text = told(message, HALVINGS);
+        let text = message_text(message, MAX_HALVINGS);
         if text.len() > left {
             break;
         }
@@ -60,7 +60,7 @@ fn transcript(messages: &[Arc<Message>], room: usize) -> String {
     newest.into_iter().rev().collect()
 }
 
-fn told(message: &Message, halvings: u32) -> String {
+fn message_text(message: &Message, halvings: u32) -> String {
     let who = match message.role {
         Role::System => "NOTE",
         Role::User => "USER",

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use ostler_context::{
-    CompactionLimits, CompactionPlan, TokenEstimate, compose, is_due, is_summary, prompt_for_summary,
-    summary_of, user_messages, validate,
+    CompactionLimits, CompactionPlan, TokenEstimate, compose_summary, is_compaction_due, is_summary,
+    prompt_for_summary, summary_of, user_messages, validate,
 };
 use ostler_types::{Conversation, Message, MessageId, Part, Role, results};
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
@@ -21,7 +21,8 @@ fn carried_out(messages: &[Arc<Message>], plan: &CompactionPlan, notes: &str) ->
     }
     let summary = plan.summarised.clone().map(|range| {
         let earlier = messages[range.clone()].iter().find_map(|message| summary_of(message));
-        let text = compose(notes, &user_messages(&messages[range]), earlier, plan.summary_tokens).text;
+        let text =
+            compose_summary(notes, &user_messages(&messages[range]), earlier, plan.summary_tokens).text;
         Message {
             id: MessageId::new(Uuid::from_u128(1_000_000 + messages.len() as u128)),
             role: Role::System,
@@ -77,7 +78,7 @@ proptest! {
             }
             shown.extend(rest[..end].iter().cloned());
             rest = &rest[end..];
-            if is_due(TokenEstimate::of_messages(&shown), 8_000, None, 85)
+            if is_compaction_due(TokenEstimate::of_messages(&shown), 8_000, None, 85)
                 && let Some(plan) = CompactionPlan::new(&shown, &limits)
             {
                 shown = carried_out(&shown, &plan, "notes");
@@ -97,7 +98,7 @@ fn old_output_goes_first_and_that_may_be_enough() {
     let work = |count: usize| vec![Happening::Worked(vec![4_000]); count];
     let messages = recorded(&work(10));
     let before = tokens(&messages);
-    let limits = CompactionLimits { target: before - 2_000, fresh: before / 2, summary: 500 };
+    let limits = CompactionLimits { target: before - 2_000, unpruned: before / 2, summary: 500 };
     let plan = CompactionPlan::new(&messages, &limits).unwrap();
     assert_eq!(plan.summarised, None);
     assert!(!plan.pruned.is_empty() && plan.pruned.len() <= 6, "{:?}", plan.pruned);
@@ -119,7 +120,7 @@ fn a_conversation_of_one_piece_has_no_plan() {
 
 #[test]
 fn a_summary_alone_is_not_summarised_again() {
-    let text = compose("notes", &["do it".to_owned()], None, 500).text;
+    let text = compose_summary("notes", &["do it".to_owned()], None, 500).text;
     let summary = message(1, Role::System, vec![Part::text(text)]);
     assert!(is_summary(&summary));
     let messages = [summary, message(2, Role::User, vec![Part::text("z".repeat(9_000))])];
@@ -143,10 +144,15 @@ fn the_prompt_for_a_summary_is_bounded_and_says_what_was_left_out() {
 
 #[test]
 fn a_window_is_due_before_it_is_full() {
-    let of = TokenEstimate::of_tokens;
-    assert!(!is_due(of(84_000), 100_000, None, 85) && is_due(of(85_000), 100_000, None, 85));
+    let of = TokenEstimate::from_tokens;
+    assert!(
+        !is_compaction_due(of(84_000), 100_000, None, 85) && is_compaction_due(of(85_000), 100_000, None, 85)
+    );
     // The answer needs room as well, but never most of the window.
-    assert!(is_due(of(80_000), 100_000, Some(20_000), 85) && !is_due(of(70_000), 100_000, Some(90_000), 85));
+    assert!(
+        is_compaction_due(of(80_000), 100_000, Some(20_000), 85)
+            && !is_compaction_due(of(70_000), 100_000, Some(90_000), 85)
+    );
     let limits = CompactionLimits::for_window(100_000, 10_000);
-    assert_eq!((limits.target, limits.fresh, limits.summary), (30_000, 15_000, 7_500));
+    assert_eq!((limits.target, limits.unpruned, limits.summary), (30_000, 15_000, 7_500));
 }

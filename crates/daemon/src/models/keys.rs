@@ -27,7 +27,7 @@ pub(super) struct KeyLocation {
 
 /// Where a provider's key comes from, and what it lacks if it is not there. A provider that was moved away
 /// from the place of its preset is used without a key when there is none.
-pub(super) fn find(
+pub(super) fn locate_key(
     name: &str,
     provider: &ProviderSection,
     preset: Option<&ProviderPreset>,
@@ -35,10 +35,10 @@ pub(super) fn find(
     environment: &Environment,
 ) -> KeyLocation {
     if let Some(variable) = &provider.api_key_env {
-        return in_variable(name, &[variable.as_str()], environment);
+        return key_from_variable(name, &[variable.as_str()], environment);
     }
     if let Some(file) = &provider.api_key_file {
-        return in_file(name, expanded(file, environment));
+        return key_from_file(name, expand_home(file, environment));
     }
     match preset.map(|preset| preset.key_variables) {
         None | Some([]) => no_key(),
@@ -47,12 +47,12 @@ pub(super) fn find(
         {
             no_key()
         }
-        Some(variables) => in_variable(name, variables, environment),
+        Some(variables) => key_from_variable(name, variables, environment),
     }
 }
 
 /// A provider's key that a command prints.
-pub(super) fn printed(name: &str, command: &[String], programs: &ProgramFinder) -> KeyLocation {
+pub(super) fn key_from_command(name: &str, command: &[String], programs: &ProgramFinder) -> KeyLocation {
     // People put secrets in arguments, so that only the program is named.
     let from = command.first().map(|program| format!("the command `{program}`"));
     let key = command::key(name.to_owned(), command.to_owned(), programs.clone());
@@ -60,14 +60,14 @@ pub(super) fn printed(name: &str, command: &[String], programs: &ProgramFinder) 
 }
 
 /// A path, with the home directory in the place of `~`.
-pub(super) fn expanded(path: &str, environment: &Environment) -> PathBuf {
+pub(super) fn expand_home(path: &str, environment: &Environment) -> PathBuf {
     match (path.strip_prefix("~/"), environment.path("HOME")) {
         (Some(rest), Some(home)) => home.join(rest),
         (Some(_), None) | (None, _) => PathBuf::from(path),
     }
 }
 
-fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> KeyLocation {
+fn key_from_variable(name: &str, variables: &[&str], environment: &Environment) -> KeyLocation {
     let found = variables.iter().find_map(|variable| Some((*variable, environment.get(variable)?.to_str()?)));
     let variable = found.map(|(variable, _)| variable).or(variables.first().copied()).unwrap_or_default();
     let from = Some(format!("the variable {variable} in the environment of the daemon"));
@@ -82,7 +82,7 @@ fn in_variable(name: &str, variables: &[&str], environment: &Environment) -> Key
     let source = Arc::new(move |_| std::future::ready(Err(error.clone())).boxed());
     KeyLocation {
         key: ProviderKey::Found(source),
-        readiness: ProviderReadiness::checked(move || Some(missing.clone())),
+        readiness: ProviderReadiness::from_check(move || Some(missing.clone())),
         from,
     }
 }
@@ -91,11 +91,11 @@ fn no_key() -> KeyLocation {
     KeyLocation { key: ProviderKey::None, readiness: ProviderReadiness::default(), from: None }
 }
 
-fn in_file(name: &str, path: PathBuf) -> KeyLocation {
+fn key_from_file(name: &str, path: PathBuf) -> KeyLocation {
     let from = Some(format!("the file {}", path.display()));
     let (name, path): (Arc<str>, Arc<Path>) = (name.into(), path.into());
     let (checked, checked_path) = (name.clone(), path.clone());
-    let readiness = ProviderReadiness::checked(move || {
+    let readiness = ProviderReadiness::from_check(move || {
         let error = read(&checked, &checked_path).err()?;
         Some(match error.hint {
             Some(hint) => format!("{}; {hint}", error.message),

@@ -12,15 +12,15 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::framing::{self, WebSocketDecoder, WebSocketIncoming, WebSocketViolation};
-use super::outgoing::OutgoingFrames;
+use super::outgoing_frames::OutgoingFrames;
 
 /// Bytes that are read at a time.
 const READ: usize = 4096;
 /// Frames that are written at a time.
 const SLICES: usize = 64;
 /// How long a client that broke the protocol may take to notice, and how much of what it still sends is read.
-const LAST_READ: Duration = Duration::from_secs(2);
-const LAST_READ_BYTES: usize = 1024 * 1024;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+const DRAIN_BYTES: usize = 1024 * 1024;
 
 /// One socket's bytes.
 pub struct WebSocketConnection {
@@ -36,7 +36,7 @@ pub enum WebSocketEvent {
     /// The client sent something.
     Received(WebSocketIncoming),
     /// The client does not speak the protocol.
-    Broken(WebSocketViolation),
+    ProtocolViolated(WebSocketViolation),
     /// All that was to be written is written.
     Flushed,
     /// The connection is gone.
@@ -59,14 +59,14 @@ impl WebSocketConnection {
     }
 
     /// The next thing that happens. Reads only if `reading`; writes whatever there is to write.
-    pub async fn happens(&mut self, reading: bool) -> WebSocketEvent {
+    pub async fn next_event(&mut self, reading: bool) -> WebSocketEvent {
         std::future::poll_fn(|context| self.poll(context, reading)).await
     }
 
     /// Sends a frame and waits until it and all before it are written; false when the connection is gone.
     pub async fn send(&mut self, frame: Bytes) -> bool {
         self.outgoing.push(frame);
-        matches!(self.happens(false).await, WebSocketEvent::Flushed)
+        matches!(self.next_event(false).await, WebSocketEvent::Flushed)
     }
 
     /// Tells a client what it did wrong, and ends. What it has sent in the meantime is read: a socket that is closed over
@@ -78,7 +78,7 @@ impl WebSocketConnection {
                 return;
             }
             let mut bytes = [0; READ];
-            let mut left = LAST_READ_BYTES;
+            let mut left = DRAIN_BYTES;
             while left > 0 {
                 match self.stream.read(&mut bytes).await {
                     Ok(read) if read > 0 => left = left.saturating_sub(read),
@@ -86,7 +86,7 @@ impl WebSocketConnection {
                 }
             }
         };
-        _ = tokio::time::timeout(LAST_READ, ending).await;
+        _ = tokio::time::timeout(DRAIN_TIMEOUT, ending).await;
     }
 
     fn poll(&mut self, context: &mut Context<'_>, reading: bool) -> Poll<WebSocketEvent> {
@@ -125,7 +125,7 @@ impl WebSocketConnection {
             match self.decoder.next() {
                 Ok(Some(incoming)) => return Poll::Ready(WebSocketEvent::Received(incoming)),
                 Ok(None) => {}
-                Err(violation) => return Poll::Ready(WebSocketEvent::Broken(violation)),
+                Err(violation) => return Poll::Ready(WebSocketEvent::ProtocolViolated(violation)),
             }
             // On the stack, so that ten thousand sockets that wait share a few of them.
             let mut bytes = [MaybeUninit::uninit(); READ];

@@ -12,13 +12,13 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
 /// The most that a frame's head takes when a server writes it.
-const HEAD: usize = 10;
+const MAX_HEAD_BYTES: usize = 10;
 /// Bytes that most frames have.
 const USUAL: usize = 256;
 /// The most that a control frame may carry.
-const CONTROL: usize = 125;
+const MAX_CONTROL_BYTES: usize = 125;
 /// Of a message that is too large, this many times the limit is passed over; more is an attack.
-const PATIENCE: u64 = 64;
+const MAX_SKIPPED_MULTIPLE: u64 = 64;
 /// Frames of one message, with the control frames between them. Frames may be empty, so bytes alone would not bound a
 /// message; the number allows for large messages in pieces of a few bytes each.
 const MAX_FRAMES: u32 = 128 * 1024;
@@ -34,7 +34,7 @@ const PONG: u8 = 10;
 #[derive(Debug, PartialEq, Eq)]
 pub enum WebSocketIncoming {
     /// A whole message.
-    WebSocketMessage(Message),
+    Complete(WebSocketMessage),
     /// A message that was too large, and is gone.
     TooLarge,
     /// It wants to know whether we are there.
@@ -47,19 +47,19 @@ pub enum WebSocketIncoming {
 
 /// A whole message.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum WebSocketMessage {
     /// Checked to be UTF-8.
     Text(String),
     /// Any bytes.
     Binary(Vec<u8>),
 }
 
-impl Message {
+impl WebSocketMessage {
     /// The content. Doors take JSON in messages of either kind.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
-            Message::Text(text) => text.as_bytes(),
-            Message::Binary(bytes) => bytes,
+            WebSocketMessage::Text(text) => text.as_bytes(),
+            WebSocketMessage::Binary(bytes) => bytes,
         }
     }
 }
@@ -81,7 +81,7 @@ pub struct WebSocketDecoder {
     bytes: BytesMut,
     frame: Option<PartialFrame>,
     /// The message that has begun, and of which more frames are to come.
-    begun: Option<PartialMessage>,
+    partial: Option<PartialMessage>,
     /// Its content, as far as it came.
     message: Vec<u8>,
     control: Vec<u8>,
@@ -96,7 +96,7 @@ struct PartialMessage {
     /// Frames so far.
     frames: u32,
     /// Whether the message is too large, so that nothing of it is kept.
-    passing_over: bool,
+    is_skipped: bool,
 }
 
 /// A frame whose content is still to come, in part.
@@ -106,7 +106,7 @@ struct PartialFrame {
     last: bool,
     remaining: u64,
     mask: [u8; 4],
-    at: usize,
+    mask_offset: usize,
 }
 
 impl WebSocketDecoder {
@@ -116,7 +116,7 @@ impl WebSocketDecoder {
             limit,
             bytes: BytesMut::new(),
             frame: None,
-            begun: None,
+            partial: None,
             message: Vec::new(),
             control: Vec::new(),
         }
@@ -137,11 +137,11 @@ impl WebSocketDecoder {
     pub fn next(&mut self) -> Result<Option<WebSocketIncoming>, WebSocketViolation> {
         loop {
             if self.frame.is_none() {
-                let Some(frame) = self.head()? else {
-                    self.rest();
+                let Some(frame) = self.read_head()? else {
+                    self.shrink_buffers();
                     return Ok(None);
                 };
-                self.begin(&frame)?;
+                self.begin_frame(&frame)?;
                 self.frame = Some(frame);
             }
             let Some(frame) = &mut self.frame else { continue };
@@ -149,32 +149,32 @@ impl WebSocketDecoder {
             let content = self.bytes.split_to(ready);
             let is_control = frame.opcode >= CLOSE;
             let into = if is_control { &mut self.control } else { &mut self.message };
-            if is_control || self.begun.as_ref().is_some_and(|begun| !begun.passing_over) {
-                let unmask = |(index, byte): (usize, &u8)| byte ^ frame.mask[(frame.at + index) % 4];
+            if is_control || self.partial.as_ref().is_some_and(|begun| !begun.is_skipped) {
+                let unmask = |(index, byte): (usize, &u8)| byte ^ frame.mask[(frame.mask_offset + index) % 4];
                 into.extend(content.iter().enumerate().map(unmask));
             }
-            frame.at = (frame.at + ready) % 4;
+            frame.mask_offset = (frame.mask_offset + ready) % 4;
             frame.remaining -= ready as u64;
             if frame.remaining > 0 {
-                self.rest();
+                self.shrink_buffers();
                 return Ok(None);
             }
             let (opcode, last) = (frame.opcode, frame.last);
             self.frame = None;
-            if let Some(incoming) = self.end(opcode, last)? {
+            if let Some(incoming) = self.end_frame(opcode, last)? {
                 return Ok(Some(incoming));
             }
         }
     }
 
     /// Reads the head of a frame, if all of it is there.
-    fn head(&mut self) -> Result<Option<PartialFrame>, WebSocketViolation> {
+    fn read_head(&mut self) -> Result<Option<PartialFrame>, WebSocketViolation> {
         let [first, second, ..] = self.bytes[..] else { return Ok(None) };
         if first & 0x70 != 0 {
-            return Err(broken("a frame uses an extension that was not agreed on"));
+            return Err(protocol_violation("a frame uses an extension that was not agreed on"));
         }
         if second & 0x80 == 0 {
-            return Err(broken("a client must mask its frames"));
+            return Err(protocol_violation("a client must mask its frames"));
         }
         let (extra, short) = match second & 0x7f {
             126 => (2, 0),
@@ -188,45 +188,51 @@ impl WebSocketDecoder {
         let long = digits.iter().fold(0_u64, |length, byte| (length << 8) | u64::from(*byte));
         let remaining = if extra == 0 { short } else { long };
         if remaining >> 63 != 0 {
-            return Err(broken("a frame's length has its highest bit set"));
+            return Err(protocol_violation("a frame's length has its highest bit set"));
         }
         let mut mask = [0; 4];
         mask.copy_from_slice(&self.bytes[2 + extra..2 + extra + 4]);
         _ = self.bytes.split_to(2 + extra + 4);
-        Ok(Some(PartialFrame { opcode: first & 0x0f, last: first & 0x80 != 0, remaining, mask, at: 0 }))
+        Ok(Some(PartialFrame {
+            opcode: first & 0x0f,
+            last: first & 0x80 != 0,
+            remaining,
+            mask,
+            mask_offset: 0,
+        }))
     }
 
     /// Checks that a frame may come now, and whether there is room for it.
-    fn begin(&mut self, frame: &PartialFrame) -> Result<(), WebSocketViolation> {
+    fn begin_frame(&mut self, frame: &PartialFrame) -> Result<(), WebSocketViolation> {
         match frame.opcode {
-            CONTINUATION if self.begun.is_none() => {
-                return Err(broken("a message continues that never began"));
+            CONTINUATION if self.partial.is_none() => {
+                return Err(protocol_violation("a message continues that never began"));
             }
-            TEXT | BINARY if self.begun.is_some() => {
-                return Err(broken("a message begins before the last one ended"));
+            TEXT | BINARY if self.partial.is_some() => {
+                return Err(protocol_violation("a message begins before the last one ended"));
             }
             CONTINUATION | TEXT | BINARY => {
                 let is_text = frame.opcode == TEXT;
-                let first = PartialMessage { is_text, announced: 0, frames: 0, passing_over: false };
-                let begun = self.begun.get_or_insert(first);
+                let first = PartialMessage { is_text, announced: 0, frames: 0, is_skipped: false };
+                let begun = self.partial.get_or_insert(first);
                 begun.announced = begun.announced.saturating_add(frame.remaining);
-                if begun.announced > self.limit as u64 * PATIENCE {
+                if begun.announced > self.limit as u64 * MAX_SKIPPED_MULTIPLE {
                     return Err(far_too_large());
                 }
                 if begun.announced > self.limit as u64 {
-                    begun.passing_over = true;
+                    begun.is_skipped = true;
                     self.message = Vec::new();
                 }
             }
             CLOSE | PING | PONG => {
-                if !frame.last || frame.remaining > CONTROL as u64 {
-                    return Err(broken("a control frame is too long or in pieces"));
+                if !frame.last || frame.remaining > MAX_CONTROL_BYTES as u64 {
+                    return Err(protocol_violation("a control frame is too long or in pieces"));
                 }
                 self.control.clear();
             }
-            _ => return Err(broken("a frame is of an unknown kind")),
+            _ => return Err(protocol_violation("a frame is of an unknown kind")),
         }
-        if let Some(begun) = &mut self.begun {
+        if let Some(begun) = &mut self.partial {
             begun.frames += 1;
             if begun.frames > MAX_FRAMES {
                 return Err(far_too_large());
@@ -236,7 +242,7 @@ impl WebSocketDecoder {
     }
 
     /// What a frame comes to, now that it is whole.
-    fn end(&mut self, opcode: u8, last: bool) -> Result<Option<WebSocketIncoming>, WebSocketViolation> {
+    fn end_frame(&mut self, opcode: u8, last: bool) -> Result<Option<WebSocketIncoming>, WebSocketViolation> {
         let incoming = match opcode {
             CLOSE => {
                 check_close(&self.control)?;
@@ -247,14 +253,14 @@ impl WebSocketDecoder {
             _ if !last => return Ok(None),
             _ => {
                 let message = std::mem::take(&mut self.message);
-                match self.begun.take() {
-                    Some(PartialMessage { passing_over: true, .. }) => WebSocketIncoming::TooLarge,
+                match self.partial.take() {
+                    Some(PartialMessage { is_skipped: true, .. }) => WebSocketIncoming::TooLarge,
                     Some(PartialMessage { is_text: true, .. }) => match String::from_utf8(message) {
-                        Ok(text) => WebSocketIncoming::WebSocketMessage(Message::Text(text)),
+                        Ok(text) => WebSocketIncoming::Complete(WebSocketMessage::Text(text)),
                         Err(_) => return Err(not_utf8()),
                     },
                     Some(PartialMessage { is_text: false, .. }) | None => {
-                        WebSocketIncoming::WebSocketMessage(Message::Binary(message))
+                        WebSocketIncoming::Complete(WebSocketMessage::Binary(message))
                     }
                 }
             }
@@ -263,7 +269,7 @@ impl WebSocketDecoder {
     }
 
     /// Gives memory back while nothing is there to be read.
-    fn rest(&mut self) {
+    fn shrink_buffers(&mut self) {
         if self.bytes.is_empty() {
             self.bytes = BytesMut::new();
         }
@@ -273,18 +279,22 @@ impl WebSocketDecoder {
 /// Checks what a close frame says: nothing, or a code and a reason.
 fn check_close(content: &[u8]) -> Result<(), WebSocketViolation> {
     let [high, low, reason @ ..] = content else {
-        return if content.is_empty() { Ok(()) } else { Err(broken("a close frame has half a code")) };
+        return if content.is_empty() {
+            Ok(())
+        } else {
+            Err(protocol_violation("a close frame has half a code"))
+        };
     };
     let code = u16::from_be_bytes([*high, *low]);
     // The standard's own and those that were registered since, then those of libraries and applications. The others
     // are reserved, or stand for what is never sent.
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
-        return Err(broken("a close frame has a code that may not be sent"));
+        return Err(protocol_violation("a close frame has a code that may not be sent"));
     }
     str::from_utf8(reason).map(|_| ()).map_err(|_| not_utf8())
 }
 
-fn broken(reason: &'static str) -> WebSocketViolation {
+fn protocol_violation(reason: &'static str) -> WebSocketViolation {
     WebSocketViolation { code: 1002, reason }
 }
 
@@ -299,14 +309,14 @@ fn far_too_large() -> WebSocketViolation {
 /// A value as one text frame, ready to be sent to any number of sockets.
 pub fn text<T: Serialize>(value: &T) -> Bytes {
     let mut bytes = Vec::with_capacity(USUAL);
-    bytes.resize(HEAD, 0);
+    bytes.resize(MAX_HEAD_BYTES, 0);
     serde_json::to_writer(&mut bytes, value).expect("our frames are plain data");
-    let length = bytes.len() - HEAD;
-    let mut head = [0; HEAD];
+    let length = bytes.len() - MAX_HEAD_BYTES;
+    let mut head = [0; MAX_HEAD_BYTES];
     let mut room = &mut head[..];
     put_head(&mut room, TEXT, length);
     let start = room.len();
-    bytes[start..HEAD].copy_from_slice(&head[..HEAD - start]);
+    bytes[start..MAX_HEAD_BYTES].copy_from_slice(&head[..MAX_HEAD_BYTES - start]);
     let mut frame = Bytes::from(bytes);
     frame.advance(start);
     frame
@@ -325,15 +335,15 @@ pub fn pong(content: &[u8]) -> Bytes {
 /// Ends a connection.
 pub fn close(code: u16, reason: &str) -> Bytes {
     let mut content = code.to_be_bytes().to_vec();
-    content.extend_from_slice(&reason.as_bytes()[..reason.len().min(CONTROL - 2)]);
+    content.extend_from_slice(&reason.as_bytes()[..reason.len().min(MAX_CONTROL_BYTES - 2)]);
     frame(CLOSE, &content)
 }
 
 /// A whole message, as one frame.
-pub fn message(message: &Message) -> Bytes {
+pub fn message(message: &WebSocketMessage) -> Bytes {
     match message {
-        Message::Text(text) => frame(TEXT, text.as_bytes()),
-        Message::Binary(bytes) => frame(BINARY, bytes),
+        WebSocketMessage::Text(text) => frame(TEXT, text.as_bytes()),
+        WebSocketMessage::Binary(bytes) => frame(BINARY, bytes),
     }
 }
 
@@ -363,7 +373,7 @@ fn put_head(frame: &mut impl BufMut, opcode: u8, length: usize) {
 mod tests {
     use bytes::Bytes;
 
-    use super::{Message, WebSocketDecoder, WebSocketIncoming, text};
+    use super::{WebSocketDecoder, WebSocketIncoming, WebSocketMessage, text};
 
     fn masked(first: u8, content: &[u8]) -> Vec<u8> {
         let mask = [7, 77, 177, 255];
@@ -402,8 +412,8 @@ mod tests {
         bytes.extend(masked(0x88, b""));
         let expected = vec![
             WebSocketIncoming::Ping(Bytes::from_static(b"are you there")),
-            WebSocketIncoming::WebSocketMessage(Message::Text("hällo".to_owned())),
-            WebSocketIncoming::WebSocketMessage(Message::Binary(vec![b'x'; 300])),
+            WebSocketIncoming::Complete(WebSocketMessage::Text("hällo".to_owned())),
+            WebSocketIncoming::Complete(WebSocketMessage::Binary(vec![b'x'; 300])),
             WebSocketIncoming::Pong,
             WebSocketIncoming::Close,
         ];
@@ -420,12 +430,12 @@ mod tests {
         bytes.extend(masked(0x81, b"small"));
         let expected = vec![
             WebSocketIncoming::TooLarge,
-            WebSocketIncoming::WebSocketMessage(Message::Text("small".to_owned())),
+            WebSocketIncoming::Complete(WebSocketMessage::Text("small".to_owned())),
         ];
         assert_eq!(decode(10, &[&bytes]), Ok(expected));
         assert_eq!(
             decode(24, &[&bytes]).unwrap()[0],
-            WebSocketIncoming::WebSocketMessage(Message::Text("aaaaaaaabbbbbbbbcccccccc".to_owned()))
+            WebSocketIncoming::Complete(WebSocketMessage::Text("aaaaaaaabbbbbbbbcccccccc".to_owned()))
         );
     }
 

@@ -1,14 +1,14 @@
 //! Tool calls as an editor sees them: their ids, titles and kinds, and the changes that they made.
 
 use agent_client_protocol::v1::schema::{ToolCall as EditorCall, ToolCallLocation, ToolKind as EditorKind};
-use ostler_acp::{plain, to_call};
+use ostler_acp::{to_call, to_plain_line};
 use ostler_types::{ToolCall, ToolCallId, ToolKind, TurnId};
 use std::path::Path;
 
 /// How long a title is.
-const TITLE: usize = 200;
+const MAX_TITLE_CHARS: usize = 200;
 /// Bytes of an input that are passed on with its call; the title says what matters.
-const INPUT: usize = 64 * 1024;
+const MAX_INPUT_BYTES: usize = 64 * 1024;
 
 /// The id of a call on this wire. A model's own ids need only be unique within a turn, and an editor's
 /// throughout the session.
@@ -20,7 +20,7 @@ pub(super) fn wire_id(turn_id: Option<TurnId>, call: &ToolCallId) -> String {
 }
 
 /// The call, as far as it is known before it runs.
-pub(super) fn announce(
+pub(super) fn to_editor_call(
     turn_id: Option<TurnId>,
     call: &ToolCall,
     kind: ToolKind,
@@ -30,7 +30,7 @@ pub(super) fn announce(
     let mut told = to_call(call, kind, &title);
     told.tool_call_id = wire_id(turn_id, &call.id).into();
     told.kind = editor_kind(call, kind);
-    if told.raw_input.as_ref().is_some_and(|input| input.to_string().len() > INPUT) {
+    if told.raw_input.as_ref().is_some_and(|input| input.to_string().len() > MAX_INPUT_BYTES) {
         told.raw_input = None;
     }
     if let Some(path) = text(call, "path") {
@@ -43,13 +43,13 @@ pub(super) fn announce(
 /// What a call does, in a line.
 fn title(call: &ToolCall) -> String {
     if let Some(said) = text(call, "_title") {
-        return plain(said, TITLE);
+        return to_plain_line(said, MAX_TITLE_CHARS);
     }
     let subject = ["command", "path", "query", "url", "description"].iter().find_map(|name| text(call, name));
     match subject {
-        Some(subject) if call.name == "shell" => plain(subject, TITLE),
-        Some(subject) => plain(&format!("{} {subject}", call.name), TITLE),
-        None => plain(&call.name, TITLE),
+        Some(subject) if call.name == "shell" => to_plain_line(subject, MAX_TITLE_CHARS),
+        Some(subject) => to_plain_line(&format!("{} {subject}", call.name), MAX_TITLE_CHARS),
+        None => to_plain_line(&call.name, MAX_TITLE_CHARS),
     }
 }
 

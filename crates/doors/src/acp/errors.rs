@@ -15,16 +15,16 @@ const INTERNAL: i32 = -32603;
 const NOT_FOUND: i32 = -32002;
 
 /// Bytes of a name that are repeated in an error.
-const NAME: usize = 100;
+const MAX_QUOTED_BYTES: usize = 100;
 
 /// Reads what comes with a request.
-pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
+pub(super) fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
     serde_json::from_value(params)
-        .map_err(|error| invalid(format!("the parameters are not as they should be: {error}")))
+        .map_err(|error| invalid_params(format!("the parameters are not as they should be: {error}")))
 }
 
 /// The parameters are wrong.
-pub(super) fn invalid(message: impl Into<String>) -> Error {
+pub(super) fn invalid_params(message: impl Into<String>) -> Error {
     Error::new(INVALID_PARAMS, message)
 }
 
@@ -35,30 +35,30 @@ pub(super) fn bad_line(message: impl Into<String>) -> Error {
 
 /// Nobody here knows this method.
 pub(super) fn unknown_method(method: &str) -> Error {
-    Error::new(METHOD_NOT_FOUND, format!("there is no method `{}`", short(method)))
+    Error::new(METHOD_NOT_FOUND, format!("there is no method `{}`", quoted(method)))
 }
 
 /// There is no such session.
-pub(super) fn no_session(given: &str) -> Error {
-    Error::new(NOT_FOUND, format!("there is no session `{}`", short(given)))
+pub(super) fn session_not_found(given: &str) -> Error {
+    Error::new(NOT_FOUND, format!("there is no session `{}`", quoted(given)))
         .data(json!({"code": "session_not_found", "hint": "session/list tells which there are"}))
 }
 
 /// Why the engine did not do what was asked.
-pub(super) fn of_engine(error: EngineError) -> Error {
+pub(super) fn from_engine_error(error: EngineError) -> Error {
     match error {
-        EngineError::Refused(refusal) => of_refusal(refusal),
+        EngineError::Refused(refusal) => from_refusal(refusal),
         EngineError::NotFound => Error::new(NOT_FOUND, "there is no such session"),
-        EngineError::BadCursor => invalid("the cursor is not one that this daemon gave out"),
+        EngineError::BadCursor => invalid_params("the cursor is not one that this daemon gave out"),
         other @ (EngineError::Log(_)
         | EngineError::Index(_)
         | EngineError::Rebuilding
-        | EngineError::ShuttingDown) => of_failure(&failure(other)),
+        | EngineError::ShuttingDown) => from_failure(&failure(other)),
     }
 }
 
 /// Why something was refused.
-pub(super) fn of_refusal(Refusal { kind, code, message, hint }: Refusal) -> Error {
+pub(super) fn from_refusal(Refusal { kind, code, message, hint }: Refusal) -> Error {
     let number = match kind {
         RefusalKind::NotFound => NOT_FOUND,
         RefusalKind::Conflict | RefusalKind::TooMany => INVALID_REQUEST,
@@ -68,10 +68,10 @@ pub(super) fn of_refusal(Refusal { kind, code, message, hint }: Refusal) -> Erro
 }
 
 /// How something failed.
-pub(super) fn of_failure(Failure { code, message, hint }: &Failure) -> Error {
+pub(super) fn from_failure(Failure { code, message, hint }: &Failure) -> Error {
     Error::new(INTERNAL, message.clone()).data(json!({"code": code, "hint": hint}))
 }
 
-fn short(text: &str) -> &str {
-    &text[..text.floor_char_boundary(NAME)]
+fn quoted(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_QUOTED_BYTES)]
 }

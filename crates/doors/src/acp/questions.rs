@@ -10,12 +10,12 @@ use ostler_types::{AnswerApproval, ApprovalOption, Command, OptionKind, Scope, S
 use serde_json::Value;
 use std::path::Path;
 
-use super::calls::announce;
-use super::notes::{EditorQuestion, EditorQuestionKey};
-use super::{BY, wire};
+use super::calls::to_editor_call;
+use super::notices::{EditorQuestion, EditorQuestionKey};
+use super::{CALLER, wire};
 
 /// Files of a change that a question shows.
-const FILES: usize = 50;
+const MAX_SHOWN_FILES: usize = 50;
 
 /// The questions that one editor has been asked.
 #[derive(Default)]
@@ -43,8 +43,8 @@ impl EditorQuestions {
             return;
         }
         *asked += 1;
-        let options = to_options(&offered(&question));
-        let call = call(&question, workspace);
+        let options = to_options(&offered_options(&question));
+        let call = question_call(&question, workspace);
         let request = RequestPermissionRequest::new(shown_in.to_string(), call, options);
         wire::request(*asked, "session/request_permission", &request, out);
         self.open.push(PendingQuestion { number: *asked, shown_in, question });
@@ -65,7 +65,7 @@ impl EditorQuestions {
                 .map_err(|error| Error::invalid_params().data(Value::String(error.to_string())))
         });
         match answer {
-            Ok(answer) => command(question, from_permission_answer(&answer).as_deref()),
+            Ok(answer) => answer_command(question, from_permission_answer(&answer).as_deref()),
             Err(error) => {
                 tracing::warn!(%error, "the editor did not answer a question; it can be answered elsewhere");
                 None
@@ -106,7 +106,7 @@ impl EditorQuestions {
 }
 
 /// The answers that can be given: the agent's own, where it offers some.
-fn offered(question: &EditorQuestion) -> Vec<ApprovalOption> {
+fn offered_options(question: &EditorQuestion) -> Vec<ApprovalOption> {
     let option =
         |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
     if question.review.is_some() {
@@ -127,8 +127,8 @@ fn offered(question: &EditorQuestion) -> Vec<ApprovalOption> {
 }
 
 /// What the question is about, as the editor shows it.
-fn call(question: &EditorQuestion, workspace: &Path) -> ToolCallUpdate {
-    let told = announce(Some(question.key.turn_id), &question.tool_call, question.kind, workspace);
+fn question_call(question: &EditorQuestion, workspace: &Path) -> ToolCallUpdate {
+    let told = to_editor_call(Some(question.key.turn_id), &question.tool_call, question.kind, workspace);
     let mut content = Vec::new();
     if !question.summary.is_empty() {
         content.push(ToolCallContent::from(question.summary.clone()));
@@ -136,7 +136,7 @@ fn call(question: &EditorQuestion, workspace: &Path) -> ToolCallUpdate {
     let mut title = told.title;
     if let Some(files) = &question.review {
         title = "Keep what this turn has changed?".to_owned();
-        for file in files.iter().take(FILES) {
+        for file in files.iter().take(MAX_SHOWN_FILES) {
             let path = workspace.join(&file.path);
             let is_new = file.kind == ostler_types::ChangeKind::Added;
             let diffs = to_diffs(&path, is_new, file.diff.as_deref().unwrap_or_default());
@@ -152,7 +152,7 @@ fn call(question: &EditorQuestion, workspace: &Path) -> ToolCallUpdate {
 }
 
 /// What an answer means; a question that was given up is a no.
-fn command(question: EditorQuestion, chosen: Option<&str>) -> Option<(SessionId, Command)> {
+fn answer_command(question: EditorQuestion, chosen: Option<&str>) -> Option<(SessionId, Command)> {
     let (mut reason, mut option) = (None, None);
     let (verdict, scope) = match chosen {
         None => {
@@ -173,7 +173,7 @@ fn command(question: EditorQuestion, chosen: Option<&str>) -> Option<(SessionId,
         Some(_) => (Verdict::Deny, Scope::Once),
     };
     let EditorQuestionKey { session_id, turn_id, call } = question.key;
-    let by = BY.to_owned();
+    let by = CALLER.to_owned();
     let command = Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id: call,

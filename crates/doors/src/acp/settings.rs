@@ -12,10 +12,10 @@ use ostler_types::{
     ToolKind, WORK_MODES, WorkMode,
 };
 
-use super::errors::{invalid, of_refusal};
+use super::errors::{from_refusal, invalid_params};
 
 /// How long the list of models is awaited; the session's own model is always in it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Models in the list.
 const MODELS: usize = 200;
 
@@ -40,7 +40,7 @@ pub(super) struct AnnouncedSettings {
 }
 
 impl AnnouncedSettings {
-    pub(super) fn of(view: &SessionView) -> AnnouncedSettings {
+    pub(super) fn from_view(view: &SessionView) -> AnnouncedSettings {
         let mut shown = AnnouncedSettings {
             title: None,
             mode: MODES[0],
@@ -48,29 +48,29 @@ impl AnnouncedSettings {
             agent: Vec::new(),
             is_native: view.session.agent == NATIVE,
         };
-        shown.take(&view.session);
+        shown.update_session(&view.session);
         if let Some(agent) = &view.agent_state {
-            shown.take_agent(agent);
+            shown.update_agent(agent);
         }
         shown
     }
 
     /// Takes the session as it is now.
-    pub(super) fn take(&mut self, session: &Session) {
+    pub(super) fn update_session(&mut self, session: &Session) {
         self.title.clone_from(&session.title);
-        self.mode = mode_of(&session.policy);
+        self.mode = mode_of_policy(&session.policy);
         self.model.clone_from(&session.model);
     }
 
     /// Takes what the agent offers now.
-    pub(super) fn take_agent(&mut self, agent: &AgentState) {
+    pub(super) fn update_agent(&mut self, agent: &AgentState) {
         self.agent.clone_from(&agent.settings);
     }
 
     /// The modes, in the older of the two ways. Someone else's agent has its own, among its settings.
     pub(super) fn modes(&self) -> Option<SessionModeState> {
         let mode = |(id, mode): (&'static str, &WorkMode)| {
-            SessionMode::new(id, mode.name).description(mode.about.to_owned())
+            SessionMode::new(id, mode.name).description(mode.description.to_owned())
         };
         self.is_native.then(|| SessionModeState::new(self.mode, modes().map(mode).collect()))
     }
@@ -80,7 +80,7 @@ impl AnnouncedSettings {
         if !self.is_native {
             return to_config_options(&self.agent);
         }
-        let listed = tokio::time::timeout(PATIENCE, context.settings.models.list(false)).await;
+        let listed = tokio::time::timeout(MODEL_LIST_TIMEOUT, context.settings.models.list(false)).await;
         let usable = listed.unwrap_or_default().into_iter().filter(|model| model.unavailable.is_none());
         let mut names: Vec<String> = usable.map(|model| model.name).take(MODELS).collect();
         if !names.contains(&self.model) {
@@ -90,7 +90,7 @@ impl AnnouncedSettings {
         let mode = |(id, mode): (&str, &WorkMode)| AgentChoice {
             id: id.to_owned(),
             name: mode.name.to_owned(),
-            description: Some(mode.about.to_owned()),
+            description: Some(mode.description.to_owned()),
         };
         to_config_options(&[
             setting(MODE, "Mode", self.mode, modes().map(mode).collect()),
@@ -100,7 +100,7 @@ impl AnnouncedSettings {
 }
 
 /// The change that a choice asks for.
-pub(super) fn change(
+pub(super) fn setting_change(
     context: &DoorContext,
     view: &SessionView,
     setting: &str,
@@ -111,23 +111,26 @@ pub(super) fn change(
         let offers = view.agent_state.iter().flat_map(|agent| &agent.settings);
         let known = offers.into_iter().any(|offered| offered.id == setting);
         if !known {
-            return Err(invalid(format!("the agent has no setting `{}`", ostler_acp::plain(setting, 100))));
+            return Err(invalid_params(format!(
+                "the agent has no setting `{}`",
+                ostler_acp::to_plain_line(setting, 100)
+            )));
         }
         let agent_settings = BTreeMap::from([(setting.to_owned(), choice.to_owned())]);
         return Ok(SessionChange { agent_settings, ..SessionChange::default() });
     }
     match setting {
         MODE => {
-            let policy = Some(policy(context, &session.policy, choice)?);
+            let policy = Some(policy_of_mode(context, &session.policy, choice)?);
             Ok(SessionChange { policy, ..SessionChange::default() })
         }
         MODEL => {
-            context.settings.models.check(choice).map_err(of_refusal)?;
+            context.settings.models.check(choice).map_err(from_refusal)?;
             Ok(SessionChange { model: Some(choice.to_owned()), ..SessionChange::default() })
         }
         _ => {
-            let named = ostler_acp::plain(setting, 100);
-            Err(invalid(format!("there is no setting `{named}`; there are `{MODE}` and `{MODEL}`")))
+            let named = ostler_acp::to_plain_line(setting, 100);
+            Err(invalid_params(format!("there is no setting `{named}`; there are `{MODE}` and `{MODEL}`")))
         }
     }
 }
@@ -142,7 +145,7 @@ fn modes() -> impl Iterator<Item = (&'static str, &'static WorkMode)> {
 }
 
 /// The mode that comes nearest to what a policy asks.
-fn mode_of(policy: &Policy) -> &'static str {
+fn mode_of_policy(policy: &Policy) -> &'static str {
     let [ask, review, edits, free] = MODES;
     match policy.approval.require_for_kinds.as_slice() {
         [] => free,
@@ -153,17 +156,20 @@ fn mode_of(policy: &Policy) -> &'static str {
 }
 
 /// The policy of a mode. The careful one is what is usual here, if that is careful.
-fn policy(context: &DoorContext, now: &Policy, mode: &str) -> Result<Policy, Error> {
-    if mode_of(now) == mode {
+fn policy_of_mode(context: &DoorContext, now: &Policy, mode: &str) -> Result<Policy, Error> {
+    if mode_of_policy(now) == mode {
         return Ok(now.clone());
     }
     let Some((id, chosen)) = modes().find(|(id, _)| *id == mode) else {
-        let named = ostler_acp::plain(mode, 100);
-        return Err(invalid(format!("there is no mode `{named}`; there are `{}`", MODES.join("`, `"))));
+        let named = ostler_acp::to_plain_line(mode, 100);
+        return Err(invalid_params(format!(
+            "there is no mode `{named}`; there are `{}`",
+            MODES.join("`, `")
+        )));
     };
     let usual = &context.settings.policy;
-    let mut policy = chosen.of_policy(now);
-    if id == MODES[0] && mode_of(usual) == id {
+    let mut policy = chosen.apply_to(now);
+    if id == MODES[0] && mode_of_policy(usual) == id {
         policy.approval.require_for_kinds.clone_from(&usual.approval.require_for_kinds);
         policy.patch_review.clone_from(&usual.patch_review);
     }

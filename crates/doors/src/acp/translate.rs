@@ -23,13 +23,13 @@ use ostler_types::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::notes::{EditorNotice, EditorQuestion, EditorQuestionKey, EditorTurnEnd};
-use super::output::{EditorCallOutput, EditorTextCursor};
+use super::notices::{EditorNotice, EditorQuestion, EditorQuestionKey, EditorTurnEnd};
+use super::streaming_output::{EditorCallOutput, EditorTextCursor};
 use super::wire;
 use plan::AnnouncedPlan;
 
 /// Messages of an editor that are remembered as its own; the engine lets fewer wait.
-const OWN: usize = 256;
+const MAX_OWN_MESSAGES: usize = 256;
 
 /// The messages that the editor has sent itself, and shows already. Cheap to clone.
 #[derive(Clone, Default)]
@@ -38,14 +38,14 @@ pub(super) struct EditorOwnMessages(Arc<Mutex<VecDeque<MessageId>>>);
 impl EditorOwnMessages {
     pub(super) fn add(&self, id: MessageId) {
         let mut own = self.0.lock().expect("nobody panics while holding it");
-        if own.len() == OWN {
+        if own.len() == MAX_OWN_MESSAGES {
             own.pop_front();
         }
         own.push_back(id);
     }
 
     /// Whether the message is one of them, which it then no longer is: each is added once.
-    fn take(&self, id: MessageId) -> bool {
+    fn remove(&self, id: MessageId) -> bool {
         let mut own = self.0.lock().expect("nobody panics while holding it");
         let place = own.iter().position(|own| *own == id);
         place.and_then(|place| own.remove(place)).is_some()
@@ -59,10 +59,10 @@ pub(super) struct EditorTranslator {
     workspace: PathBuf,
     /// Where what belongs to messages lies.
     engine: Engine,
-    own: EditorOwnMessages,
+    own_messages: EditorOwnMessages,
     /// Records up to this one are the past.
     history: u64,
-    told: EditorTextCursor,
+    text_cursor: EditorTextCursor,
     /// The calls of the running turn that the editor knows.
     calls: Vec<AnnouncedCall>,
     plan: AnnouncedPlan,
@@ -91,9 +91,9 @@ impl EditorTranslator {
             settings,
             workspace: PathBuf::from(&view.session.workspace_path),
             engine,
-            own,
+            own_messages: own,
             history: view.last_seq,
-            told: EditorTextCursor::default(),
+            text_cursor: EditorTextCursor::default(),
             calls: Vec::new(),
             plan: AnnouncedPlan::default(),
             cost: if from_beginning { None } else { view.session.usage.cost_usd },
@@ -103,18 +103,23 @@ impl EditorTranslator {
     /// Tells what a session's agent offers that is not told again.
     pub(super) fn begin(&mut self, agent: &AgentState, out: &mut Vec<u8>) {
         if !agent.commands.is_empty() {
-            self.update(SessionUpdate::AvailableCommandsUpdate(to_commands(&agent.commands)), out);
+            self.send_update(SessionUpdate::AvailableCommandsUpdate(to_commands(&agent.commands)), out);
         }
-        if let Some(plan) = self.plan.of_agent(&agent.plan) {
-            self.update(SessionUpdate::Plan(plan), out);
+        if let Some(plan) = self.plan.replace(&agent.plan) {
+            self.send_update(SessionUpdate::Plan(plan), out);
         }
     }
 
     /// Tells one thing that happened.
-    pub(super) fn take(&mut self, item: &SubscriptionItem, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
+    pub(super) fn translate_item(
+        &mut self,
+        item: &SubscriptionItem,
+        out: &mut Vec<u8>,
+        notes: &mut Vec<EditorNotice>,
+    ) {
         match item {
-            SubscriptionItem::Delta(line) => self.delta(line, out),
-            SubscriptionItem::Record(line) => self.record(line, out, notes),
+            SubscriptionItem::Delta(line) => self.translate_delta(line, out),
+            SubscriptionItem::Record(line) => self.translate_line(line, out, notes),
         }
     }
 
@@ -124,23 +129,23 @@ impl EditorTranslator {
         let mut calls = std::mem::take(&mut self.calls);
         for call in &mut calls {
             if let Some(text) = call.output.take(now) {
-                self.show_output(call.turn_id, &call.id, text, out);
+                self.send_output(call.turn_id, &call.id, text, out);
             }
         }
         self.calls = calls;
     }
 
     /// When output is to be told that waits.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.calls.iter().filter_map(|call| call.output.due()).min()
+    pub(super) fn flush_due_at(&self) -> Option<Instant> {
+        self.calls.iter().filter_map(|call| call.output.update_due_at()).min()
     }
 
-    fn delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
+    fn translate_delta(&mut self, line: &DeltaLine, out: &mut Vec<u8>) {
         let Delta { kind, offset, text } = line.delta();
         match kind {
             DeltaKind::Text { message_id, part } | DeltaKind::Reasoning { message_id, part } => {
-                let fresh = self.told.fresh(*message_id, *part, *offset, text);
-                self.say(*message_id, fresh, matches!(kind, DeltaKind::Reasoning { .. }), out);
+                let fresh = self.text_cursor.advance(*message_id, *part, *offset, text);
+                self.send_model_text(*message_id, fresh, matches!(kind, DeltaKind::Reasoning { .. }), out);
             }
             DeltaKind::ToolOutput { tool_call_id, stream } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == *tool_call_id) {
@@ -150,36 +155,36 @@ impl EditorTranslator {
         }
     }
 
-    fn record(&mut self, line: &LogLine, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
+    fn translate_line(&mut self, line: &LogLine, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
         match line.record() {
-            Ok(record) => self.show(record, out, notes),
+            Ok(record) => self.translate_record(record, out, notes),
             Err(error) => tracing::error!(seq = line.seq, %error, "a record cannot be read back"),
         }
     }
 
-    fn show(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
+    fn translate_record(&mut self, record: Record, out: &mut Vec<u8>, notes: &mut Vec<EditorNotice>) {
         let Record { seq, turn_id, event, .. } = record;
         let is_past = seq <= self.history;
         match event {
-            Event::Message(MessageEvent::Added { message, .. }) => self.said(&message, is_past, out),
+            Event::Message(MessageEvent::Added { message, .. }) => self.message_added(&message, is_past, out),
             Event::Message(MessageEvent::ModelOutputCompleted { message, .. }) => {
-                self.answered(turn_id, &message, out)
+                self.model_output_completed(turn_id, &message, out)
             }
-            Event::Turn(TurnEvent::Started { purpose, .. }) => self.plan_begins(&purpose, out),
+            Event::Turn(TurnEvent::Started { purpose, .. }) => self.begin_plan(&purpose, out),
             Event::Step(StepEvent::UsageRecorded { model, message_id, usage }) => {
-                self.used(&model, message_id.is_some(), &usage, out);
+                self.model_used(&model, message_id.is_some(), &usage, out);
             }
             Event::Call(CallEvent::Started { tool_call, kind }) => {
-                self.started(turn_id, &tool_call, kind, out)
+                self.call_started(turn_id, &tool_call, kind, out)
             }
             Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
-                self.completed(turn_id, tool_call, &tool_result, out);
+                self.call_completed(turn_id, tool_call, &tool_result, out);
             }
             Event::Workspace(WorkspaceEvent::VerificationStarted { round, commands }) => {
-                self.checks(turn_id, round, &commands, out)
+                self.checks_started(turn_id, round, &commands, out)
             }
             Event::Workspace(WorkspaceEvent::VerificationCompleted { round, ok, results }) => {
-                self.checked(turn_id, round, ok, &results, out);
+                self.checks_finished(turn_id, round, ok, &results, out);
             }
             Event::Child(ChildEvent::Started { session_id, subtask, .. }) => {
                 self.child_started(session_id, subtask.as_deref(), out);
@@ -201,12 +206,12 @@ impl EditorTranslator {
             | Event::Batch(_)
             | Event::Approval(_)
             | Event::Workspace(_)
-            | Event::Agent(_)) => notes.extend(self.note(turn_id, other, is_past, out)),
+            | Event::Agent(_)) => notes.extend(self.translate_notice(turn_id, other, is_past, out)),
         }
     }
 
     /// What the desk has to act on. Questions of the past are not put again; those that are open are known.
-    fn note(
+    fn translate_notice(
         &mut self,
         turn_id: Option<TurnId>,
         event: Event,
@@ -215,12 +220,14 @@ impl EditorTranslator {
     ) -> Option<EditorNotice> {
         match event {
             Event::Turn(TurnEvent::Completed { stop_reason, .. }) => {
-                self.end(turn_id, EditorTurnEnd::Stopped(to_stop_reason(&stop_reason)))
+                self.turn_ended(turn_id, EditorTurnEnd::Stopped(to_stop_reason(&stop_reason)))
             }
             Event::Turn(TurnEvent::Canceled { .. }) => {
-                self.end(turn_id, EditorTurnEnd::Stopped(StopReason::Cancelled))
+                self.turn_ended(turn_id, EditorTurnEnd::Stopped(StopReason::Cancelled))
             }
-            Event::Turn(TurnEvent::Failed { error, .. }) => self.end(turn_id, EditorTurnEnd::Failed(error)),
+            Event::Turn(TurnEvent::Failed { error, .. }) => {
+                self.turn_ended(turn_id, EditorTurnEnd::Failed(error))
+            }
             Event::Message(MessageEvent::Withdrawn { .. }) => turn_id.map(EditorNotice::TurnDropped),
             Event::Approval(ApprovalEvent::Requested {
                 tool_call, kind, summary, options, child, ..
@@ -228,7 +235,7 @@ impl EditorTranslator {
                 if child.is_none() {
                     self.announce(turn_id, &tool_call, kind, out);
                 }
-                let key = self.key(turn_id, child.as_ref(), tool_call.id.clone())?;
+                let key = self.question_key(turn_id, child.as_ref(), tool_call.id.clone())?;
                 let question = EditorQuestion { key, tool_call, kind, summary, options, review: None };
                 (!is_past).then(|| EditorNotice::Asked(Box::new(question)))
             }
@@ -239,7 +246,7 @@ impl EditorTranslator {
                 note,
                 ..
             }) if !is_past => {
-                let key = self.key(turn_id, None, tool_call_id.clone())?;
+                let key = self.question_key(turn_id, None, tool_call_id.clone())?;
                 let tool_call =
                     ToolCall { id: tool_call_id, name: PATCH_REVIEW.to_owned(), input: Value::Null };
                 let (summary, options) = (note.unwrap_or_default(), Vec::new());
@@ -250,7 +257,7 @@ impl EditorTranslator {
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })
             | Event::Approval(ApprovalEvent::Denied { tool_call_id, child, .. }) => {
-                self.key(turn_id, child.as_ref(), tool_call_id).map(EditorNotice::Answered)
+                self.question_key(turn_id, child.as_ref(), tool_call_id).map(EditorNotice::Answered)
             }
             Event::Session(_)
             | Event::Message(
@@ -268,13 +275,13 @@ impl EditorTranslator {
         }
     }
 
-    fn end(&mut self, turn_id: Option<TurnId>, end: EditorTurnEnd) -> Option<EditorNotice> {
+    fn turn_ended(&mut self, turn_id: Option<TurnId>, end: EditorTurnEnd) -> Option<EditorNotice> {
         self.calls.clear();
         turn_id.map(|turn_id| EditorNotice::TurnEnded(turn_id, end))
     }
 
     /// What a question is about. A child's is answered where it was put.
-    fn key(
+    fn question_key(
         &self,
         turn_id: Option<TurnId>,
         child: Option<&ChildCall>,
@@ -290,21 +297,21 @@ impl EditorTranslator {
     }
 
     /// Somebody said something. What the editor has sent itself it shows already.
-    fn said(&mut self, message: &Message, is_past: bool, out: &mut Vec<u8>) {
-        let is_own = self.own.take(message.id);
+    fn message_added(&mut self, message: &Message, is_past: bool, out: &mut Vec<u8>) {
+        let is_own = self.own_messages.remove(message.id);
         if message.role != Role::User || (is_own && !is_past) {
             return;
         }
         for part in &message.parts {
-            if let Some(block) = self.block(part) {
+            if let Some(block) = self.user_block(part) {
                 let chunk = ContentChunk::new(block).message_id(EditorMessage::from(message.id.to_string()));
-                self.update(SessionUpdate::UserMessageChunk(chunk), out);
+                self.send_update(SessionUpdate::UserMessageChunk(chunk), out);
             }
         }
     }
 
     /// A part that a person said. Files are pointed at, so that a replay does not read them all.
-    fn block(&self, part: &Part) -> Option<ContentBlock> {
+    fn user_block(&self, part: &Part) -> Option<ContentBlock> {
         match part {
             Part::Text { text } => Some(ContentBlock::from(text.clone())),
             Part::Image { reference, mime_type }
@@ -320,17 +327,17 @@ impl EditorTranslator {
     }
 
     /// The model says something.
-    fn say(&self, id: MessageId, text: &str, thinking: bool, out: &mut Vec<u8>) {
+    fn send_model_text(&self, id: MessageId, text: &str, thinking: bool, out: &mut Vec<u8>) {
         if text.is_empty() {
             return;
         }
         let chunk =
             ContentChunk::new(ContentBlock::from(text)).message_id(EditorMessage::from(id.to_string()));
         let said = if thinking { SessionUpdate::AgentThoughtChunk } else { SessionUpdate::AgentMessageChunk };
-        self.update(said(chunk), out);
+        self.send_update(said(chunk), out);
     }
 
-    fn update(&self, update: SessionUpdate, out: &mut Vec<u8>) {
+    fn send_update(&self, update: SessionUpdate, out: &mut Vec<u8>) {
         wire::update(self.session_id, update, out);
     }
 }

@@ -4,7 +4,7 @@
 use ostler_door_kit::websocket::WebSocketIncoming;
 use ostler_door_kit::websocket::framing::WebSocketDecoder;
 
-use super::params::request;
+use super::params::parse_request;
 
 /// What came of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub fn dry_run<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> 
         decoder.feed(piece);
         loop {
             match decoder.next() {
-                Ok(Some(WebSocketIncoming::WebSocketMessage(message))) => {
-                    heard.push(match request(message.as_bytes()) {
+                Ok(Some(WebSocketIncoming::Complete(message))) => {
+                    heard.push(match parse_request(message.as_bytes()) {
                         Ok(_) => DryRunOutcome::Request,
                         Err((_, error)) => DryRunOutcome::Refused(error.code, error.message),
                     })

@@ -42,7 +42,7 @@ pub(super) struct Response<'a> {
     /// The request's own.
     pub(super) id: &'a GatewayRequestId,
     /// What came of it.
-    pub(super) result: &'a Outcome,
+    pub(super) result: &'a GatewayOutcome,
 }
 
 /// The answer to a request that was not carried out, or to something that was no request.
@@ -107,9 +107,10 @@ impl RpcError {
 /// What comes of a request, by method.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Outcome {
+#[schemars(rename = "Outcome")]
+pub(super) enum GatewayOutcome {
     /// Of `health.check`.
-    Health(Health),
+    Health(GatewayHealth),
     /// Of `agents.list`.
     Agents {
         /// The default one first.
@@ -153,7 +154,8 @@ pub(super) enum Outcome {
 
 /// That the daemon is there; also the answer to `GET /health`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Health {
+#[schemars(rename = "Health")]
+pub(super) struct GatewayHealth {
     /// Always `ok`.
     pub(super) status: &'static str,
     /// Seconds since the daemon started.

@@ -9,14 +9,14 @@ use ostler_engine::EngineError;
 use ostler_types::{PendingApproval, SessionId, SessionView};
 
 use super::GatewayState;
-use super::agents;
-use super::frames::{AgentInfo, Health, Outcome, RpcError};
+use super::frames::{AgentInfo, GatewayHealth, GatewayOutcome, RpcError};
 use super::params::GatewayCall;
 use super::transcript::not_found;
+use super::workspace_agents;
 
 /// What came of a request.
 pub(super) struct GatewayReply {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: GatewayOutcome,
     /// The session that was named by it, to be followed from now on.
     pub(super) named: Option<NamedGatewaySession>,
 }
@@ -31,14 +31,14 @@ pub(super) struct NamedGatewaySession {
 }
 
 impl NamedGatewaySession {
-    fn of(view: &SessionView) -> NamedGatewaySession {
+    fn from_view(view: &SessionView) -> NamedGatewaySession {
         let (session, seq) = (view.session.id, view.last_seq);
         NamedGatewaySession { session, seq, approvals: view.pending_approvals.clone() }
     }
 }
 
-impl From<Outcome> for GatewayReply {
-    fn from(outcome: Outcome) -> GatewayReply {
+impl From<GatewayOutcome> for GatewayReply {
+    fn from(outcome: GatewayOutcome) -> GatewayReply {
         GatewayReply { outcome, named: None }
     }
 }
@@ -46,7 +46,7 @@ impl From<Outcome> for GatewayReply {
 /// Does what is asked.
 pub(super) async fn carry_out(door: &GatewayState, call: GatewayCall) -> Result<GatewayReply, RpcError> {
     match call {
-        GatewayCall::Health => Ok(Outcome::Health(health(door)).into()),
+        GatewayCall::Health => Ok(GatewayOutcome::Health(health(door)).into()),
         GatewayCall::Agents => Ok(agent_list(door).await.into()),
         GatewayCall::Create { agent_id } => sessions::create(door, agent_id).await,
         GatewayCall::List => sessions::list(door).await,
@@ -62,34 +62,34 @@ pub(super) async fn carry_out(door: &GatewayState, call: GatewayCall) -> Result<
 }
 
 /// That the daemon is there, and since when.
-pub(super) fn health(door: &GatewayState) -> Health {
-    Health { status: "ok", uptime: door.started.elapsed().as_secs() }
+pub(super) fn health(door: &GatewayState) -> GatewayHealth {
+    GatewayHealth { status: "ok", uptime: door.started.elapsed().as_secs() }
 }
 
-async fn agent_list(door: &GatewayState) -> Outcome {
+async fn agent_list(door: &GatewayState) -> GatewayOutcome {
     let settings = &door.settings;
     let usual = settings.models.choose(&settings.policy.model).await.map(|found| found.model);
     let usual = usual.unwrap_or_default();
-    let agents = agents::of_workspace(door.engine.runner(), &settings.workspace).await;
-    let info = |agent: agents::WorkspaceAgent| AgentInfo {
+    let agents = workspace_agents::read_agents(door.engine.runner(), &settings.workspace).await;
+    let info = |agent: workspace_agents::WorkspaceAgent| AgentInfo {
         name: agent.id.clone(),
         model: agent.model.unwrap_or_else(|| usual.clone()),
         description: agent.description,
         id: agent.id,
     };
-    Outcome::Agents { agents: agents.into_iter().map(info).collect() }
+    GatewayOutcome::Agents { agents: agents.into_iter().map(info).collect() }
 }
 
 /// How an error of the engine is said here, of a request that names a session.
-fn of_session(session: SessionId, error: EngineError) -> RpcError {
+fn session_error(session: SessionId, error: EngineError) -> RpcError {
     if let EngineError::NotFound = error {
         return RpcError::internal(not_found(session));
     }
-    failed(error)
+    engine_error(error)
 }
 
 /// How an error of the engine is said here.
-fn failed(error: EngineError) -> RpcError {
+fn engine_error(error: EngineError) -> RpcError {
     let EngineError::Refused(refusal) = error else { return RpcError::internal(error.to_string()) };
     let hint = refusal.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
     RpcError::internal(refusal.message + &hint)

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::frames::{GatewayRequestId, RpcError};
 
 /// The longest message, in characters.
-const MESSAGE: usize = 32_000;
+const MAX_MESSAGE_CHARS: usize = 32_000;
 /// The longest reason.
-const REASON: usize = 1000;
+const MAX_REASON_CHARS: usize = 1000;
 /// How much of a history may be asked for, and how much there is when nobody says.
 const HISTORY: (u64, u64) = (500, 100);
 
@@ -60,7 +60,7 @@ impl GatewayCall {
 pub(super) type RefusedFrame = (Option<GatewayRequestId>, RpcError);
 
 /// Reads a request.
-pub(super) fn request(message: &[u8]) -> Result<GatewayRequest, RefusedFrame> {
+pub(super) fn parse_request(message: &[u8]) -> Result<GatewayRequest, RefusedFrame> {
     let value = json_value(message).map_err(|error| (None, error))?;
     let Value::Object(mut members) = value else {
         return Err((None, RpcError::request("expected an object with id and method")));
@@ -75,7 +75,7 @@ pub(super) fn request(message: &[u8]) -> Result<GatewayRequest, RefusedFrame> {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
         Some(other) => {
-            let error = RpcError::params(format!("expected an object, not {}", kind(&other)));
+            let error = RpcError::params(format!("expected an object, not {}", describe_value(&other)));
             return Err((Some(id), error));
         }
     };
@@ -92,7 +92,7 @@ pub(super) fn json_value(message: &[u8]) -> Result<Value, RpcError> {
 }
 
 /// A UUID as this wire writes it: with hyphens.
-fn hyphenated(text: &str) -> Option<Uuid> {
+fn parse_uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }
 
@@ -108,23 +108,26 @@ fn call(method: &str, params: &GatewayParams) -> Result<GatewayCall, RpcError> {
     Ok(match method {
         "health.check" => GatewayCall::Health,
         "agents.list" => GatewayCall::Agents,
-        "sessions.create" => GatewayCall::Create { agent_id: params.optional_text("agentId", MESSAGE)? },
+        "sessions.create" => {
+            GatewayCall::Create { agent_id: params.optional_text("agentId", MAX_MESSAGE_CHARS)? }
+        }
         "sessions.list" => GatewayCall::List,
         "sessions.get" => GatewayCall::Get { session: params.session()? },
-        "chat.send" => {
-            GatewayCall::Send { session: params.session()?, message: params.text("message", MESSAGE)? }
-        }
+        "chat.send" => GatewayCall::Send {
+            session: params.session()?,
+            message: params.text("message", MAX_MESSAGE_CHARS)?,
+        },
         "chat.history" => GatewayCall::History { session: params.session()?, limit: params.limit()? },
         "chat.abort" => GatewayCall::Abort { run_id: params.uuid("runId")? },
         "exec.approve" => GatewayCall::Answer {
             approval_id: params.uuid("approvalId")?,
             approve: true,
-            reason: params.optional_text("reason", REASON)?,
+            reason: params.optional_text("reason", MAX_REASON_CHARS)?,
         },
         "exec.deny" => GatewayCall::Answer {
             approval_id: params.uuid("approvalId")?,
             approve: false,
-            reason: params.optional_text("reason", REASON)?,
+            reason: params.optional_text("reason", MAX_REASON_CHARS)?,
         },
         "approvals.list" => GatewayCall::Approvals,
         unknown => return Err(RpcError::method(unknown)),
@@ -140,15 +143,15 @@ impl GatewayParams {
 
     fn uuid(&self, name: &str) -> Result<Uuid, RpcError> {
         let expected = "a UUID such as 0190f3c4-a5b6-7c8d-9e0f-112233445566";
-        let value = self.present(name, expected)?;
-        value.as_str().and_then(hyphenated).ok_or_else(|| wrong(name, expected, value))
+        let value = self.required(name, expected)?;
+        value.as_str().and_then(parse_uuid).ok_or_else(|| wrong_param(name, expected, value))
     }
 
     fn text(&self, name: &str, longest: usize) -> Result<String, RpcError> {
         let expected = format!("a text of 1 to {longest} characters");
-        let value = self.present(name, &expected)?;
+        let value = self.required(name, &expected)?;
         let fits = |text: &&str| !text.is_empty() && text.chars().nth(longest).is_none();
-        value.as_str().filter(fits).map(str::to_owned).ok_or_else(|| wrong(name, &expected, value))
+        value.as_str().filter(fits).map(str::to_owned).ok_or_else(|| wrong_param(name, &expected, value))
     }
 
     fn optional_text(&self, name: &str, longest: usize) -> Result<Option<String>, RpcError> {
@@ -167,20 +170,20 @@ impl GatewayParams {
         let whole = value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as u64));
         let limit = whole.filter(|limit| (1..=most).contains(limit));
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        limit.ok_or_else(|| wrong("limit", &format!("a whole number from 1 to {most}"), value))
+        limit.ok_or_else(|| wrong_param("limit", &format!("a whole number from 1 to {most}"), value))
     }
 
-    fn present(&self, name: &str, expected: &str) -> Result<&Value, RpcError> {
+    fn required(&self, name: &str, expected: &str) -> Result<&Value, RpcError> {
         let missing = || RpcError::params(format!("`{name}` is missing, expected {expected}"));
         self.0.get(name).ok_or_else(missing)
     }
 }
 
-fn wrong(name: &str, expected: &str, value: &Value) -> RpcError {
-    RpcError::params(format!("`{name}` must be {expected}, not {}", kind(value)))
+fn wrong_param(name: &str, expected: &str, value: &Value) -> RpcError {
+    RpcError::params(format!("`{name}` must be {expected}, not {}", describe_value(value)))
 }
 
-fn kind(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
@@ -198,7 +201,7 @@ pub(super) fn client_frames(generator: &mut SchemaGenerator) -> Vec<Value> {
     let key = json!({"type": "string", "format": "uuid", "minLength": 36, "maxLength": 36});
     let text = |longest: usize| json!({"type": "string", "minLength": 1, "maxLength": longest});
     let limit = json!({"type": "integer", "minimum": 1, "maximum": HISTORY.0, "default": HISTORY.1});
-    let reason = json!({"type": ["string", "null"], "maxLength": REASON});
+    let reason = json!({"type": ["string", "null"], "maxLength": MAX_REASON_CHARS});
     let agent = json!({"type": ["string", "null"]});
     let methods = [
         ("health.check", json!({}), vec![]),
@@ -206,7 +209,11 @@ pub(super) fn client_frames(generator: &mut SchemaGenerator) -> Vec<Value> {
         ("sessions.create", json!({"agentId": agent}), vec![]),
         ("sessions.list", json!({}), vec![]),
         ("sessions.get", json!({"sessionKey": key}), vec!["sessionKey"]),
-        ("chat.send", json!({"sessionKey": key, "message": text(MESSAGE)}), vec!["sessionKey", "message"]),
+        (
+            "chat.send",
+            json!({"sessionKey": key, "message": text(MAX_MESSAGE_CHARS)}),
+            vec!["sessionKey", "message"],
+        ),
         ("chat.history", json!({"sessionKey": key, "limit": limit}), vec!["sessionKey"]),
         ("chat.abort", json!({"runId": key}), vec!["runId"]),
         ("exec.approve", json!({"approvalId": key, "reason": reason}), vec!["approvalId"]),
@@ -236,11 +243,11 @@ pub(super) fn client_frames(generator: &mut SchemaGenerator) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::request;
+    use super::parse_request;
 
     #[test]
     fn an_error_says_which_value_was_wrong_and_what_was_expected() {
-        let refused = |text: &str| request(text.as_bytes()).unwrap_err().1;
+        let refused = |text: &str| parse_request(text.as_bytes()).unwrap_err().1;
         let error = refused(r#"{"id":"1","method":"chat.send","params":{"sessionKey":"x","message":"hi"}}"#);
         assert_eq!(error.code, -32602);
         assert!(error.message.contains("`sessionKey` must be a UUID"), "{}", error.message);

@@ -21,18 +21,18 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::GatewayState;
-use super::follow::{BATCH, FollowerSubscription, GatewayFollower};
+use super::follower::{BATCH, FollowerSubscription, GatewayFollower};
 use super::frames::{ErrorResponse, GatewayRequestId, Response, RpcError, ServerEvent};
 use super::methods::{GatewayReply, NamedGatewaySession, carry_out};
-use super::params::{GatewayCall, GatewayRequest, request};
+use super::params::{GatewayCall, GatewayRequest, parse_request};
 use super::translate::approval_request;
 
 /// Requests that may wait or be carried out at once; beyond that the socket is not read.
-const REQUESTS: usize = 32;
+const MAX_OPEN_REQUESTS: usize = 32;
 /// Bytes that may wait to be written before a socket is not read.
-const BACKLOG: usize = 4 * BATCH;
+const MAX_UNWRITTEN_BYTES: usize = 4 * BATCH;
 /// Sessions that one socket follows. The one named longest ago gives way.
-const FOLLOWED: usize = 256;
+const MAX_FOLLOWED_SESSIONS: usize = 256;
 /// How often a busy socket asks whether its client may still be there.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// How long a socket has to send what is left when the daemon stops.
@@ -45,21 +45,21 @@ pub(super) struct GatewaySocket {
     pass: AccessGrant,
     checked: Instant,
     /// The sessions that it has named, the one named longest ago first.
-    follows: Vec<GatewayFollower>,
+    followers: Vec<GatewayFollower>,
     /// Subscriptions for them that are being made.
     subscribing: FuturesUnordered<BoxFuture<'static, FollowerSubscription>>,
     /// Notified when one of the subscriptions has something to send.
-    changed: Arc<Notify>,
+    events_ready: Arc<Notify>,
     /// Requests that wait for the one before them.
-    waiting: VecDeque<GatewayRequest>,
+    queued_requests: VecDeque<GatewayRequest>,
     /// Whether a request is carried out that others wait for.
     busy: bool,
     /// Requests that are carried out.
-    work: FuturesUnordered<BoxFuture<'static, FinishedRequest>>,
+    running_requests: FuturesUnordered<BoxFuture<'static, FinishedRequest>>,
     /// When to ask whether the client is there.
     ping_at: Instant,
     /// Whether it was asked, and has said nothing since.
-    asked: bool,
+    awaits_pong: bool,
 }
 
 /// A request that was carried out.
@@ -93,14 +93,14 @@ impl GatewaySocket {
             connection,
             pass,
             checked: now,
-            follows: Vec::new(),
+            followers: Vec::new(),
             subscribing: FuturesUnordered::new(),
-            changed: Arc::default(),
-            waiting: VecDeque::new(),
+            events_ready: Arc::default(),
+            queued_requests: VecDeque::new(),
             busy: false,
-            work: FuturesUnordered::new(),
+            running_requests: FuturesUnordered::new(),
             ping_at,
-            asked: false,
+            awaits_pong: false,
         }
     }
 
@@ -125,24 +125,24 @@ impl GatewaySocket {
             self.start_next();
             self.send_events().await;
             // A client that does not read is not read either, or the answers to its mistakes would pile up.
-            let reading =
-                self.waiting.len() + self.work.len() < REQUESTS && self.connection.outgoing.len() < BACKLOG;
+            let reading = self.queued_requests.len() + self.running_requests.len() < MAX_OPEN_REQUESTS
+                && self.connection.outgoing.len() < MAX_UNWRITTEN_BYTES;
             let has_room = self.connection.outgoing.len() < BATCH;
             let end = tokio::select! {
-                happened = self.connection.happens(reading) => self.happened(happened),
-                Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
+                happened = self.connection.next_event(reading) => self.handle_event(happened),
+                Some(done) = self.running_requests.next(), if !self.running_requests.is_empty() => { self.finish_request(done); None }
                 Some(subscribed) = self.subscribing.next(), if !self.subscribing.is_empty() => {
                     self.subscribed(subscribed);
                     None
                 }
                 // Without room, the subscriptions are looked at again when the rest has been written.
-                () = self.changed.notified(), if has_room => None,
+                () = self.events_ready.notified(), if has_room => None,
                 () = alarm.as_mut() => {
                     let end = self.ping();
                     alarm.as_mut().reset(self.ping_at);
                     end
                 }
-                () = stopped.as_mut() => Some(self.last_words().await),
+                () = stopped.as_mut() => Some(self.send_remaining_events().await),
             };
             if let Some(end) = end.or_else(|| self.check_pass()) {
                 return end;
@@ -150,18 +150,18 @@ impl GatewaySocket {
         }
     }
 
-    fn happened(&mut self, happened: WebSocketEvent) -> Option<GatewaySocketEnd> {
+    fn handle_event(&mut self, happened: WebSocketEvent) -> Option<GatewaySocketEnd> {
         match happened {
             WebSocketEvent::Flushed => None,
             WebSocketEvent::Gone => Some(GatewaySocketEnd::Gone),
-            WebSocketEvent::Broken(violation) => Some(GatewaySocketEnd::Broken(violation)),
+            WebSocketEvent::ProtocolViolated(violation) => Some(GatewaySocketEnd::Broken(violation)),
             WebSocketEvent::Received(incoming) => {
-                self.asked = false;
+                self.awaits_pong = false;
                 match incoming {
-                    WebSocketIncoming::WebSocketMessage(_) if !self.pass.holds() => {
+                    WebSocketIncoming::Complete(_) if !self.pass.is_valid() => {
                         return Some(GatewaySocketEnd::Close(4401, "unauthorized"));
                     }
-                    WebSocketIncoming::WebSocketMessage(message) => self.take_request(message.as_bytes()),
+                    WebSocketIncoming::Complete(message) => self.take_request(message.as_bytes()),
                     WebSocketIncoming::TooLarge => {
                         let limit = self.door.limits.max_frame_bytes;
                         let message =
@@ -180,9 +180,9 @@ impl GatewaySocket {
     }
 
     fn take_request(&mut self, message: &[u8]) {
-        match request(message) {
+        match parse_request(message) {
             Ok(request) if request.call.is_urgent() => self.start(request, false),
-            Ok(request) => self.waiting.push_back(request),
+            Ok(request) => self.queued_requests.push_back(request),
             Err((id, error)) => self.refuse(id.as_ref(), &error),
         }
     }
@@ -192,14 +192,14 @@ impl GatewaySocket {
         if self.busy || self.connection.outgoing.len() >= BATCH {
             return;
         }
-        let Some(request) = self.waiting.pop_front() else { return };
-        if self.waiting.is_empty() {
-            self.waiting = VecDeque::new();
+        let Some(request) = self.queued_requests.pop_front() else { return };
+        if self.queued_requests.is_empty() {
+            self.queued_requests = VecDeque::new();
         }
         self.busy = true;
         if let GatewayCall::Send { session, .. } = request.call {
             // What the message leads to may not come before the answer that names its run.
-            let named = self.follows.iter_mut().filter(|follow| follow.session == session);
+            let named = self.followers.iter_mut().filter(|follow| follow.session == session);
             named.for_each(|follow| follow.is_held = true);
         }
         self.start(request, true);
@@ -207,21 +207,21 @@ impl GatewaySocket {
 
     fn start(&mut self, GatewayRequest { id, call }: GatewayRequest, ordered: bool) {
         let door = Arc::clone(&self.door);
-        self.work.push(Box::pin(async move {
+        self.running_requests.push(Box::pin(async move {
             let answer = carry_out(&door, call).await;
             FinishedRequest { id, answer, ordered }
         }));
     }
 
-    fn done(&mut self, FinishedRequest { id, answer, ordered }: FinishedRequest) {
+    fn finish_request(&mut self, FinishedRequest { id, answer, ordered }: FinishedRequest) {
         if ordered {
             self.busy = false;
-            self.follows.iter_mut().for_each(|follow| follow.is_held = false);
+            self.followers.iter_mut().for_each(|follow| follow.is_held = false);
         }
         match answer {
             Ok(GatewayReply { outcome, named }) => {
                 self.connection.outgoing.push(framing::text(&Response { id: &id, result: &outcome }));
-                named.into_iter().for_each(|named| self.name(&named));
+                named.into_iter().for_each(|named| self.follow_session(&named));
             }
             Err(error) => self.refuse(Some(&id), &error),
         }
@@ -232,13 +232,13 @@ impl GatewaySocket {
     }
 
     /// Follows a session from where an answer has shown it. One that is followed already goes on as it is.
-    fn name(&mut self, named: &NamedGatewaySession) {
-        if let Some(index) = self.follows.iter().position(|follow| follow.session == named.session) {
-            self.follows[index..].rotate_left(1);
+    fn follow_session(&mut self, named: &NamedGatewaySession) {
+        if let Some(index) = self.followers.iter().position(|follow| follow.session == named.session) {
+            self.followers[index..].rotate_left(1);
             return;
         }
-        if self.follows.len() >= FOLLOWED {
-            let session_key = self.follows.remove(0).session.uuid();
+        if self.followers.len() >= MAX_FOLLOWED_SESSIONS {
+            let session_key = self.followers.remove(0).session.uuid();
             self.connection.outgoing.push(framing::text(&ServerEvent::Released { session_key }));
         }
         for approval in &named.approvals {
@@ -247,18 +247,18 @@ impl GatewaySocket {
         }
         let follow = GatewayFollower::new(named.session, named.seq);
         self.subscribe(&follow);
-        self.follows.push(follow);
+        self.followers.push(follow);
     }
 
     fn subscribe(&self, follow: &GatewayFollower) {
-        let subscribed = follow.subscribe(self.door.engine.clone(), Arc::clone(&self.changed));
+        let subscribed = follow.subscribe(self.door.engine.clone(), Arc::clone(&self.events_ready));
         self.subscribing.push(Box::pin(subscribed));
     }
 
     fn subscribed(&mut self, subscribed: FollowerSubscription) {
         let session = subscribed.session;
-        let Some(index) = self.follows.iter().position(|follow| follow.session == session) else { return };
-        if let Err(error) = self.follows[index].take(subscribed) {
+        let Some(index) = self.followers.iter().position(|follow| follow.session == session) else { return };
+        if let Err(error) = self.followers[index].set_subscription(subscribed) {
             self.unfollow(index, &error);
         }
     }
@@ -266,22 +266,22 @@ impl GatewaySocket {
     /// Sends what has happened in the sessions, as far as there is room.
     async fn send_events(&mut self) {
         let mut index = 0;
-        while index < self.follows.len() && self.connection.outgoing.len() < BATCH {
-            let (engine, follow) = (&self.door.engine, &mut self.follows[index]);
+        while index < self.followers.len() && self.connection.outgoing.len() < BATCH {
+            let (engine, follow) = (&self.door.engine, &mut self.followers[index]);
             match follow.send_ready(engine, &mut self.connection.outgoing).await {
                 Ok(()) if !follow.is_over() => index += 1,
                 Ok(()) if follow.restart(engine) => {
-                    self.subscribe(&self.follows[index]);
+                    self.subscribe(&self.followers[index]);
                     index += 1;
                 }
-                Ok(()) => _ = self.follows.remove(index),
+                Ok(()) => _ = self.followers.remove(index),
                 Err(error) => self.unfollow(index, &error),
             }
         }
     }
 
     fn unfollow(&mut self, index: usize, error: &EngineError) {
-        let session = self.follows.remove(index).session;
+        let session = self.followers.remove(index).session;
         tracing::debug!(%session, %error, "a session is followed no longer");
     }
 
@@ -291,10 +291,10 @@ impl GatewaySocket {
             // A client that reads slowly is not gone, and sees the ping only when it has read the rest.
             return None;
         }
-        if self.asked {
+        if self.awaits_pong {
             return Some(GatewaySocketEnd::Close(1001, "no answer to a ping"));
         }
-        self.asked = true;
+        self.awaits_pong = true;
         self.connection.outgoing.push(framing::ping());
         None
     }
@@ -305,30 +305,30 @@ impl GatewaySocket {
             return None;
         }
         self.checked = Instant::now();
-        (!self.pass.holds()).then_some(GatewaySocketEnd::Close(4401, "unauthorized"))
+        (!self.pass.is_valid()).then_some(GatewaySocketEnd::Close(4401, "unauthorized"))
     }
 
     /// The daemon stops: turns have ended, and what the subscriptions still say of them is sent.
-    async fn last_words(&mut self) -> GatewaySocketEnd {
+    async fn send_remaining_events(&mut self) -> GatewaySocketEnd {
         let deadline = Instant::now() + GRACE;
         loop {
             self.send_events().await;
-            if self.connection.outgoing.is_empty() && self.follows.is_empty() {
+            if self.connection.outgoing.is_empty() && self.followers.is_empty() {
                 return GatewaySocketEnd::Close(1001, "the daemon is stopping");
             }
             let has_room = self.connection.outgoing.len() < BATCH;
             tokio::select! {
-                happened = self.connection.happens(false) => {
-                    if let WebSocketEvent::Gone | WebSocketEvent::Broken(_) = happened {
+                happened = self.connection.next_event(false) => {
+                    if let WebSocketEvent::Gone | WebSocketEvent::ProtocolViolated(_) = happened {
                         return GatewaySocketEnd::Gone;
                     }
                 }
                 // Events that are held back go out once their request is answered.
-                Some(done) = self.work.next(), if !self.work.is_empty() => self.done(done),
+                Some(done) = self.running_requests.next(), if !self.running_requests.is_empty() => self.finish_request(done),
                 Some(subscribed) = self.subscribing.next(), if !self.subscribing.is_empty() => {
                     self.subscribed(subscribed);
                 }
-                () = self.changed.notified(), if has_room => {}
+                () = self.events_ready.notified(), if has_room => {}
                 () = tokio::time::sleep_until(deadline) => return GatewaySocketEnd::Close(1001, "the daemon is stopping"),
             }
         }

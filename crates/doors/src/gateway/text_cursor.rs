@@ -1,7 +1,7 @@
 //! How much of the streaming message a socket has been sent. Text comes twice when a socket falls behind or joins late (as
 //! deltas, as the text so far, as the completed message), and is sent once.
 
-use ostler_types::{MessageId, unseen};
+use ostler_types::{MessageId, unseen_part};
 
 /// The read position in the message that streams. A session writes one message at a time.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl TextCursor {
         let has_begun = self.message_id == Some(message_id);
         let known = self.parts.iter_mut().find(|(index, _)| has_begun && *index == part);
         let start = known.as_ref().map_or(0, |(_, bytes)| *bytes);
-        let text = unseen(start, offset, piece).filter(|_| offset <= start)?;
+        let text = unseen_part(start, offset, piece).filter(|_| offset <= start)?;
         let end = offset + piece.len() as u64;
         match known {
             Some((_, bytes)) => *bytes = end,

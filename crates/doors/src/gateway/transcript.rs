@@ -3,20 +3,21 @@
 use ostler_engine::{Engine, EngineError};
 use ostler_types::{Message, Part, Role, Session, SessionId, SessionView, TurnId, TurnStatus};
 
-use super::agents;
 use super::frames::{RunInfo, RunStatus, SessionMeta, TranscriptMessage, TranscriptRole};
+use super::workspace_agents;
 
 /// The longest label, in characters.
-const LABEL: usize = 56;
+const MAX_LABEL_CHARS: usize = 56;
 /// Messages that are read at a time.
 const PAGE: usize = 200;
 /// Bytes of messages that one answer holds, more or less; the oldest are left out beyond it.
 const MAX_BYTES: usize = 8 << 20;
 
 /// What there is to say of a session.
-pub(super) fn meta(session: &Session) -> SessionMeta {
+pub(super) fn session_meta(session: &Session) -> SessionMeta {
     let agent_id = match session.agent.as_str() {
-        "native" => agents::of_prompt(session.system_prompt.as_deref()).unwrap_or(agents::DEFAULT),
+        "native" => workspace_agents::agent_id_of_prompt(session.system_prompt.as_deref())
+            .unwrap_or(workspace_agents::DEFAULT_AGENT),
         other => other,
     };
     SessionMeta {
@@ -43,9 +44,9 @@ pub(super) fn last_run(view: &SessionView) -> Option<RunInfo> {
 /// The beginning of a message, in a line.
 pub(super) fn label(message: &str) -> String {
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(LABEL) {
+    match words.char_indices().nth(MAX_LABEL_CHARS) {
         None => words,
-        Some(_) => words.chars().take(LABEL - 1).chain(['…']).collect(),
+        Some(_) => words.chars().take(MAX_LABEL_CHARS - 1).chain(['…']).collect(),
     }
 }
 
@@ -56,7 +57,7 @@ pub(super) async fn messages(
     limit: usize,
 ) -> Result<Vec<TranscriptMessage>, EngineError> {
     let queue = view.queue.iter().rev();
-    let queued = queue.filter_map(|queued| entry(&queued.message, Some(queued.turn_id)));
+    let queued = queue.filter_map(|queued| to_transcript_message(&queued.message, Some(queued.turn_id)));
     let mut newest_first: Vec<TranscriptMessage> = queued.take(limit).collect();
     let mut bytes = 0;
     let mut before = Some(view.last_seq + 1);
@@ -65,7 +66,7 @@ pub(super) async fn messages(
         for (message, turn_id) in page.messages.iter().zip(&page.turn_ids).rev() {
             if newest_first.len() < limit && bytes < MAX_BYTES {
                 bytes += message.size();
-                newest_first.extend(entry(message, *turn_id));
+                newest_first.extend(to_transcript_message(message, *turn_id));
             }
         }
         before = page.before;
@@ -80,7 +81,7 @@ pub(super) fn not_found(session: SessionId) -> String {
 }
 
 /// A message as this wire writes it; none for what nobody said to anybody here.
-fn entry(message: &Message, turn_id: Option<TurnId>) -> Option<TranscriptMessage> {
+fn to_transcript_message(message: &Message, turn_id: Option<TurnId>) -> Option<TranscriptMessage> {
     let role = match message.role {
         Role::System => return None,
         Role::User => TranscriptRole::User,

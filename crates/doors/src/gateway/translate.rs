@@ -22,9 +22,9 @@ use super::frames::{ApprovalRequest, RunUsage, ServerEvent};
 use super::text_cursor::{TextCursor, UnsentText};
 
 /// Characters of a tool's output that are shown as it comes; the history has all of it.
-const OUTPUT: usize = 8000;
+const MAX_OUTPUT_CHARS: usize = 8000;
 /// What stands where a tool's output was cut.
-const CUT: &str = "\n\n[output truncated]";
+const TRUNCATION_NOTE: &str = "\n\n[output truncated]";
 
 /// The frames of a record, shared by the sockets.
 #[derive(Default)]
@@ -64,10 +64,10 @@ pub(super) async fn send(
             let Delta { kind, offset, text } = line.delta();
             let DeltaKind::Text { message_id, part } = *kind else { return };
             if let Some(fresh) = cursor.advance(message_id, part, *offset, text) {
-                out.push(line.encoding::<TextFrame>().of(line.turn_id(), text, fresh));
+                out.push(line.encoding::<TextFrame>().frame_for(line.turn_id(), text, fresh));
             }
         }
-        SubscriptionItem::Record(line) if speaks(line) => {
+        SubscriptionItem::Record(line) if is_translated(line) => {
             send_record(engine, session, line, cursor, out).await
         }
         SubscriptionItem::Record(_) => {}
@@ -82,18 +82,18 @@ async fn send_record(
     out: &mut OutgoingFrames,
 ) {
     let frames = line.encoding::<RecordFrames>();
-    match frames.0.get_or_init(|| TranslatedRecord::of(line)) {
+    match frames.0.get_or_init(|| TranslatedRecord::from_line(line)) {
         TranslatedRecord::Nothing => {}
         TranslatedRecord::Frame(frame) => out.push(frame.clone()),
         TranslatedRecord::Message(turn_id, message_id, parts) => {
             for TextPart { index, text, frame } in parts {
                 let fresh = cursor.advance(*message_id, *index, 0, text);
-                fresh.into_iter().for_each(|fresh| out.push(frame.of(*turn_id, text, fresh)));
+                fresh.into_iter().for_each(|fresh| out.push(frame.frame_for(*turn_id, text, fresh)));
             }
         }
         TranslatedRecord::Stopped(turn_id, frame) => {
             // Boxed, since turns are seldom stopped and every idle socket would keep room for this.
-            let make = || Box::pin(stopped(engine, session, *turn_id));
+            let make = || Box::pin(stopped_frame(engine, session, *turn_id));
             out.push(frame.get_or_init(make).await.clone());
         }
     }
@@ -101,7 +101,12 @@ async fn send_record(
 
 impl TextFrame {
     /// The frame of what is new to a socket in a piece of text.
-    fn of(&self, turn_id: TurnId, piece: &str, UnsentText { text, on_new_line }: UnsentText<'_>) -> Bytes {
+    fn frame_for(
+        &self,
+        turn_id: TurnId,
+        piece: &str,
+        UnsentText { text, on_new_line }: UnsentText<'_>,
+    ) -> Bytes {
         let make = || {
             let text = if on_new_line { Cow::Owned(format!("\n{text}")) } else { Cow::Borrowed(text) };
             framing::text(&ServerEvent::Delta { run_id: turn_id.uuid(), text })
@@ -117,7 +122,7 @@ impl TextFrame {
 }
 
 impl TranslatedRecord {
-    fn of(line: &LogLine) -> TranslatedRecord {
+    fn from_line(line: &LogLine) -> TranslatedRecord {
         let Record { turn_id, event, .. } = match line.record() {
             Ok(record) => record,
             Err(error) => {
@@ -164,14 +169,14 @@ fn text_parts(message: Message) -> Vec<TextPart> {
 }
 
 /// The end of a turn that was stopped, with what it took by then.
-async fn stopped(engine: &Engine, session: SessionId, turn_id: TurnId) -> Bytes {
+async fn stopped_frame(engine: &Engine, session: SessionId, turn_id: TurnId) -> Bytes {
     let view = engine.view(session).await.ok();
     let turns = view.iter().flat_map(|view| &view.turns);
     let usage = turns.into_iter().find(|turn| turn.id == turn_id).map(|turn| turn.usage);
-    framing::text(&aborted(turn_id, usage.unwrap_or_default()))
+    framing::text(&aborted_event(turn_id, usage.unwrap_or_default()))
 }
 
-fn aborted(turn_id: TurnId, usage: Usage) -> ServerEvent<'static> {
+fn aborted_event(turn_id: TurnId, usage: Usage) -> ServerEvent<'static> {
     ServerEvent::Final { run_id: turn_id.uuid(), usage: run_usage(usage), aborted: Some(true) }
 }
 
@@ -197,7 +202,7 @@ pub(super) fn approval_request(approval: &PendingApproval) -> ApprovalRequest {
 }
 
 /// Whether a record means anything here, told by its name so that the others need not be parsed.
-fn speaks(line: &LogLine) -> bool {
+fn is_translated(line: &LogLine) -> bool {
     matches!(
         line.name(),
         Some(
@@ -236,7 +241,7 @@ fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
             ServerEvent::Final { run_id, usage: run_usage(usage), aborted: None }
         }
         // A message that was taken back has used nothing.
-        Event::Message(MessageEvent::Withdrawn { .. }) => aborted(turn_id, Usage::default()),
+        Event::Message(MessageEvent::Withdrawn { .. }) => aborted_event(turn_id, Usage::default()),
         Event::Turn(TurnEvent::Failed { error, .. }) => {
             let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
             ServerEvent::Error { run_id, message: error.message + &hint }
@@ -245,16 +250,16 @@ fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
             tool_result_event(run_id, tool_call, &tool_result)
         }
         Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
-            ServerEvent::ApprovalRequest(requested(turn_id, tool_call, summary, child))
+            ServerEvent::ApprovalRequest(call_approval_request(turn_id, tool_call, summary, child))
         }
         Event::Workspace(WorkspaceEvent::PatchReviewRequested {
             tool_call_id, files, waits: true, ..
         }) => ServerEvent::ApprovalRequest(review_request(turn_id, &tool_call_id, &files)),
         Event::Approval(ApprovalEvent::Granted { tool_call_id, by, reason, child, .. }) => {
-            resolved(turn_id, &tool_call_id, child, (true, by, reason))
+            approval_resolved_event(turn_id, &tool_call_id, child, (true, by, reason))
         }
         Event::Approval(ApprovalEvent::Denied { tool_call_id, by, reason, child, .. }) => {
-            resolved(turn_id, &tool_call_id, child, (false, by, reason))
+            approval_resolved_event(turn_id, &tool_call_id, child, (false, by, reason))
         }
         other @ (Event::Session(_)
         | Event::Message(_)
@@ -264,12 +269,12 @@ fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
         | Event::Call(_)
         | Event::Workspace(_)
         | Event::Agent(_)
-        | Event::Child(_)) => ServerEvent::Progress { run_id, message: progress(other)? },
+        | Event::Child(_)) => ServerEvent::Progress { run_id, message: progress_text(other)? },
     })
 }
 
 /// What is said of events that only show that something goes on.
-fn progress(event: Event) -> Option<String> {
+fn progress_text(event: Event) -> Option<String> {
     match event {
         Event::Call(CallEvent::Started { tool_call, .. }) => Some(format!("{} is running", tool_call.name)),
         Event::Step(StepEvent::ModelWaiting { model, wait_ms, error, .. }) => {
@@ -308,14 +313,19 @@ fn run_usage(usage: Usage) -> RunUsage {
 fn tool_result_event(run_id: Uuid, tool_call: CallName, result: &ToolResult) -> ServerEvent<'static> {
     let exit_code = result.details.as_ref().and_then(|details| details["exit_code"].as_i64());
     let mut output = result.text();
-    if let Some((cut, _)) = output.char_indices().nth(OUTPUT) {
+    if let Some((cut, _)) = output.char_indices().nth(MAX_OUTPUT_CHARS) {
         output.truncate(cut);
-        output.push_str(CUT);
+        output.push_str(TRUNCATION_NOTE);
     }
     ServerEvent::ToolResult { run_id, tool: tool_call.name, exit_code, output }
 }
 
-fn requested(turn_id: TurnId, call: ToolCall, summary: String, child: Option<ChildCall>) -> ApprovalRequest {
+fn call_approval_request(
+    turn_id: TurnId,
+    call: ToolCall,
+    summary: String,
+    child: Option<ChildCall>,
+) -> ApprovalRequest {
     let turn_id = child.map_or(turn_id, |child| child.turn_id);
     let approval_id = approval_id(turn_id, &call.id);
     ApprovalRequest { approval_id, tool_name: call.name, summary, details: call.input }
@@ -331,7 +341,7 @@ fn review_request(turn_id: TurnId, id: &ToolCallId, files: &[FileChange]) -> App
     }
 }
 
-fn resolved(
+fn approval_resolved_event(
     turn_id: TurnId,
     id: &ToolCallId,
     child: Option<ChildCall>,
@@ -352,7 +362,7 @@ mod tests {
     #[test]
     fn sockets_to_which_all_of_a_text_is_new_share_its_frame() {
         let (frame, turn_id) = (TextFrame::default(), TurnId::new(Uuid::from_u128(1)));
-        let send = |text, on_new_line| frame.of(turn_id, "abc", UnsentText { text, on_new_line });
+        let send = |text, on_new_line| frame.frame_for(turn_id, "abc", UnsentText { text, on_new_line });
         let first = send("abc", false);
         assert_eq!(send("abc", false).as_ptr(), first.as_ptr());
         assert!(first.ends_with(b"\"text\":\"abc\"}}"));

@@ -4,7 +4,7 @@
 use ostler_engine::{Engine, EngineError};
 use ostler_types::{Message, MessageId, Part, Role, SessionView, ToolCallId, TurnId};
 
-use super::frames::{CallStatus, IdeEntry, time};
+use super::frames::{IdeCallStatus, IdeEntry, format_time};
 
 /// Messages that are read at a time.
 const PAGE: usize = 200;
@@ -26,22 +26,27 @@ pub(super) async fn history(engine: &Engine, view: &SessionView) -> Result<Vec<I
         page.messages
             .iter()
             .zip(&page.turn_ids)
-            .for_each(|(message, turn)| add(message, *turn, &mut entries));
+            .for_each(|(message, turn)| append_message(message, *turn, &mut entries));
     }
-    view.queue.iter().for_each(|queued| add(&queued.message, Some(queued.turn_id), &mut entries));
+    view.queue.iter().for_each(|queued| append_message(&queued.message, Some(queued.turn_id), &mut entries));
     Ok(entries)
 }
 
 /// Adds what a message says to what was said before.
-fn add(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<IdeEntry>) {
+fn append_message(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<IdeEntry>) {
     match message.role {
         Role::System => {}
-        Role::User => entries.push(user(message)),
-        Role::Assistant => entries.extend(said(message, turn_id)),
+        Role::User => entries.push(user_entry(message)),
+        Role::Assistant => entries.extend(assistant_entries(message, turn_id)),
         Role::Tool => {
             for part in &message.parts {
                 if let Part::ToolResult { tool_call_id, name, ok, text, .. } = part {
-                    let entry = answered(turn_id, tool_call_id, name, if *ok { Ok(text) } else { Err(text) });
+                    let entry = tool_result_entry(
+                        turn_id,
+                        tool_call_id,
+                        name,
+                        if *ok { Ok(text) } else { Err(text) },
+                    );
                     match entries.iter_mut().rev().find(|known| known.id() == entry.id()) {
                         Some(known) => *known = entry,
                         None => entries.push(entry),
@@ -53,18 +58,18 @@ fn add(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<IdeEntry>) 
 }
 
 /// What a person said.
-pub(super) fn user(message: &Message) -> IdeEntry {
+pub(super) fn user_entry(message: &Message) -> IdeEntry {
     let entry_id = message.id.to_string();
-    IdeEntry::User { entry_id, content: message.text(), timestamp: time(message.created_at) }
+    IdeEntry::User { entry_id, content: message.text(), timestamp: format_time(message.created_at) }
 }
 
 /// What the model said, thought and asked for, in order.
-pub(super) fn said(message: &Message, turn_id: Option<TurnId>) -> Vec<IdeEntry> {
+pub(super) fn assistant_entries(message: &Message, turn_id: Option<TurnId>) -> Vec<IdeEntry> {
     let entry = |(part, index): (&Part, u32)| match part {
         Part::Text { text } if !text.is_empty() => Some(IdeEntry::Assistant {
             entry_id: part_id(message.id, index),
             content: text.clone(),
-            timestamp: time(message.created_at),
+            timestamp: format_time(message.created_at),
         }),
         Part::Reasoning { text, .. } if !text.is_empty() => {
             Some(IdeEntry::Thinking { entry_id: part_id(message.id, index), content: text.clone() })
@@ -73,7 +78,7 @@ pub(super) fn said(message: &Message, turn_id: Option<TurnId>) -> Vec<IdeEntry> 
             entry_id: call_id(turn_id, &call.id),
             tool_call_id: call.id.0.clone(),
             name: call.name.clone(),
-            status: CallStatus::Running,
+            status: IdeCallStatus::Running,
             result: None,
             error: None,
         }),
@@ -88,7 +93,7 @@ pub(super) fn said(message: &Message, turn_id: Option<TurnId>) -> Vec<IdeEntry> 
 }
 
 /// A call that has its result, which is what the tool answered or why it did not.
-pub(super) fn answered(
+pub(super) fn tool_result_entry(
     turn_id: Option<TurnId>,
     id: &ToolCallId,
     name: &str,
@@ -98,7 +103,7 @@ pub(super) fn answered(
         entry_id: call_id(turn_id, id),
         tool_call_id: id.0.clone(),
         name: name.to_owned(),
-        status: if result.is_ok() { CallStatus::Complete } else { CallStatus::Error },
+        status: if result.is_ok() { IdeCallStatus::Complete } else { IdeCallStatus::Error },
         result: result.ok().cloned(),
         error: result.err().cloned(),
     }

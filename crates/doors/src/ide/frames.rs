@@ -137,7 +137,7 @@ pub(super) struct ProjectInfo {
 
 impl From<Project> for ProjectInfo {
     fn from(Project { id, runner: _, path, name, added_at }: Project) -> ProjectInfo {
-        ProjectInfo { id, path, name, added_at: time(added_at) }
+        ProjectInfo { id, path, name, added_at: format_time(added_at) }
     }
 }
 
@@ -185,7 +185,7 @@ pub(super) enum IdeEntry {
         entry_id: String,
         tool_call_id: String,
         name: String,
-        status: CallStatus,
+        status: IdeCallStatus,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,7 +207,7 @@ impl IdeEntry {
 /// How a tool call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum CallStatus {
+pub(super) enum IdeCallStatus {
     Running,
     Complete,
     Error,
@@ -224,7 +224,7 @@ pub(super) enum IdeAgentStatus {
 }
 
 /// Takes a message apart. What cannot be read still says which request it was, if it can.
-pub(super) fn read(message: &[u8]) -> (Option<IdeRequestId>, Option<IdeRequest>) {
+pub(super) fn parse_message(message: &[u8]) -> (Option<IdeRequestId>, Option<IdeRequest>) {
     let Ok(value) = serde_json::from_slice::<Value>(message) else { return (None, None) };
     let id = value.get("requestId").filter(|id| id.is_string() || id.is_number());
     let id = id.cloned().map(IdeRequestId);
@@ -232,7 +232,7 @@ pub(super) fn read(message: &[u8]) -> (Option<IdeRequestId>, Option<IdeRequest>)
 }
 
 /// A time as this wire writes it.
-pub(super) fn time(at: Timestamp) -> String {
+pub(super) fn format_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
@@ -240,20 +240,20 @@ pub(super) fn time(at: Timestamp) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{CallStatus, IdeEntry, IdeFrame, IdeRequest, read, time};
+    use super::{IdeCallStatus, IdeEntry, IdeFrame, IdeRequest, format_time, parse_message};
 
     #[test]
     fn a_request_is_known_by_its_type_and_fields() {
         let (id, request) =
-            read(br#"{"type":"session:create","projectId":"p","cliType":"codex","requestId":"r1"}"#);
+            parse_message(br#"{"type":"session:create","projectId":"p","cliType":"codex","requestId":"r1"}"#);
         assert_eq!(serde_json::to_value(id).unwrap(), json!("r1"));
         let wanted = IdeRequest::Create { project_id: "p".to_owned(), cli_type: "codex".to_owned() };
         assert_eq!(request, Some(wanted));
-        let (id, request) = read(br#"{"type":"session:send","sessionId":"ostler:x","requestId":7}"#);
+        let (id, request) = parse_message(br#"{"type":"session:send","sessionId":"ostler:x","requestId":7}"#);
         assert!(id.is_some() && request.is_none(), "the content is missing");
-        assert!(read(br#"{"type":"project:list"}"#).1.is_some());
+        assert!(parse_message(br#"{"type":"project:list"}"#).1.is_some());
         for bad in ["", "[]", "1", "{}", r#"{"type":"session:destroy"}"#, r#"{"type":5}"#] {
-            assert_eq!(read(bad.as_bytes()).1, None, "{bad}");
+            assert_eq!(parse_message(bad.as_bytes()).1, None, "{bad}");
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
             entry_id: "e".to_owned(),
             tool_call_id: "c".to_owned(),
             name: "shell".to_owned(),
-            status: CallStatus::Running,
+            status: IdeCallStatus::Running,
             result: None,
             error: None,
         };
@@ -274,6 +274,6 @@ mod tests {
         let frame = IdeFrame::TitleUpdated { session_id: "a:b", title: "t" };
         let wanted = json!({"type": "session:title-updated", "sessionId": "a:b", "title": "t"});
         assert_eq!(serde_json::to_value(frame).unwrap(), wanted);
-        assert_eq!(time("2026-01-02T03:04:05Z".parse().unwrap()), "2026-01-02T03:04:05.000Z");
+        assert_eq!(format_time("2026-01-02T03:04:05Z".parse().unwrap()), "2026-01-02T03:04:05.000Z");
     }
 }

@@ -16,20 +16,20 @@ use ostler_types::SessionId;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::follow::{BATCH, IdeFollower};
-use super::frames::{IdeAgentStatus, IdeFrame, IdeRequest, IdeRequestId, read};
-use super::names::cli_type;
-use super::own::IdeOwnMessages;
+use super::follower::{BATCH, IdeFollower};
+use super::frames::{IdeAgentStatus, IdeFrame, IdeRequest, IdeRequestId, parse_message};
+use super::own_messages::IdeOwnMessages;
 use super::requests::{IdeReply, IdeRequestContext, NamedIdeSession, carry_out, refused};
+use super::session_names::agent_to_cli_type;
 use super::translate::IdeTranslator;
-use super::{MAX_MESSAGE, status};
+use super::{MAX_MESSAGE, agent_status};
 
 /// Requests that may wait; beyond that the socket is not read.
-const REQUESTS: usize = 32;
+const MAX_QUEUED_REQUESTS: usize = 32;
 /// Bytes that may wait for a client before it is not read any more.
-const BACKLOG: usize = 4 * BATCH;
+const MAX_UNWRITTEN_BYTES: usize = 4 * BATCH;
 /// Sessions that one socket follows. The one named longest ago gives way.
-const FOLLOWED: usize = 256;
+const MAX_FOLLOWED_SESSIONS: usize = 256;
 /// How often a silent client is asked whether it is there, and a busy one whether it may be.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const CHECK_EVERY: Duration = Duration::from_secs(5);
@@ -42,20 +42,20 @@ pub(super) struct IdeSocket {
     connection: WebSocketConnection,
     pass: AccessGrant,
     checked: Instant,
-    own: IdeOwnMessages,
+    own_messages: IdeOwnMessages,
     /// The sessions that it follows, the one named longest ago first.
-    follows: Vec<FollowedIdeSession>,
-    numbers: u64,
+    followed: Vec<FollowedIdeSession>,
+    followers_started: u64,
     /// Those that wait until what they have said is written.
-    resting: Vec<IdeFollower>,
-    waiting: VecDeque<(Option<IdeRequestId>, IdeRequest)>,
+    idle_followers: Vec<IdeFollower>,
+    queued_requests: VecDeque<(Option<IdeRequestId>, IdeRequest)>,
     busy: bool,
-    work: FuturesUnordered<BoxFuture<'static, FinishedIdeTask>>,
+    running_tasks: FuturesUnordered<BoxFuture<'static, FinishedIdeTask>>,
     /// How agents stood when the client was last told.
     statuses: Vec<(String, IdeAgentStatus)>,
-    changes: Vec<watch::Receiver<u64>>,
+    agent_changes: Vec<watch::Receiver<u64>>,
     ping_at: Instant,
-    asked: bool,
+    awaits_pong: bool,
 }
 
 /// A session that is followed.
@@ -86,23 +86,23 @@ enum IdeSocketEnd {
 impl IdeSocket {
     pub(super) fn new(context: DoorContext, connection: WebSocketConnection, pass: AccessGrant) -> IdeSocket {
         let now = Instant::now();
-        let changes = context.agents().changes();
+        let changes = context.agents().status_changes();
         IdeSocket {
             context,
             connection,
             pass,
             checked: now,
-            own: IdeOwnMessages::default(),
-            follows: Vec::new(),
-            numbers: 0,
-            resting: Vec::new(),
-            waiting: VecDeque::new(),
+            own_messages: IdeOwnMessages::default(),
+            followed: Vec::new(),
+            followers_started: 0,
+            idle_followers: Vec::new(),
+            queued_requests: VecDeque::new(),
             busy: false,
-            work: FuturesUnordered::new(),
+            running_tasks: FuturesUnordered::new(),
             statuses: Vec::new(),
-            changes,
+            agent_changes: changes,
             ping_at: now + PING_EVERY,
-            asked: false,
+            awaits_pong: false,
         }
     }
 
@@ -120,18 +120,19 @@ impl IdeSocket {
 
     async fn serve(&mut self) -> IdeSocketEnd {
         let mut stopping = self.context.engine.stopping();
-        self.tell_statuses();
+        self.send_statuses();
         loop {
             self.start_next();
-            self.wake();
+            self.resume_followers();
             // A client that does not read is not read either, or its mistakes would pile up.
-            let reading = self.waiting.len() < REQUESTS && self.connection.outgoing.len() < BACKLOG;
+            let reading = self.queued_requests.len() < MAX_QUEUED_REQUESTS
+                && self.connection.outgoing.len() < MAX_UNWRITTEN_BYTES;
             let end = tokio::select! {
-                happened = self.connection.happens(reading) => self.happened(happened),
-                Some(done) = self.work.next(), if !self.work.is_empty() => { self.done(done); None }
-                () = changed(&mut self.changes) => { self.tell_statuses(); None }
+                happened = self.connection.next_event(reading) => self.handle_event(happened),
+                Some(done) = self.running_tasks.next(), if !self.running_tasks.is_empty() => { self.finish_task(done); None }
+                () = wait_for_change(&mut self.agent_changes) => { self.send_statuses(); None }
                 () = tokio::time::sleep_until(self.ping_at) => self.ping(),
-                () = stops(&mut stopping) => Some(self.last_words().await),
+                () = wait_until_stopping(&mut stopping) => Some(self.send_remaining_frames().await),
             };
             if let Some(end) = end.or_else(|| self.check_pass()) {
                 return end;
@@ -139,20 +140,20 @@ impl IdeSocket {
         }
     }
 
-    fn happened(&mut self, happened: WebSocketEvent) -> Option<IdeSocketEnd> {
+    fn handle_event(&mut self, happened: WebSocketEvent) -> Option<IdeSocketEnd> {
         let incoming = match happened {
             WebSocketEvent::Flushed => return None,
             WebSocketEvent::Gone => return Some(IdeSocketEnd::Gone),
-            WebSocketEvent::Broken(violation) => return Some(IdeSocketEnd::Broken(violation)),
+            WebSocketEvent::ProtocolViolated(violation) => return Some(IdeSocketEnd::Broken(violation)),
             WebSocketEvent::Received(incoming) => incoming,
         };
-        self.asked = false;
+        self.awaits_pong = false;
         match incoming {
-            WebSocketIncoming::WebSocketMessage(_) if !self.pass.holds() => {
+            WebSocketIncoming::Complete(_) if !self.pass.is_valid() => {
                 return Some(IdeSocketEnd::Close(4401, "unauthorized"));
             }
-            WebSocketIncoming::WebSocketMessage(message) => match read(message.as_bytes()) {
-                (id, Some(request)) => self.waiting.push_back((id, request)),
+            WebSocketIncoming::Complete(message) => match parse_message(message.as_bytes()) {
+                (id, Some(request)) => self.queued_requests.push_back((id, request)),
                 (id, None) => self.push(refused(id, "Invalid message format").frames),
             },
             WebSocketIncoming::TooLarge => {
@@ -172,21 +173,22 @@ impl IdeSocket {
         if self.busy || self.connection.outgoing.len() >= BATCH {
             return;
         }
-        let Some((id, request)) = self.waiting.pop_front() else { return };
+        let Some((id, request)) = self.queued_requests.pop_front() else { return };
         if let IdeRequest::Open { session_id } | IdeRequest::Archive { session_id } = &request {
             // A history takes the place of all that was told before, and what is put away is told of once.
             self.unfollow(session_id);
         }
-        let told = self.follows.iter().map(|follow| (follow.session, follow.name.clone())).collect();
+        let told = self.followed.iter().map(|follow| (follow.session, follow.name.clone())).collect();
         let workspace = if let IdeRequest::Reconnect { cli_type } = &request {
             self.workspace_of(cli_type)
         } else {
             None
         };
-        let asked = IdeRequestContext { id, own: self.own.clone(), told, workspace };
+        let asked =
+            IdeRequestContext { id, own_messages: self.own_messages.clone(), known_names: told, workspace };
         let context = self.context.clone();
         self.busy = true;
-        self.work.push(Box::pin(async move {
+        self.running_tasks.push(Box::pin(async move {
             FinishedIdeTask::Request(carry_out(&context, &asked, request).await)
         }));
     }
@@ -194,10 +196,10 @@ impl IdeSocket {
     /// The workspace of the session of an agent that was named last.
     fn workspace_of(&self, cli_type: &str) -> Option<String> {
         let of = |follow: &&FollowedIdeSession| follow.name.split(':').next() == Some(cli_type);
-        self.follows.iter().rev().find(of).map(|follow| follow.workspace.clone())
+        self.followed.iter().rev().find(of).map(|follow| follow.workspace.clone())
     }
 
-    fn done(&mut self, done: FinishedIdeTask) {
+    fn finish_task(&mut self, done: FinishedIdeTask) {
         match done {
             FinishedIdeTask::Request(IdeReply { frames, named }) => {
                 self.busy = false;
@@ -205,12 +207,12 @@ impl IdeSocket {
                 named.into_iter().for_each(|named| self.follow(*named));
             }
             FinishedIdeTask::Followed(number, Some((follower, frames))) => {
-                if self.follows.iter().any(|follow| follow.number == number) {
+                if self.followed.iter().any(|follow| follow.number == number) {
                     self.push(frames);
-                    self.resting.push(*follower);
+                    self.idle_followers.push(*follower);
                 }
             }
-            FinishedIdeTask::Followed(number, None) => self.follows.retain(|follow| follow.number != number),
+            FinishedIdeTask::Followed(number, None) => self.followed.retain(|follow| follow.number != number),
             FinishedIdeTask::Stopped => {}
         }
     }
@@ -219,73 +221,75 @@ impl IdeSocket {
     /// it begins anew.
     fn follow(&mut self, named: NamedIdeSession) {
         let id = named.session.id;
-        if let Some(at) = self.follows.iter().position(|follow| follow.session == id) {
-            if !named.anew {
-                self.follows[at..].rotate_left(1);
+        if let Some(at) = self.followed.iter().position(|follow| follow.session == id) {
+            if !named.restart {
+                self.followed[at..].rotate_left(1);
                 return;
             }
             self.end_follow(at);
         }
-        if self.follows.len() >= FOLLOWED {
+        if self.followed.len() >= MAX_FOLLOWED_SESSIONS {
             self.end_follow(0);
         }
-        self.numbers += 1;
-        let number = self.numbers;
+        self.followers_started += 1;
+        let number = self.followers_started;
         let (stop, registration) = AbortHandle::new_pair();
         let workspace = named.session.workspace_path.clone();
-        self.follows.push(FollowedIdeSession {
+        self.followed.push(FollowedIdeSession {
             session: id,
             number,
             name: named.name.clone(),
             workspace,
             stop,
         });
-        let translator = IdeTranslator::new(named.name, &named.session, self.own.clone(), &named.entries);
+        let translator =
+            IdeTranslator::new(named.name, &named.session, self.own_messages.clone(), &named.entries);
         let (engine, after) = (self.context.engine.clone(), named.after);
         let begun = async move {
             let follower = IdeFollower::new(engine, (id, number), after, translator).await.ok();
             // What comes first is waited for in the same way as what comes after it.
             FinishedIdeTask::Followed(number, follower.map(|follower| (Box::new(follower), Vec::new())))
         };
-        self.work.push(stoppable(begun, registration));
+        self.running_tasks.push(abortable(begun, registration));
     }
 
     fn unfollow(&mut self, name: &str) {
-        if let Some(at) = self.follows.iter().position(|follow| follow.name == name) {
+        if let Some(at) = self.followed.iter().position(|follow| follow.name == name) {
             self.end_follow(at);
         }
     }
 
     fn end_follow(&mut self, at: usize) {
-        let follow = self.follows.remove(at);
+        let follow = self.followed.remove(at);
         follow.stop.abort();
-        self.resting.retain(|follower| follower.number != follow.number);
+        self.idle_followers.retain(|follower| follower.number != follow.number);
     }
 
     /// Has those go on who wait, when there is room for what they say.
-    fn wake(&mut self) {
+    fn resume_followers(&mut self) {
         if self.connection.outgoing.len() >= BATCH {
             return;
         }
-        for follower in std::mem::take(&mut self.resting) {
+        for follower in std::mem::take(&mut self.idle_followers) {
             let number = follower.number;
-            let Some(follow) = self.follows.iter_mut().find(|follow| follow.number == number) else {
+            let Some(follow) = self.followed.iter_mut().find(|follow| follow.number == number) else {
                 continue;
             };
             let (stop, registration) = AbortHandle::new_pair();
             follow.stop = stop;
-            let next = async move { FinishedIdeTask::Followed(number, Box::new(follower).next().await) };
-            self.work.push(stoppable(next, registration));
+            let next =
+                async move { FinishedIdeTask::Followed(number, Box::new(follower).next_frames().await) };
+            self.running_tasks.push(abortable(next, registration));
         }
     }
 
     /// Tells how agents stand, as far as it is not known.
-    fn tell_statuses(&mut self) {
+    fn send_statuses(&mut self) {
         let agents = self.context.engine.agents();
         let now: Vec<(String, IdeAgentStatus)> = agents
             .into_iter()
             .map(|agent| {
-                let stands = status(&self.context, &agent);
+                let stands = agent_status(&self.context, &agent);
                 (agent, stands)
             })
             .collect();
@@ -293,8 +297,11 @@ impl IdeSocket {
             .iter()
             .filter(|stands| !self.statuses.contains(stands))
             .map(|(agent, status)| {
-                let frame =
-                    IdeFrame::AgentStatus { cli_type: cli_type(agent), status: *status, request_id: None };
+                let frame = IdeFrame::AgentStatus {
+                    cli_type: agent_to_cli_type(agent),
+                    status: *status,
+                    request_id: None,
+                };
                 framing::text(&frame)
             })
             .collect();
@@ -312,10 +319,10 @@ impl IdeSocket {
             // A client that reads slowly is not gone, and sees the ping only when it has read the rest.
             return None;
         }
-        if self.asked {
+        if self.awaits_pong {
             return Some(IdeSocketEnd::Close(1001, "no answer to a ping"));
         }
-        self.asked = true;
+        self.awaits_pong = true;
         self.connection.outgoing.push(framing::ping());
         None
     }
@@ -326,32 +333,32 @@ impl IdeSocket {
             return None;
         }
         self.checked = Instant::now();
-        (!self.pass.holds()).then_some(IdeSocketEnd::Close(4401, "unauthorized"))
+        (!self.pass.is_valid()).then_some(IdeSocketEnd::Close(4401, "unauthorized"))
     }
 
     /// The daemon stops: its turns end, and what there is to say of that is sent.
-    async fn last_words(&mut self) -> IdeSocketEnd {
+    async fn send_remaining_frames(&mut self) -> IdeSocketEnd {
         let deadline = Instant::now() + GRACE;
         loop {
-            self.wake();
+            self.resume_followers();
             let idle = self.connection.outgoing.is_empty();
-            if idle && self.work.is_empty() {
+            if idle && self.running_tasks.is_empty() {
                 return IdeSocketEnd::Close(1001, "the daemon is stopping");
             }
             tokio::select! {
-                happened = self.connection.happens(false) => {
-                    if let WebSocketEvent::Gone | WebSocketEvent::Broken(_) = happened {
+                happened = self.connection.next_event(false) => {
+                    if let WebSocketEvent::Gone | WebSocketEvent::ProtocolViolated(_) = happened {
                         return IdeSocketEnd::Gone;
                     }
                 }
-                Some(done) = self.work.next(), if !self.work.is_empty() => self.done(done),
+                Some(done) = self.running_tasks.next(), if !self.running_tasks.is_empty() => self.finish_task(done),
                 () = tokio::time::sleep_until(deadline) => return IdeSocketEnd::Close(1001, "the daemon is stopping"),
             }
         }
     }
 }
 
-fn stoppable(
+fn abortable(
     work: impl Future<Output = FinishedIdeTask> + Send + 'static,
     registration: futures_util::future::AbortRegistration,
 ) -> BoxFuture<'static, FinishedIdeTask> {
@@ -359,12 +366,12 @@ fn stoppable(
 }
 
 /// Returns when the daemon begins to stop.
-async fn stops(stopping: &mut watch::Receiver<bool>) {
+async fn wait_until_stopping(stopping: &mut watch::Receiver<bool>) {
     _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 /// Returns when something has changed; never, when nothing can.
-async fn changed(changes: &mut Vec<watch::Receiver<u64>>) {
+async fn wait_for_change(changes: &mut Vec<watch::Receiver<u64>>) {
     if changes.is_empty() {
         std::future::pending::<()>().await;
     }

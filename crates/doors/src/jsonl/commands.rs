@@ -11,7 +11,7 @@ pub(super) const COMMANDS: &str = "prompt, stats, abort, reset, save, list_sessi
     start_session, close_session, set_active_session, ui_response, list_models, ping, debug, quit";
 
 /// Bytes of a name that are repeated in an error.
-const NAME: usize = 100;
+const MAX_QUOTED_BYTES: usize = 100;
 
 /// One line of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -141,8 +141,8 @@ pub fn read_command(line: &[u8]) -> Result<ClientFrame, JsonlCommandError> {
             .hint("a line looks like {\"type\":\"ping\"}"));
     };
     let fields = CommandFields(fields);
-    fields.command().map_err(|mut error| {
-        error.session_id = fields.0.get("session_id").and_then(Value::as_str).map(short);
+    fields.parse_command().map_err(|mut error| {
+        error.session_id = fields.0.get("session_id").and_then(Value::as_str).map(quoted);
         error
     })
 }
@@ -151,7 +151,7 @@ pub fn read_command(line: &[u8]) -> Result<ClientFrame, JsonlCommandError> {
 struct CommandFields(Map<String, Value>);
 
 impl CommandFields {
-    fn command(&self) -> Result<ClientFrame, JsonlCommandError> {
+    fn parse_command(&self) -> Result<ClientFrame, JsonlCommandError> {
         let of_session = || Ok(OfSession { session_id: self.optional("session_id")? });
         Ok(match self.string("type")?.as_str() {
             "prompt" => self.prompt()?,
@@ -174,7 +174,7 @@ impl CommandFields {
             "debug" => ClientFrame::Debug {},
             "quit" => ClientFrame::Quit {},
             other => {
-                let hint = format!("`{}` is none of {COMMANDS}", short(other));
+                let hint = format!("`{}` is none of {COMMANDS}", quoted(other));
                 return Err(JsonlCommandError::new("unknown command").hint(hint));
             }
         })
@@ -229,7 +229,7 @@ impl CommandFields {
             None => Err(JsonlCommandError::new(format!("`{name}` is missing"))
                 .hint(format!("`{name}` must be a string"))),
             Some(other) => {
-                Err(JsonlCommandError::new(format!("`{name}` must be a string, and is {}", kind(other))))
+                Err(JsonlCommandError::new(format!("`{name}` must be a string, and is {}", type_name(other))))
             }
         }
     }
@@ -242,7 +242,7 @@ impl CommandFields {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -254,8 +254,8 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// As much of a name as an error repeats.
-pub(super) fn short(text: &str) -> String {
-    text.chars().take(NAME).collect()
+pub(super) fn quoted(text: &str) -> String {
+    text.chars().take(MAX_QUOTED_BYTES).collect()
 }
 
 #[cfg(test)]

@@ -7,18 +7,18 @@ use bytes::Bytes;
 use ostler_types::{AnswerApproval, Command, Scope, SessionId, StateLimits, TurnId, Verdict};
 use serde_json::Value;
 
-use super::BY;
+use super::CALLER;
 use super::commands::UiResponse;
-use super::frames::{Choice, Dialog, NoOptions, Outcome, ServerFrame};
-use super::notes::{JsonlQuestion, JsonlQuestionKey};
+use super::frames::{Choice, Dialog, JsonlOutcome, NoOptions, ServerFrame};
+use super::notices::{JsonlQuestion, JsonlQuestionKey};
 
 /// Questions that this client has been told are settled, so that a late answer is no mistake.
-const REMEMBERED: usize = 256;
+const MAX_SETTLED: usize = 256;
 
 /// The questions that one client has been asked.
 #[derive(Default)]
 pub(super) struct OpenDialogs {
-    asked: u64,
+    asked_count: u64,
     open: Vec<OpenDialog>,
     settled: VecDeque<String>,
 }
@@ -37,9 +37,9 @@ pub(super) enum UiResponseOutcome {
     /// This is to be submitted to that session. If it is refused, the question is to be [`Dialogs::reopen`]ed.
     Submit(SessionId, Box<Command>),
     /// It came too late, and nobody minds.
-    Late,
+    TooLate,
     /// It cannot be understood; the question stays open.
-    Wrong { message: String, session_id: Option<SessionId> },
+    Invalid { message: String, session_id: Option<SessionId> },
 }
 
 impl OpenDialogs {
@@ -48,8 +48,8 @@ impl OpenDialogs {
         if self.open.iter().any(|open| open.question.key == question.key) {
             return None;
         }
-        self.asked += 1;
-        let id = format!("ui_{}", self.asked);
+        self.asked_count += 1;
+        let id = format!("ui_{}", self.asked_count);
         let line = ServerFrame::UiRequest { id: &id, session_id: shown_in, dialog: dialog(&question) }.line();
         self.open.push(OpenDialog { id, shown_in, question, is_answered: false });
         Some(line)
@@ -64,22 +64,22 @@ impl OpenDialogs {
     pub(super) fn respond(&mut self, response: &UiResponse) -> UiResponseOutcome {
         let Some(place) = self.open.iter().position(|open| open.id == response.id) else {
             if self.settled.contains(&response.id) {
-                return UiResponseOutcome::Late;
+                return UiResponseOutcome::TooLate;
             }
-            let message = format!("there is no question `{}`", super::commands::short(&response.id));
-            return UiResponseOutcome::Wrong { message, session_id: None };
+            let message = format!("there is no question `{}`", super::commands::quoted(&response.id));
+            return UiResponseOutcome::Invalid { message, session_id: None };
         };
         let open = &mut self.open[place];
         if open.is_answered {
-            return UiResponseOutcome::Late;
+            return UiResponseOutcome::TooLate;
         }
-        let (verdict, scope, reason) = match answer(&open.question, response) {
+        let (verdict, scope, reason) = match parse_answer(&open.question, response) {
             Ok(answer) => answer,
-            Err(message) => return UiResponseOutcome::Wrong { message, session_id: Some(open.shown_in) },
+            Err(message) => return UiResponseOutcome::Invalid { message, session_id: Some(open.shown_in) },
         };
         open.is_answered = true;
         let JsonlQuestionKey { session_id, turn_id, call } = open.question.key.clone();
-        let by = BY.to_owned();
+        let by = CALLER.to_owned();
         let command = Command::Answer(AnswerApproval {
             turn_id,
             tool_call_id: call,
@@ -99,7 +99,7 @@ impl OpenDialogs {
     }
 
     /// Takes a question back that was answered elsewhere.
-    pub(super) fn answered(&mut self, key: &JsonlQuestionKey, outcome: Outcome, by: &str) -> Vec<Bytes> {
+    pub(super) fn answered(&mut self, key: &JsonlQuestionKey, outcome: JsonlOutcome, by: &str) -> Vec<Bytes> {
         self.withdraw(|open| open.question.key == *key, outcome, Some(by))
     }
 
@@ -109,18 +109,18 @@ impl OpenDialogs {
         let of_turn = |open: &OpenDialog| {
             open.question.key.session_id == session_id && open.question.key.turn_id == turn_id
         };
-        self.withdraw(of_turn, Outcome::Withdrawn, None)
+        self.withdraw(of_turn, JsonlOutcome::Withdrawn, None)
     }
 
     /// Takes back all that a session had asked.
     pub(super) fn session_ended(&mut self, session_id: SessionId) -> Vec<Bytes> {
-        self.withdraw(|open| open.shown_in == session_id, Outcome::Withdrawn, None)
+        self.withdraw(|open| open.shown_in == session_id, JsonlOutcome::Withdrawn, None)
     }
 
     fn withdraw(
         &mut self,
         which: impl Fn(&OpenDialog) -> bool,
-        outcome: Outcome,
+        outcome: JsonlOutcome,
         by: Option<&str>,
     ) -> Vec<Bytes> {
         let (gone, open) = std::mem::take(&mut self.open).into_iter().partition(which);
@@ -137,14 +137,14 @@ impl OpenDialogs {
 
     fn settle(&mut self, id: String) {
         self.settled.push_back(id);
-        if self.settled.len() > REMEMBERED {
+        if self.settled.len() > MAX_SETTLED {
             self.settled.pop_front();
         }
     }
 }
 
 /// The answer that nobody can give, for a client without anybody to ask.
-pub(super) fn nobody(key: JsonlQuestionKey) -> (SessionId, Command) {
+pub(super) fn denial_without_ui(key: JsonlQuestionKey) -> (SessionId, Command) {
     let JsonlQuestionKey { session_id, turn_id, call } = key;
     let command = Command::Answer(AnswerApproval {
         turn_id,
@@ -154,7 +154,7 @@ pub(super) fn nobody(key: JsonlQuestionKey) -> (SessionId, Command) {
         reason: Some("nobody is there to ask: `ostler rpc` runs with --no-ui".to_owned()),
         review: None,
         option: None,
-        by: BY.to_owned(),
+        by: CALLER.to_owned(),
     });
     (session_id, command)
 }
@@ -181,11 +181,11 @@ fn dialog(question: &JsonlQuestion) -> Dialog<'_> {
 }
 
 /// What a response means. An error beats a result, and no result is a no.
-fn answer(
+fn parse_answer(
     question: &JsonlQuestion,
     response: &UiResponse,
 ) -> Result<(Verdict, Scope, Option<String>), String> {
-    let deny = |reason: &str| Ok((Verdict::Deny, Scope::Once, Some(fitting(reason))));
+    let deny = |reason: &str| Ok((Verdict::Deny, Scope::Once, Some(truncated_reason(reason))));
     if let Some(error) = &response.error {
         return deny(error);
     }
@@ -206,7 +206,7 @@ fn answer(
 }
 
 /// As much of a reason as is kept.
-fn fitting(reason: &str) -> String {
+fn truncated_reason(reason: &str) -> String {
     let mut end = reason.len().min(StateLimits::LABEL_BYTES);
     while !reason.is_char_boundary(end) {
         end -= 1;
@@ -220,7 +220,7 @@ mod tests {
     use serde_json::{Value, json};
     use uuid::Uuid;
 
-    use super::{JsonlQuestion, JsonlQuestionKey, OpenDialogs, Outcome, UiResponse, UiResponseOutcome};
+    use super::{JsonlOutcome, JsonlQuestion, JsonlQuestionKey, OpenDialogs, UiResponse, UiResponseOutcome};
 
     const SESSION: SessionId = SessionId::new(Uuid::from_u128(1));
 
@@ -244,7 +244,7 @@ mod tests {
                 };
                 Some((verdict, scope, reason))
             }
-            UiResponseOutcome::Late | UiResponseOutcome::Wrong { .. } => None,
+            UiResponseOutcome::TooLate | UiResponseOutcome::Invalid { .. } => None,
         }
     }
 
@@ -289,10 +289,10 @@ mod tests {
         assert!(!dialogs.is_asking(SESSION));
         dialogs.reopen("ui_1");
         assert!(dialogs.is_asking(SESSION), "it can be answered again");
-        assert_eq!(dialogs.answered(&asked.key, Outcome::Denied, "http").len(), 1);
+        assert_eq!(dialogs.answered(&asked.key, JsonlOutcome::Denied, "http").len(), 1);
         dialogs.ask(SESSION, asked.clone()).unwrap();
         assert!(respond(&mut dialogs, "ui_2", json!("once"), None).is_some());
-        assert!(dialogs.answered(&asked.key, Outcome::Approved, "jsonl").is_empty(), "it knows");
+        assert!(dialogs.answered(&asked.key, JsonlOutcome::Approved, "jsonl").is_empty(), "it knows");
         assert_eq!(respond(&mut dialogs, "ui_2", json!("once"), None), None);
     }
 
@@ -303,11 +303,11 @@ mod tests {
         let line = dialogs.ask(SESSION, asked.clone()).unwrap();
         let line: Value = serde_json::from_slice(&line).unwrap();
         assert_eq!((&line["method"], &line["id"]), (&json!("confirm"), &json!("ui_1")));
-        let lines = dialogs.answered(&asked.key, Outcome::Denied, "http");
+        let lines = dialogs.answered(&asked.key, JsonlOutcome::Denied, "http");
         let line: Value = serde_json::from_slice(&lines[0]).unwrap();
         assert_eq!((&line["outcome"], &line["by"]), (&json!("denied"), &json!("http")));
-        assert!(dialogs.answered(&asked.key, Outcome::Denied, "http").is_empty());
+        assert!(dialogs.answered(&asked.key, JsonlOutcome::Denied, "http").is_empty());
         let late = UiResponse { id: "ui_1".to_owned(), result: json!(true), error: None };
-        assert!(matches!(dialogs.respond(&late), UiResponseOutcome::Late));
+        assert!(matches!(dialogs.respond(&late), UiResponseOutcome::TooLate));
     }
 }

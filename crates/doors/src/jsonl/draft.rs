@@ -7,20 +7,20 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ostler_types::{MessageId, SessionId, unseen};
+use ostler_types::{MessageId, SessionId, unseen_part};
 use tokio::time::Instant;
 
 use super::messages::MessageAuthor;
 
 /// The time between two updates of a message: no screen shows more of them.
-const FRAME: Duration = Duration::from_millis(16);
+const MIN_UPDATE_INTERVAL: Duration = Duration::from_millis(16);
 /// Bytes of a message that is shown anew with each frame.
-const SHORT: usize = 16 * 1024;
+const SHORT_MESSAGE_BYTES: usize = 16 * 1024;
 /// A longer one is shown when it has grown by this part of itself, or after this time.
-const GROWTH: usize = 64;
-const AT_LATEST: Duration = Duration::from_millis(100);
+const UPDATE_GROWTH_DIVISOR: usize = 64;
+const MAX_UPDATE_DELAY: Duration = Duration::from_millis(100);
 /// Bytes of a call's output that are kept; its result has more.
-const OUTPUT: usize = 32 * 1024;
+const MAX_OUTPUT_BYTES: usize = 32 * 1024;
 
 /// A message that is being written.
 pub(super) struct JsonlDraft {
@@ -28,10 +28,10 @@ pub(super) struct JsonlDraft {
     timestamp: i64,
     parts: Vec<JsonlDraftPart>,
     /// What has come since the last update, all of one part.
-    fresh: Option<UnshownText>,
+    unshown: Option<UnshownText>,
     begun: Instant,
     /// When it was last shown.
-    shown: Option<Instant>,
+    shown_at: Option<Instant>,
 }
 
 /// A part that is being written.
@@ -55,15 +55,15 @@ impl JsonlDraft {
             id,
             timestamp: ts.as_millisecond(),
             parts: Vec::new(),
-            fresh: None,
+            unshown: None,
             begun: Instant::now(),
-            shown: None,
+            shown_at: None,
         }
     }
 
     /// Whether a piece of this part can wait together with what waits already.
-    pub(super) fn goes_on_with(&self, number: u32) -> bool {
-        self.fresh.as_ref().is_none_or(|fresh| self.parts[fresh.index].number == number)
+    pub(super) fn continues_part(&self, number: u32) -> bool {
+        self.unshown.as_ref().is_none_or(|fresh| self.parts[fresh.index].number == number)
     }
 
     /// Takes a piece. One that has been seen, in whole or in part, adds only what is new of it.
@@ -73,7 +73,7 @@ impl JsonlDraft {
             None => {
                 let place = self.parts.partition_point(|part| part.number < number);
                 self.parts.insert(place, JsonlDraftPart { number, thinking, bytes: 0, json: String::new() });
-                if let Some(fresh) = &mut self.fresh
+                if let Some(fresh) = &mut self.unshown
                     && fresh.index >= place
                 {
                     fresh.index += 1;
@@ -82,24 +82,24 @@ impl JsonlDraft {
             }
         };
         let part = &mut self.parts[index];
-        let Some(new) = unseen(part.bytes, offset, text) else { return };
+        let Some(new) = unseen_part(part.bytes, offset, text) else { return };
         part.bytes = offset + text.len() as u64;
         let json = serde_json::to_string(new).expect("a string can be written as JSON");
         let json = &json[1..json.len() - 1];
         part.json.push_str(json);
-        match &mut self.fresh {
+        match &mut self.unshown {
             Some(fresh) => fresh.json.push_str(json),
-            None => self.fresh = Some(UnshownText { index, json: json.to_owned() }),
+            None => self.unshown = Some(UnshownText { index, json: json.to_owned() }),
         }
     }
 
     /// From when on what has come is to be shown; `None` when there is nothing.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let fresh = self.fresh.as_ref()?;
-        let Some(shown) = self.shown else { return Some(self.begun) };
+    pub(super) fn update_due_at(&self) -> Option<Instant> {
+        let fresh = self.unshown.as_ref()?;
+        let Some(shown) = self.shown_at else { return Some(self.begun) };
         let size: usize = self.parts.iter().map(|part| part.json.len()).sum();
-        let is_much = size <= SHORT || fresh.json.len() >= size / GROWTH;
-        Some(shown + if is_much { FRAME } else { AT_LATEST })
+        let is_much = size <= SHORT_MESSAGE_BYTES || fresh.json.len() >= size / UPDATE_GROWTH_DIVISOR;
+        Some(shown + if is_much { MIN_UPDATE_INTERVAL } else { MAX_UPDATE_DELAY })
     }
 
     /// Appends the update that shows what has come. Written by hand, because copying the text once is all
@@ -111,8 +111,8 @@ impl JsonlDraft {
         writer: &MessageAuthor,
         out: &mut Vec<u8>,
     ) {
-        let Some(fresh) = self.fresh.take() else { return };
-        self.shown = Some(Instant::now());
+        let Some(fresh) = self.unshown.take() else { return };
+        self.shown_at = Some(Instant::now());
         let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
         put(&format!(
             "{{\"type\":\"event\",\"session_id\":\"{id}\",\"event_seq\":{seq},\"event\":{{\"type\":\"message_update\",\
@@ -129,7 +129,7 @@ impl JsonlDraft {
             put(&part.json);
             put("\"}");
         }
-        put(&self.tail(writer));
+        put(&self.json_after_content(writer));
         let kind = if self.parts[fresh.index].thinking { "thinking_delta" } else { "text_delta" };
         put(&format!(",{{\"type\":\"{kind}\",\"content_index\":{},\"delta\":\"", fresh.index));
         put(&fresh.json);
@@ -137,11 +137,15 @@ impl JsonlDraft {
     }
 
     /// The message as it begins, without content.
-    pub(super) fn beginning(&self, writer: &MessageAuthor) -> String {
-        format!("{{\"role\":\"assistant\",\"id\":\"{}\",\"content\":[{}", self.id, self.tail(writer))
+    pub(super) fn empty_message_json(&self, writer: &MessageAuthor) -> String {
+        format!(
+            "{{\"role\":\"assistant\",\"id\":\"{}\",\"content\":[{}",
+            self.id,
+            self.json_after_content(writer)
+        )
     }
 
-    fn tail(&self, writer: &MessageAuthor) -> String {
+    fn json_after_content(&self, writer: &MessageAuthor) -> String {
         let (provider, model) = writer.provider_and_model();
         let quoted = |text: &str| serde_json::to_string(text).expect("a string can be written as JSON");
         format!(
@@ -162,18 +166,18 @@ pub(super) struct JsonlCallOutput {
     /// How much of stdout and of stderr has been seen.
     seen: [u64; 2],
     /// Whether something has come that was not shown.
-    pub(super) fresh: bool,
+    pub(super) has_unshown: bool,
 }
 
 impl JsonlCallOutput {
     pub(super) fn splice(&mut self, stream: &str, offset: u64, text: &str) {
         let seen = &mut self.seen[usize::from(stream == "stderr")];
-        let Some(new) = unseen(*seen, offset, text) else { return };
+        let Some(new) = unseen_part(*seen, offset, text) else { return };
         *seen = offset + text.len() as u64;
-        self.fresh = true;
+        self.has_unshown = true;
         self.text.push_str(new);
-        if self.text.len() > 2 * OUTPUT {
-            let mut cut = self.text.len() - OUTPUT;
+        if self.text.len() > 2 * MAX_OUTPUT_BYTES {
+            let mut cut = self.text.len() - MAX_OUTPUT_BYTES;
             while !self.text.is_char_boundary(cut) {
                 cut += 1;
             }
@@ -188,7 +192,7 @@ mod tests {
     use serde_json::Value;
     use uuid::Uuid;
 
-    use super::{AT_LATEST, FRAME, JsonlCallOutput, JsonlDraft, MessageAuthor};
+    use super::{JsonlCallOutput, JsonlDraft, MAX_UPDATE_DELAY, MIN_UPDATE_INTERVAL, MessageAuthor};
 
     fn update(draft: &mut JsonlDraft) -> Value {
         let writer = MessageAuthor { model: "a:\"b\"".to_owned(), agent: "native".to_owned() };
@@ -215,7 +219,7 @@ mod tests {
         assert_eq!(message["model"], "\"b\"");
         assert_eq!(shown["event"]["data"][1]["delta"], "\"ä\u{2028}b");
         assert_eq!(shown["event"]["data"][1]["content_index"], 1);
-        assert!(draft.due().is_none(), "nothing is left to show");
+        assert!(draft.update_due_at().is_none(), "nothing is left to show");
     }
 
     #[test]
@@ -223,13 +227,13 @@ mod tests {
         let mut draft = JsonlDraft::new(MessageId::new(Uuid::from_u128(2)), jiff::Timestamp::UNIX_EPOCH);
         let text = "x".repeat(64 * 1024);
         draft.splice(0, false, 0, &text);
-        assert!(draft.due().unwrap() <= tokio::time::Instant::now());
+        assert!(draft.update_due_at().unwrap() <= tokio::time::Instant::now());
         update(&mut draft);
         draft.splice(0, false, text.len() as u64, "little");
-        let shown = draft.shown.unwrap();
-        assert_eq!(draft.due(), Some(shown + AT_LATEST));
+        let shown = draft.shown_at.unwrap();
+        assert_eq!(draft.update_due_at(), Some(shown + MAX_UPDATE_DELAY));
         draft.splice(0, false, text.len() as u64 + 6, &text[..2048]);
-        assert_eq!(draft.due(), Some(shown + FRAME));
+        assert_eq!(draft.update_due_at(), Some(shown + MIN_UPDATE_INTERVAL));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! frame is said.
 
 use bytes::Bytes;
-use ostler_door_kit::lines::{Outbox, OutboxClosed};
+use ostler_door_kit::line_connection::{Outbox, OutboxClosed};
 use ostler_types::SessionId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub(super) enum ServerFrame<'a> {
     UiSettled {
         id: &'a str,
         session_id: SessionId,
-        outcome: Outcome,
+        outcome: JsonlOutcome,
         /// Who answered, if somebody did.
         by: Option<&'a str>,
     },
@@ -130,7 +130,7 @@ pub(super) struct ModelName<'a> {
 }
 
 impl<'a> ModelName<'a> {
-    pub(super) fn of(name: &'a str) -> ModelName<'a> {
+    pub(super) fn from_full_name(name: &'a str) -> ModelName<'a> {
         let (provider, id) = split_model(name);
         ModelName { provider, id }
     }
@@ -237,7 +237,8 @@ pub(super) struct NoOptions {}
 /// How a question was settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+#[schemars(rename = "Outcome")]
+pub(super) enum JsonlOutcome {
     /// The call may run.
     Approved,
     /// It may not.
@@ -247,7 +248,7 @@ pub(super) enum Outcome {
 }
 
 /// Says something, once there is room for it.
-pub(super) async fn say(outbox: &Outbox, frame: &ServerFrame<'_>) -> Result<(), OutboxClosed> {
+pub(super) async fn send_frame(outbox: &Outbox, frame: &ServerFrame<'_>) -> Result<(), OutboxClosed> {
     outbox.send(frame.line()).await
 }
 

@@ -110,7 +110,7 @@ pub(super) struct WireResult<'a> {
 pub(super) struct EncodedMessage(pub(super) std::sync::Arc<RawValue>);
 
 impl EncodedMessage {
-    pub(super) fn of(value: &impl Serialize) -> EncodedMessage {
+    pub(super) fn encode(value: &impl Serialize) -> EncodedMessage {
         let text = serde_json::to_string(value).expect("a message is plain strings and numbers");
         EncodedMessage::from_json(text)
     }
@@ -156,13 +156,13 @@ pub(super) fn split_model(name: &str) -> (&str, &str) {
 }
 
 /// What a person said; nothing for messages that only frame the conversation.
-pub(super) fn from_person(message: &Message) -> Option<EncodedMessage> {
+pub(super) fn encode_user_message(message: &Message) -> Option<EncodedMessage> {
     match message.role {
         Role::User => {}
         Role::System | Role::Assistant | Role::Tool => return None,
     }
     let timestamp = message.created_at.as_millisecond();
-    Some(EncodedMessage::of(&WireMessage::User {
+    Some(EncodedMessage::encode(&WireMessage::User {
         id: message.id,
         content: blocks(&message.parts),
         timestamp,
@@ -170,20 +170,20 @@ pub(super) fn from_person(message: &Message) -> Option<EncodedMessage> {
 }
 
 /// What the model said.
-pub(super) fn from_model(
+pub(super) fn encode_model_message(
     message: &Message,
     reason: StopReason,
     usage: &Usage,
     writer: &MessageAuthor,
 ) -> EncodedMessage {
     let (provider, model) = writer.provider_and_model();
-    EncodedMessage::of(&WireMessage::Assistant {
+    EncodedMessage::encode(&WireMessage::Assistant {
         id: message.id,
         content: blocks(&message.parts),
         provider,
         model,
         api: &writer.agent,
-        usage: usage_of(usage),
+        usage: to_wire_usage(usage),
         stop_reason: Some(reason),
         error_message: match reason {
             StopReason::Error => Some("the turn failed while this was being written"),
@@ -194,8 +194,13 @@ pub(super) fn from_model(
 }
 
 /// What a tool answered.
-pub(super) fn from_tool(id: MessageId, name: &str, result: &ToolResult, timestamp: i64) -> EncodedMessage {
-    EncodedMessage::of(&WireMessage::ToolResult {
+pub(super) fn encode_tool_message(
+    id: MessageId,
+    name: &str,
+    result: &ToolResult,
+    timestamp: i64,
+) -> EncodedMessage {
+    EncodedMessage::encode(&WireMessage::ToolResult {
         id,
         tool_call_id: &result.id.0,
         tool_name: name,
@@ -207,12 +212,12 @@ pub(super) fn from_tool(id: MessageId, name: &str, result: &ToolResult, timestam
 }
 
 /// The same without the words around it.
-pub(super) fn result_of(result: &ToolResult) -> WireResult<'_> {
+pub(super) fn to_wire_result(result: &ToolResult) -> WireResult<'_> {
     WireResult { content: blocks(&result.parts), details: result.details.as_ref() }
 }
 
 /// What a tool has printed so far.
-pub(super) fn output_of(text: &str) -> WireResult<'_> {
+pub(super) fn output_to_wire_result(text: &str) -> WireResult<'_> {
     WireResult { content: vec![Block::Text { text: text.into() }], details: None }
 }
 
@@ -227,7 +232,7 @@ pub(super) fn stop_reason(ours: &str, message: &Message) -> StopReason {
     }
 }
 
-pub(super) fn usage_of(usage: &Usage) -> WireUsage {
+pub(super) fn to_wire_usage(usage: &Usage) -> WireUsage {
     let plain = usage.input_tokens.saturating_sub(usage.cached_tokens + usage.cache_write_tokens);
     WireUsage {
         input: plain,

@@ -4,7 +4,7 @@
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use ostler_door_kit::{AccessGrant, switch};
+use ostler_door_kit::{AccessGrant, switch_protocol};
 
 use super::{JsonlDoor, UPGRADE};
 
@@ -14,8 +14,14 @@ pub(super) async fn upgrade(
     request: Request,
 ) -> Response {
     let served = door.clone();
-    switch(&door.context, request, UPGRADE, "`ostler rpc` does that for you", async move |connection| {
-        let (reader, writer) = tokio::io::split(connection);
-        served.serve_upgraded(reader, writer, pass).await;
-    })
+    switch_protocol(
+        &door.context,
+        request,
+        UPGRADE,
+        "`ostler rpc` does that for you",
+        async move |connection| {
+            let (reader, writer) = tokio::io::split(connection);
+            served.serve_upgraded(reader, writer, pass).await;
+        },
+    )
 }

@@ -16,7 +16,7 @@ pub(super) enum PoolPreset {
 
 impl PoolPreset {
     /// The policy that is left of one.
-    pub(super) fn within(self, mut policy: Policy) -> Policy {
+    pub(super) fn restrict(self, mut policy: Policy) -> Policy {
         match self {
             PoolPreset::Trusted => policy,
             PoolPreset::Sandboxed => {
@@ -45,12 +45,12 @@ mod tests {
         let mut open = Policy::default();
         open.approval.require_for_kinds = vec![ToolKind::Network];
         open.approval.safe_commands = true;
-        assert_eq!(PoolPreset::Trusted.within(open.clone()), open);
-        let closed = PoolPreset::Sandboxed.within(open);
+        assert_eq!(PoolPreset::Trusted.restrict(open.clone()), open);
+        let closed = PoolPreset::Sandboxed.restrict(open);
         for kind in [ToolKind::Write, ToolKind::Exec, ToolKind::Network] {
             assert!(closed.approval.require_for_kinds.contains(&kind), "{kind:?}");
         }
         assert!(closed.approval.rules.is_empty() && !closed.approval.safe_commands);
-        assert_eq!(PoolPreset::Trusted.within(closed.clone()), closed);
+        assert_eq!(PoolPreset::Trusted.restrict(closed.clone()), closed);
     }
 }

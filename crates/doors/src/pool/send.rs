@@ -10,14 +10,14 @@ use ostler_types::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::envelope::{PoolCall, PoolRpcError};
-use super::message::content;
+use super::json_rpc::{PoolCall, PoolRpcError};
+use super::message_rows::content;
 
 /// The longest id that a client may give its request.
 const MAX_REQUEST_ID: usize = 256;
 
 /// The events that tell how a turn goes, as far as its answer is concerned.
-const TELLING: [EventName; 6] = [
+const TURN_EVENTS: [EventName; 6] = [
     EventName::ModelOutputCompleted,
     EventName::MessageAdded,
     EventName::MessageWithdrawn,
@@ -59,7 +59,7 @@ pub(super) async fn submit(
     let message_id = MessageId::new(clock.uuid());
     let made = || format!("{:016x}", message_id.uuid().as_u128() & u128::from(u64::MAX)).into();
     let request_id = if request_id.is_null() { made() } else { request_id };
-    let key = key(&request_id)?;
+    let key = idempotency_key(&request_id)?;
     // Followed before it is sent, so that nothing of its turn can be missed.
     let after = context.engine.view(id).await?.last_seq;
     let subscription = context.engine.subscribe(id, after).await?;
@@ -84,7 +84,7 @@ pub(super) async fn submit(
 }
 
 /// The key under which the message of a request is recorded.
-pub(super) fn key(request_id: &Value) -> Result<String, PoolRpcError> {
+pub(super) fn idempotency_key(request_id: &Value) -> Result<String, PoolRpcError> {
     match request_id {
         Value::String(text) if text.is_empty() => {
             Err(PoolRpcError::invalid_params("request_id cannot be empty"))
@@ -102,24 +102,24 @@ pub(super) fn key(request_id: &Value) -> Result<String, PoolRpcError> {
 
 impl PendingSend {
     /// Waits for the end of the turn.
-    pub(super) async fn outcome(mut self) -> Result<Value, PoolRpcError> {
+    pub(super) async fn wait_for_outcome(mut self) -> Result<Value, PoolRpcError> {
         loop {
             match self.subscription.next().await {
                 Ok(Some(item)) => {
-                    if let Some(outcome) = self.take(&item) {
+                    if let Some(outcome) = self.handle_item(&item) {
                         return outcome;
                     }
                 }
-                Ok(None) => return Err(self.cut_off()),
-                Err(error) => return Err(self.broken(error)),
+                Ok(None) => return Err(self.stopping_error()),
+                Err(error) => return Err(self.engine_error(error)),
             }
         }
     }
 
     /// Looks at what happens in the session; the answer once the turn is over.
-    pub(super) fn take(&mut self, item: &SubscriptionItem) -> Option<Result<Value, PoolRpcError>> {
+    pub(super) fn handle_item(&mut self, item: &SubscriptionItem) -> Option<Result<Value, PoolRpcError>> {
         let SubscriptionItem::Record(line) = item else { return None };
-        if !line.name().is_some_and(|name| TELLING.contains(&name)) {
+        if !line.name().is_some_and(|name| TURN_EVENTS.contains(&name)) {
             return None;
         }
         let record = match line.record() {
@@ -139,9 +139,9 @@ impl PendingSend {
                 self.text += &content(&message);
             }
             Event::Message(MessageEvent::Withdrawn { message_id, .. }) if message_id == self.message_id => {
-                return Some(Ok(self.cancelled()));
+                return Some(Ok(self.canceled_result()));
             }
-            Event::Turn(TurnEvent::Canceled { .. }) => return Some(Ok(self.cancelled())),
+            Event::Turn(TurnEvent::Canceled { .. }) => return Some(Ok(self.canceled_result())),
             Event::Turn(TurnEvent::Completed { .. }) => {
                 let content = std::mem::take(&mut self.text);
                 return Some(Ok(json!({"content": content, "request_id": self.request_id})));
@@ -164,12 +164,12 @@ impl PendingSend {
         None
     }
 
-    fn cancelled(&self) -> Value {
+    fn canceled_result(&self) -> Value {
         json!({"cancelled": true, "request_id": self.request_id})
     }
 
     /// The session has gone, or the daemon goes; the turn may go on without this request.
-    pub(super) fn cut_off(&self) -> PoolRpcError {
+    pub(super) fn stopping_error(&self) -> PoolRpcError {
         let error = Failure {
             code: "shutting_down".to_owned(),
             message: "the daemon stops, and the turn is not over".to_owned(),
@@ -178,7 +178,7 @@ impl PendingSend {
         PoolRpcError::failed(&error).with("request_id", self.request_id.clone())
     }
 
-    pub(super) fn broken(&self, error: EngineError) -> PoolRpcError {
+    pub(super) fn engine_error(&self, error: EngineError) -> PoolRpcError {
         PoolRpcError::from(error).with("request_id", self.request_id.clone())
     }
 }

@@ -14,7 +14,7 @@ use ostler_engine::SubscriptionItem;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::envelope::{PoolCall, PoolRpcError, response};
+use super::json_rpc::{PoolCall, PoolRpcError, response_object};
 use super::send::PendingSend;
 
 /// How often a silent stream shows that it is alive.
@@ -35,7 +35,7 @@ struct SendEventStream {
 pub(super) fn respond(waiting: PendingSend, call: PoolCall, pass: AccessGrant) -> Response {
     let events = SendEventStream { waiting, id: call.id.unwrap_or(Value::Null), pass, done: false };
     let chunks = stream::unfold(events, |mut events| async move {
-        let chunk = events.chunk().await?;
+        let chunk = events.next_chunk().await?;
         Some((Ok::<Bytes, Infallible>(chunk), events))
     });
     let mut response = Response::new(Body::from_stream(chunks));
@@ -47,15 +47,15 @@ pub(super) fn respond(waiting: PendingSend, call: PoolCall, pass: AccessGrant) -
 
 impl SendEventStream {
     /// All that is ready, or the next thing that comes; `None` once the result has been given out.
-    async fn chunk(&mut self) -> Option<Bytes> {
+    async fn next_chunk(&mut self) -> Option<Bytes> {
         let mut chunk = BytesMut::new();
         while !self.done && chunk.len() < CHUNK {
             match self.waiting.subscription.ready().await {
-                Ok(Some(item)) => self.put(&mut chunk, &item),
+                Ok(Some(item)) => self.append_item(&mut chunk, &item),
                 Ok(None) if !chunk.is_empty() => break,
-                Ok(None) => self.wait(&mut chunk).await,
+                Ok(None) => self.wait_for_item(&mut chunk).await,
                 Err(error) => {
-                    let error = self.waiting.broken(error);
+                    let error = self.waiting.engine_error(error);
                     self.finish(&mut chunk, Err(error));
                 }
             }
@@ -64,45 +64,47 @@ impl SendEventStream {
     }
 
     /// Waits for something to happen. A token that was replaced opens nothing any more.
-    async fn wait(&mut self, chunk: &mut BytesMut) {
+    async fn wait_for_item(&mut self, chunk: &mut BytesMut) {
         let silence = tokio::time::sleep_until(Instant::now() + HEARTBEAT);
         let next = tokio::select! {
             next = self.waiting.subscription.next() => next,
             () = silence => {
-                self.done = !self.pass.holds();
+                self.done = !self.pass.is_valid();
                 let last_seq = self.waiting.subscription.seen();
                 let data = json!({"type": "heartbeat", "data": {"last_seq": last_seq}}).to_string().into();
-                return Framing::Sse.put(chunk, None, "heartbeat", &data);
+                return Framing::Sse.append_event(chunk, None, "heartbeat", &data);
             }
         };
         match next {
-            Ok(Some(item)) => self.put(chunk, &item),
+            Ok(Some(item)) => self.append_item(chunk, &item),
             Ok(None) => {
-                let error = self.waiting.cut_off();
+                let error = self.waiting.stopping_error();
                 self.finish(chunk, Err(error));
             }
             Err(error) => {
-                let error = self.waiting.broken(error);
+                let error = self.waiting.engine_error(error);
                 self.finish(chunk, Err(error));
             }
         }
     }
 
-    fn put(&mut self, chunk: &mut BytesMut, item: &SubscriptionItem) {
+    fn append_item(&mut self, chunk: &mut BytesMut, item: &SubscriptionItem) {
         match item {
             SubscriptionItem::Record(line) => {
-                Framing::Sse.put(chunk, Some(line.seq), line.event_type(), &line.bytes)
+                Framing::Sse.append_event(chunk, Some(line.seq), line.event_type(), &line.bytes)
             }
-            SubscriptionItem::Delta(line) => Framing::Sse.put(chunk, None, line.name(), line.bytes()),
+            SubscriptionItem::Delta(line) => {
+                Framing::Sse.append_event(chunk, None, line.name(), line.bytes())
+            }
         }
-        if let Some(outcome) = self.waiting.take(item) {
+        if let Some(outcome) = self.waiting.handle_item(item) {
             self.finish(chunk, outcome);
         }
     }
 
     fn finish(&mut self, chunk: &mut BytesMut, outcome: Result<Value, PoolRpcError>) {
-        let data = response(&self.id, outcome).to_string().into();
-        Framing::Sse.put(chunk, None, "result", &data);
+        let data = response_object(&self.id, outcome).to_string().into();
+        Framing::Sse.append_event(chunk, None, "result", &data);
         self.done = true;
     }
 }

@@ -1,11 +1,11 @@
 //! Who is let in: every route against every way of not being allowed.
 
-use crate::daemon::{DoorTestDaemon, check};
-use crate::table::{ApiRoute, RouteScene, routes};
-use crate::wire::{RawConnection, RawRequest, RawResponse};
+use crate::api_routes::{ApiRoute, RouteScene, routes};
+use crate::daemon::{DoorTestDaemon, check_answer};
+use crate::raw_http::{RawConnection, RawRequest, RawResponse};
 
 /// Sends what each route would do, changed by `spoil`, and asserts that nothing came of it.
-async fn refused(
+async fn assert_refused(
     daemon: &DoorTestDaemon,
     routes: impl IntoIterator<Item = ApiRoute>,
     spoil: impl Fn(RawRequest) -> RawRequest,
@@ -76,7 +76,8 @@ async fn only_health_and_the_login_are_public() {
 #[tokio::test]
 async fn without_a_token_nothing_is_answered() {
     let daemon = DoorTestDaemon::start().await;
-    refused(&daemon, secret_routes(), |request| request.remove("authorization"), is_unauthorized).await;
+    assert_refused(&daemon, secret_routes(), |request| request.remove("authorization"), is_unauthorized)
+        .await;
 }
 
 #[tokio::test]
@@ -104,19 +105,35 @@ async fn a_wrong_token_is_not_enough() {
         is_unauthorized(&daemon.send(&health).await);
     }
     // One of them on every route; the check is the same for all.
-    refused(&daemon, secret_routes(), |request| request.set("authorization", &wrong[0]), is_unauthorized)
-        .await;
-    refused(&daemon, secret_routes(), |request| request.set("authorization", &wrong[7]), is_unauthorized)
-        .await;
+    assert_refused(
+        &daemon,
+        secret_routes(),
+        |request| request.set("authorization", &wrong[0]),
+        is_unauthorized,
+    )
+    .await;
+    assert_refused(
+        &daemon,
+        secret_routes(),
+        |request| request.set("authorization", &wrong[7]),
+        is_unauthorized,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn two_tokens_are_one_too_many() {
     let daemon = DoorTestDaemon::start().await;
     let right = format!("Bearer {}", daemon.token());
-    refused(&daemon, secret_routes(), |request| request.add("authorization", "Bearer x"), is_unauthorized)
+    assert_refused(
+        &daemon,
+        secret_routes(),
+        |request| request.add("authorization", "Bearer x"),
+        is_unauthorized,
+    )
+    .await;
+    assert_refused(&daemon, secret_routes(), |request| request.add("authorization", &right), is_unauthorized)
         .await;
-    refused(&daemon, secret_routes(), |request| request.add("authorization", &right), is_unauthorized).await;
 }
 
 #[tokio::test]
@@ -140,10 +157,10 @@ async fn a_token_in_the_address_is_not_looked_at() {
 #[tokio::test]
 async fn a_request_for_another_host_is_refused_on_every_route() {
     let daemon = DoorTestDaemon::start().await;
-    refused(&daemon, routes(), |request| request.set("host", "evil.example"), is_bad_host).await;
-    refused(&daemon, routes(), |request| request.remove("host"), is_bad_host).await;
+    assert_refused(&daemon, routes(), |request| request.set("host", "evil.example"), is_bad_host).await;
+    assert_refused(&daemon, routes(), |request| request.remove("host"), is_bad_host).await;
     let address = daemon.address.to_string();
-    refused(&daemon, routes(), |request| request.add("host", &address), is_bad_host).await;
+    assert_refused(&daemon, routes(), |request| request.add("host", &address), is_bad_host).await;
 }
 
 #[tokio::test]
@@ -199,10 +216,13 @@ async fn a_whole_address_must_name_this_daemon_too() {
 #[tokio::test]
 async fn pages_of_other_origins_are_refused_on_every_route() {
     let daemon = DoorTestDaemon::start().await;
-    refused(&daemon, routes(), |request| request.add("origin", "http://evil.example"), is_bad_origin).await;
-    refused(&daemon, routes(), |request| request.add("origin", "null"), is_bad_origin).await;
-    refused(&daemon, routes(), |request| request.add("sec-fetch-site", "cross-site"), is_bad_origin).await;
-    refused(&daemon, routes(), |request| request.add("sec-fetch-site", "same-site"), is_bad_origin).await;
+    assert_refused(&daemon, routes(), |request| request.add("origin", "http://evil.example"), is_bad_origin)
+        .await;
+    assert_refused(&daemon, routes(), |request| request.add("origin", "null"), is_bad_origin).await;
+    assert_refused(&daemon, routes(), |request| request.add("sec-fetch-site", "cross-site"), is_bad_origin)
+        .await;
+    assert_refused(&daemon, routes(), |request| request.add("sec-fetch-site", "same-site"), is_bad_origin)
+        .await;
 }
 
 #[tokio::test]
@@ -266,7 +286,7 @@ async fn the_socket_asks_for_the_token_as_well() {
     for route in secret_routes() {
         let request = route.request(&daemon, &scene).set("host", "localhost").remove("authorization");
         let answer = RawConnection::unix(&daemon.socket()).await.exchange(&request.bytes()).await;
-        check(&answer);
+        check_answer(&answer);
         is_unauthorized(&answer);
     }
     for host in ["evil.example", "localhost:80", "127.0.0.1", &daemon.address.to_string()] {

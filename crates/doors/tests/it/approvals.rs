@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::api_routes::RouteScene;
 use crate::daemon::DoorTestDaemon;
-use crate::table::RouteScene;
-use crate::wire::RawResponse;
+use crate::raw_http::RawResponse;
 
 async fn answer(daemon: &DoorTestDaemon, scene: &RouteScene, body: Value) -> RawResponse {
     let mut whole = json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"});

@@ -8,7 +8,7 @@ use ostler_testing::disk::{FaultDisk, FaultPlan};
 use serde_json::{Value, json};
 
 use crate::daemon::{DoorTestDaemon, exists};
-use crate::wire::{RawRequest, RawResponse};
+use crate::raw_http::{RawRequest, RawResponse};
 
 pub(crate) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 const MEBIBYTE: usize = 1 << 20;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::api_routes::{ApiRoute, RouteScene, routes};
 use crate::daemon::DoorTestDaemon;
-use crate::table::{ApiRoute, RouteScene, routes};
-use crate::wire::{RawConnection, RawRequest};
+use crate::raw_http::{RawConnection, RawRequest};
 
 fn routes_with_body() -> impl Iterator<Item = ApiRoute> {
     let takes_json = |route: &ApiRoute| {
@@ -20,7 +20,7 @@ fn routes_with_plain_body() -> impl Iterator<Item = ApiRoute> {
 }
 
 /// Sends each of these bodies, with its status and code, to every route that takes one.
-async fn refused(daemon: &DoorTestDaemon, kind: &str, bodies: &[(Vec<u8>, u16, &str)]) {
+async fn assert_refused(daemon: &DoorTestDaemon, kind: &str, bodies: &[(Vec<u8>, u16, &str)]) {
     let scene = RouteScene::new(daemon).await;
     let before = daemon.recorded();
     for route in routes_with_body().filter(|route| !route.takes(kind)) {
@@ -76,7 +76,7 @@ async fn what_is_not_json_is_malformed() {
         }
     }
     assert_eq!(daemon.recorded(), before);
-    refused(&daemon, "application/json", &[(b"{".to_vec(), 400, "malformed_json")]).await;
+    assert_refused(&daemon, "application/json", &[(b"{".to_vec(), 400, "malformed_json")]).await;
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn json_of_the_wrong_shape_is_invalid() {
         json!({"reason": 1, "title": 1, "role": 1, "workspace_path": 1, "turn_id": 1}),
     ];
     let wrong = wrong.map(|body| (body.to_string().into_bytes(), 422, "invalid_body"));
-    refused(&daemon, "application/json; charset=utf-8", &wrong).await;
+    assert_refused(&daemon, "application/json; charset=utf-8", &wrong).await;
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn other_types_of_content_are_refused() {
     for kind in
         ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "json"]
     {
-        refused(&daemon, kind, &unsupported(r#"{"reason":"x"}"#)).await;
+        assert_refused(&daemon, kind, &unsupported(r#"{"reason":"x"}"#)).await;
     }
     let scene = RouteScene::new(&daemon).await;
     for route in routes_with_body() {

@@ -32,9 +32,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::MessageDrivenAgent;
+use crate::message_driven_agent::MessageDrivenAgent;
+use crate::raw_http::{RawConnection, RawRequest, RawResponse, RawResponseHead};
 use crate::stream::SseTestStream;
-use crate::wire::{RawConnection, RawRequest, RawResponse, RawResponseHead};
 
 pub(crate) struct DoorTestDaemon {
     pub(crate) address: SocketAddr,
@@ -63,7 +63,7 @@ pub(crate) struct DoorTestOptions {
     /// Agents besides the native one, which do the same.
     pub(crate) more_agents: Vec<&'static str>,
     /// How fast wrong tokens are answered. At once unless it matters: many tests show many.
-    pub(crate) pace: AuthThrottleLimits,
+    pub(crate) throttle: AuthThrottleLimits,
     /// Whether a token is asked for.
     pub(crate) auth: bool,
     /// What an earlier daemon left behind.
@@ -79,7 +79,7 @@ impl Default for DoorTestOptions {
             agent: None,
             limits: GatewayLimits::default(),
             more_agents: Vec::new(),
-            pace: AuthThrottleLimits { at_once: 10_000, ..AuthThrottleLimits::default() },
+            throttle: AuthThrottleLimits { burst: 10_000, ..AuthThrottleLimits::default() },
             auth: true,
             dir: None,
         }
@@ -112,14 +112,14 @@ impl DoorTestDaemon {
     }
 
     pub(crate) async fn start_as(options: DoorTestOptions) -> DoorTestDaemon {
-        let DoorTestOptions { disk, idle_after, clock, agent, limits, more_agents, pace, auth, dir } =
+        let DoorTestOptions { disk, idle_after, clock, agent, limits, more_agents, throttle, auth, dir } =
             options;
         let dir = dir.unwrap_or_else(|| tempfile::tempdir().unwrap());
         std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
         let data = dir.path().join("data");
-        let log = Arc::new(opened(&data, disk).await);
+        let log = Arc::new(open_log(&data, disk).await);
         let (index, index_opened) = SqliteIndex::open(&data.join("index.db")).unwrap();
-        let token = Arc::new(DaemonToken::open(&data.join("token")).unwrap().with_pace(pace));
+        let token = Arc::new(DaemonToken::open(&data.join("token")).unwrap().with_throttle(throttle));
         let gate = Arc::new(Semaphore::new(0));
         let agent: Arc<dyn Agent> =
             agent.unwrap_or_else(|| Arc::new(MessageDrivenAgent { gate: gate.clone() }));
@@ -137,7 +137,7 @@ impl DoorTestDaemon {
             rules: Vec::new(),
             secrets: Secrets::default(),
             idle_after,
-            at_rest: false,
+            turns_disabled: false,
         })
         .await;
         let gateway = GatewayDoor::new(engine.clone(), gateway_settings(&dir), limits);
@@ -182,7 +182,7 @@ impl DoorTestDaemon {
     pub(crate) async fn stop(self) -> TempDir {
         self.engine.stop().await;
         self.gateway.close().await;
-        self.context.upgraded_ended().await;
+        self.context.close_upgraded().await;
         self.stop.cancel();
         self.served.await.unwrap();
         self.gateway_served.await.unwrap();
@@ -195,7 +195,7 @@ impl DoorTestDaemon {
 
     /// A code that lets one browser in.
     pub(crate) fn code(&self) -> String {
-        let invitation = self.logins.invite().unwrap().unwrap();
+        let invitation = self.logins.create_login_link().unwrap().unwrap();
         let start = format!("http://{}/#code=", self.address);
         invitation.address.strip_prefix(&start).unwrap().to_owned()
     }
@@ -227,7 +227,7 @@ impl DoorTestDaemon {
     pub(crate) async fn send(&self, request: &RawRequest) -> RawResponse {
         let request = request.clone().set("connection", "close");
         let answer = self.connect().await.exchange(&request.bytes()).await;
-        check(&answer);
+        check_answer(&answer);
         answer
     }
 
@@ -253,7 +253,7 @@ impl DoorTestDaemon {
 
     /// Says something, and returns the ids of the message and the turn.
     pub(crate) async fn say(&self, session: &str, text: &str) -> (String, String) {
-        let answer = self.post(&format!("/v1/sessions/{session}/messages"), &said(text)).await;
+        let answer = self.post(&format!("/v1/sessions/{session}/messages"), &message_body(text)).await;
         assert_eq!(answer.status(), 202, "{}", answer.text());
         let answer = answer.json();
         let id = |name: &str| answer[name].as_str().unwrap().to_owned();
@@ -297,12 +297,12 @@ impl DoorTestDaemon {
 }
 
 /// The body of a message.
-pub(crate) fn said(text: &str) -> Value {
+pub(crate) fn message_body(text: &str) -> Value {
     json!({"role": "user", "parts": [{"type": "text", "text": text}]})
 }
 
 /// What every answer has, whoever gave it.
-pub(crate) fn check(answer: &RawResponse) {
+pub(crate) fn check_answer(answer: &RawResponse) {
     check_headers(&answer.head);
     if answer.status() >= 400 && !answer.body.is_empty() {
         assert_eq!(answer.head.header("content-type"), Some("application/json"));
@@ -344,7 +344,7 @@ fn settings(dir: &TempDir) -> DoorSettings {
         raw_log: false,
         verbose_log: false,
         workspace: dir.path().join("workspace"),
-        gauge: Arc::new(ByteContextMeter),
+        context_meter: Arc::new(ByteContextMeter),
         previews: Arc::new(NoPreviews),
         models: Arc::new(TwoModels),
         tools: Vec::new(),
@@ -404,7 +404,7 @@ impl ContextMeter for ByteContextMeter {
 }
 
 /// The log of a data directory. What is left of a daemon that had it may hold it for a moment longer.
-async fn opened(data: &Path, disk: Arc<dyn Disk>) -> FileLog {
+async fn open_log(data: &Path, disk: Arc<dyn Disk>) -> FileLog {
     for _ in 0..1_000 {
         match FileLog::open(data, disk.clone()) {
             Err(OpenError::Locked { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -421,11 +421,11 @@ impl ToolServers for NoServers {
         ready(Vec::new()).boxed()
     }
 
-    fn brought(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Brought> {
+    fn workspace_config(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Brought> {
         ready(Brought::default()).boxed()
     }
 
-    fn trust(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Result<(), Refusal>> {
+    fn trust_changed(&self, _workspace: PathBuf, _trusted: bool) -> BoxFuture<'_, Result<(), Refusal>> {
         ready(Ok(())).boxed()
     }
 

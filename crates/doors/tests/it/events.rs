@@ -6,7 +6,7 @@ use crate::daemon::DoorTestDaemon;
 use crate::stream::{SseTestStream, data};
 
 /// A session in which one turn has run to its end.
-async fn told(daemon: &DoorTestDaemon) -> String {
+async fn session_with_turn(daemon: &DoorTestDaemon) -> String {
     let session = daemon.session().await;
     daemon.say(&session, "hellö\u{2028}\u{2029}\r\nthere").await;
     daemon.until(&session, "turn_completed").await;
@@ -26,7 +26,7 @@ fn framed(line: &str) -> String {
 #[tokio::test]
 async fn history_is_the_log_itself_framed() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let log = daemon.log(&session);
     let names: Vec<Value> =
         log.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone()).collect();
@@ -48,7 +48,7 @@ async fn history_is_the_log_itself_framed() {
 #[tokio::test]
 async fn as_lines_history_is_the_log_itself() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let expected = daemon.log(&session).join("\n") + "\n";
     for accept in ["application/x-ndjson", "text/html, Application/X-NDJSON;q=0.9, */*"] {
         let request = daemon.request("GET", &events(&session, "follow=false")).add("accept", accept);
@@ -64,7 +64,7 @@ async fn as_lines_history_is_the_log_itself() {
 #[tokio::test]
 async fn a_cursor_goes_on_where_it_says() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let log = daemon.log(&session);
     for after in 0..=log.len() {
         let expected: String = log[after..].iter().map(|line| framed(line)).collect();
@@ -82,7 +82,7 @@ async fn a_cursor_goes_on_where_it_says() {
 #[tokio::test]
 async fn a_cursor_that_is_none_is_refused() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let last = daemon.log(&session).len();
     for after in [last as u64 + 1, u64::MAX] {
         let answer = daemon.get(&events(&session, &format!("after={after}"))).await;
@@ -101,7 +101,7 @@ async fn a_cursor_that_is_none_is_refused() {
 #[tokio::test]
 async fn only_the_named_types_are_shown() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let log = daemon.log(&session);
     let answer =
         daemon.get(&events(&session, "follow=false&types=turn_started,%20turn_completed,nothing")).await;
@@ -112,7 +112,7 @@ async fn only_the_named_types_are_shown() {
 #[tokio::test]
 async fn an_idle_stream_says_at_once_that_it_is_there() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let heartbeat = |seq: u64| {
         let data = json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": seq}});
         format!("event: heartbeat\ndata: {data}\n\n")
@@ -131,7 +131,7 @@ async fn an_idle_stream_says_at_once_that_it_is_there() {
 #[tokio::test]
 async fn history_goes_over_into_what_happens_now() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let request = daemon.request("GET", &events(&session, "after=2"));
     let mut streams = [
         SseTestStream::open(daemon.connect().await, &request).await,
@@ -233,7 +233,7 @@ async fn a_stopping_daemon_shows_how_the_turn_ended_and_ends_the_stream() {
 #[tokio::test]
 async fn a_removed_session_ends_its_streams() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let mut stream = daemon.follow(&events(&session, "after=6")).await;
     assert!(stream.frame().await.unwrap().starts_with("event: heartbeat\n"));
     assert_eq!(daemon.delete(&format!("/v1/sessions/{session}?purge=true")).await.status(), 200);
@@ -244,9 +244,9 @@ async fn a_removed_session_ends_its_streams() {
 #[tokio::test]
 async fn a_stream_works_on_the_socket_too() {
     let daemon = DoorTestDaemon::start().await;
-    let session = told(&daemon).await;
+    let session = session_with_turn(&daemon).await;
     let request = daemon.request("GET", &events(&session, "")).set("host", "localhost");
-    let connection = crate::wire::RawConnection::unix(&daemon.socket()).await;
+    let connection = crate::raw_http::RawConnection::unix(&daemon.socket()).await;
     let mut stream = SseTestStream::open(connection, &request).await;
     for line in daemon.log(&session) {
         assert_eq!(stream.frame().await, Some(framed(&line)));

@@ -10,7 +10,7 @@ mod framing;
 mod fuzz;
 mod golden;
 mod lifecycle;
-mod many;
+mod many_sockets;
 mod schema;
 
 use serde_json::json;
@@ -21,7 +21,7 @@ use client::GatewayClient;
 impl GatewayClient {
     /// A socket on the gateway's own port that has shown the token.
     pub(crate) async fn open(daemon: &DoorTestDaemon) -> GatewayClient {
-        let mut client = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+        let mut client = GatewayClient::connect(daemon.gateway_address, "/", &[]).await.unwrap();
         client.send(&json!({"type": "auth", "token": daemon.token()})).await;
         assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
         client

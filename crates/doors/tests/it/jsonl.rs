@@ -3,13 +3,13 @@
 
 mod client;
 mod commands;
+mod connection_ends;
 mod dialogs;
-mod ends;
 mod events;
 mod files;
 mod framing;
 mod fuzz;
 mod golden;
 pub(crate) mod schema;
-mod slow;
+mod slow_client;
 mod upgrade;

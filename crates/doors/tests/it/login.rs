@@ -9,9 +9,9 @@ use ostler_types::Clock;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::daemon::{DoorTestDaemon, DoorTestOptions, said};
+use crate::daemon::{DoorTestDaemon, DoorTestOptions, message_body};
+use crate::raw_http::{RawRequest, RawResponse};
 use crate::stream::SseTestStream;
-use crate::wire::{RawRequest, RawResponse};
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -31,7 +31,7 @@ impl Clock for ManualClock {
 }
 
 impl ManualClock {
-    fn pass(&self, seconds: i64) {
+    fn advance(&self, seconds: i64) {
         self.0.fetch_add(seconds, Ordering::Relaxed);
     }
 }
@@ -63,7 +63,7 @@ async fn log_in(daemon: &DoorTestDaemon) -> String {
 }
 
 /// What a page sends: the cookie, and no token.
-fn by_page(daemon: &DoorTestDaemon, cookie: &str, method: &str, target: &str) -> RawRequest {
+fn page_request(daemon: &DoorTestDaemon, cookie: &str, method: &str, target: &str) -> RawRequest {
     let shown = format!("theme=dark; {}={cookie}", cookie_name(daemon));
     daemon.request(method, target).remove("authorization").add("cookie", &shown)
 }
@@ -77,20 +77,20 @@ async fn a_code_becomes_a_cookie_that_does_in_place_of_the_token() {
     let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let cookie = log_in(&daemon).await;
-    assert_eq!(status(&daemon, &by_page(&daemon, &cookie, "GET", "/v1/sessions")).await, 200);
-    let say =
-        by_page(&daemon, &cookie, "POST", &format!("/v1/sessions/{session}/messages")).json(&said("hi"));
+    assert_eq!(status(&daemon, &page_request(&daemon, &cookie, "GET", "/v1/sessions")).await, 200);
+    let say = page_request(&daemon, &cookie, "POST", &format!("/v1/sessions/{session}/messages"))
+        .json(&message_body("hi"));
     assert_eq!(status(&daemon, &say.clone().add("origin", &origin(&daemon))).await, 202);
     assert_eq!(status(&daemon, &say.add("sec-fetch-site", "same-origin")).await, 202);
-    let events = by_page(&daemon, &cookie, "GET", &format!("/v1/sessions/{session}/events"));
+    let events = page_request(&daemon, &cookie, "GET", &format!("/v1/sessions/{session}/events"));
     SseTestStream::open(daemon.connect().await, &events).await.until("turn_completed").await;
     let wrong = [String::new(), "0".repeat(64), cookie.to_uppercase(), format!("{cookie}0"), daemon.token()];
     for wrong in wrong {
-        let answer = daemon.send(&by_page(&daemon, &wrong, "GET", "/v1/sessions")).await;
+        let answer = daemon.send(&page_request(&daemon, &wrong, "GET", "/v1/sessions")).await;
         assert_eq!((answer.status(), answer.code().as_str()), (401, "unauthorized"), "{wrong}");
     }
     // A wrong token is not made good by a cookie.
-    let both = by_page(&daemon, &cookie, "GET", "/v1/sessions").add("authorization", "Bearer nothing");
+    let both = page_request(&daemon, &cookie, "GET", "/v1/sessions").add("authorization", "Bearer nothing");
     assert_eq!(status(&daemon, &both).await, 401);
 }
 
@@ -110,9 +110,9 @@ async fn a_code_is_good_for_one_login_and_ten_minutes() {
     refused(try_code(&daemon, &"0".repeat(32)).await);
     refused(try_code(&daemon, &daemon.token()).await);
     let (late, early) = (daemon.code(), daemon.code());
-    clock.pass(9 * MINUTE);
+    clock.advance(9 * MINUTE);
     assert_eq!(try_code(&daemon, &early).await.status(), 204);
-    clock.pass(MINUTE);
+    clock.advance(MINUTE);
     refused(try_code(&daemon, &late).await);
     // Whoever asks for many keeps the newest.
     let codes: Vec<String> = (0..17).map(|_| daemon.code()).collect();
@@ -130,7 +130,7 @@ async fn codes_are_made_for_the_token_and_not_for_a_cookie() {
     assert_eq!(page, format!("{}/", origin(&daemon)));
     assert_eq!(try_code(&daemon, code).await.status(), 204);
     let cookie = log_in(&daemon).await;
-    let request = by_page(&daemon, &cookie, "POST", "/v1/login/code").add("origin", &origin(&daemon));
+    let request = page_request(&daemon, &cookie, "POST", "/v1/login/code").add("origin", &origin(&daemon));
     let answer = daemon.send(&request).await;
     assert_eq!((answer.status(), answer.code().as_str()), (403, "token_needed"));
 }
@@ -141,14 +141,14 @@ async fn a_foreign_page_gets_nothing_from_a_cookie() {
     let cookie = log_in(&daemon).await;
     let before = daemon.recorded();
     let body = json!({"workspace_path": daemon.workspace()});
-    let post = by_page(&daemon, &cookie, "POST", "/v1/sessions").json(&body);
+    let post = page_request(&daemon, &cookie, "POST", "/v1/sessions").json(&body);
     let port = daemon.address.port();
-    let socket = by_page(&daemon, &cookie, "GET", "/ws")
+    let socket = page_request(&daemon, &cookie, "GET", "/ws")
         .add("connection", "Upgrade")
         .add("upgrade", "websocket")
         .add("sec-websocket-version", "13")
         .add("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
-    let lines = by_page(&daemon, &cookie, "GET", "/jsonl")
+    let lines = page_request(&daemon, &cookie, "GET", "/jsonl")
         .add("connection", "Upgrade")
         .add("upgrade", "ostler-jsonl");
     for request in [&post, &socket, &lines] {
@@ -175,11 +175,11 @@ async fn a_foreign_page_gets_nothing_from_a_cookie() {
         }
     }
     // Reading is refused to other pages, and other methods are no better than POST.
-    let read = by_page(&daemon, &cookie, "GET", "/v1/sessions");
+    let read = page_request(&daemon, &cookie, "GET", "/v1/sessions");
     assert_eq!(status(&daemon, &read.clone().add("sec-fetch-site", "cross-site")).await, 403);
     assert_eq!(status(&daemon, &read.add("origin", "http://evil.example")).await, 403);
     for method in ["PUT", "PATCH", "DELETE", "BREW"] {
-        let request = by_page(&daemon, &cookie, method, "/v1/sessions");
+        let request = page_request(&daemon, &cookie, method, "/v1/sessions");
         assert_eq!(status(&daemon, &request).await, 403, "{method}");
     }
     assert_eq!(daemon.recorded(), before);
@@ -193,9 +193,9 @@ async fn a_foreign_page_gets_nothing_from_a_cookie() {
 async fn logging_out_ends_the_cookie_and_its_streams() {
     let daemon = DoorTestDaemon::start().await;
     let (one, other) = (log_in(&daemon).await, log_in(&daemon).await);
-    let list = |cookie: &str| by_page(&daemon, cookie, "GET", "/v1/sessions");
+    let list = |cookie: &str| page_request(&daemon, cookie, "GET", "/v1/sessions");
     let answer =
-        daemon.send(&by_page(&daemon, &one, "POST", "/v1/logout").add("origin", &origin(&daemon))).await;
+        daemon.send(&page_request(&daemon, &one, "POST", "/v1/logout").add("origin", &origin(&daemon))).await;
     assert_eq!(answer.status(), 204);
     assert!(answer.head.header("set-cookie").unwrap().contains("=; Max-Age=0;"));
     assert_eq!(status(&daemon, &list(&one)).await, 401);
@@ -225,16 +225,16 @@ async fn a_cookie_outlives_the_daemon_but_not_thirty_days_nor_its_token() {
         ..DoorTestOptions::default()
     })
     .await;
-    let list = by_page(&daemon, &cookie, "GET", "/v1/sessions");
+    let list = page_request(&daemon, &cookie, "GET", "/v1/sessions");
     assert_eq!(status(&daemon, &list).await, 200);
     assert_eq!(try_code(&daemon, &code).await.status(), 401, "a code does not outlive it");
-    clock.pass(29 * DAY);
+    clock.advance(29 * DAY);
     assert_eq!(status(&daemon, &list).await, 200);
-    clock.pass(DAY);
+    clock.advance(DAY);
     assert_eq!(status(&daemon, &list).await, 401);
 
     let cookie = log_in(&daemon).await;
-    let list = by_page(&daemon, &cookie, "GET", "/v1/sessions");
+    let list = page_request(&daemon, &cookie, "GET", "/v1/sessions");
     assert_eq!(status(&daemon, &list).await, 200);
     let token = daemon.data().join("token");
     std::fs::write(token.with_extension("next"), "n".repeat(64)).unwrap();
@@ -251,13 +251,13 @@ async fn the_oldest_login_gives_way_and_a_spoilt_file_lets_nobody_in() {
     for _ in 0..64 {
         last = log_in(&daemon).await;
     }
-    assert_eq!(status(&daemon, &by_page(&daemon, &first, "GET", "/v1/sessions")).await, 401);
-    assert_eq!(status(&daemon, &by_page(&daemon, &last, "GET", "/v1/sessions")).await, 200);
+    assert_eq!(status(&daemon, &page_request(&daemon, &first, "GET", "/v1/sessions")).await, 401);
+    assert_eq!(status(&daemon, &page_request(&daemon, &last, "GET", "/v1/sessions")).await, 200);
     let file = daemon.data().join("logins.json");
     let dir = daemon.stop().await;
     std::fs::write(file, "{").unwrap();
     let daemon =
         DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;
-    assert_eq!(status(&daemon, &by_page(&daemon, &last, "GET", "/v1/sessions")).await, 401);
+    assert_eq!(status(&daemon, &page_request(&daemon, &last, "GET", "/v1/sessions")).await, 401);
     log_in(&daemon).await;
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::daemon::{DoorTestDaemon, said};
+use crate::daemon::{DoorTestDaemon, message_body};
 
 fn messages(session: &str) -> String {
     format!("/v1/sessions/{session}/messages")
@@ -28,7 +28,7 @@ fn ids(page: &Value) -> Vec<String> {
 async fn a_message_starts_a_turn_and_both_are_on_disk_when_it_is_answered() {
     let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
-    let answer = daemon.post(&messages(&session), &said("wait")).await;
+    let answer = daemon.post(&messages(&session), &message_body("wait")).await;
     assert_eq!(answer.status(), 202);
     let (answer, log) = (answer.json(), daemon.log(&session));
     assert_eq!(answer.as_object().unwrap().len(), 2);
@@ -165,7 +165,7 @@ async fn a_message_without_a_turn_waits_for_run() {
     let run = daemon.request("POST", &format!("/v1/sessions/{session}/run"));
     let answer = daemon.send(&run).await;
     assert_eq!((answer.status(), answer.code().as_str()), (409, "nothing_to_run"));
-    let quiet = |text: &str| with(said(text), "auto_run", json!(false));
+    let quiet = |text: &str| with(message_body(text), "auto_run", json!(false));
     let first = daemon.post(&messages(&session), &quiet("one")).await.json();
     let second = daemon.post(&messages(&session), &quiet("two")).await.json();
     assert_eq!((&first["turn_id"], &second["turn_id"]), (&Value::Null, &Value::Null));
@@ -184,8 +184,8 @@ async fn a_session_can_be_quiet_by_default() {
     let daemon = DoorTestDaemon::start().await;
     let body = json!({"workspace_path": daemon.workspace(), "auto_run": false, "model": "test:one"});
     let session = daemon.post("/v1/sessions", &body).await.json()["session_id"].as_str().unwrap().to_owned();
-    assert_eq!(daemon.post(&messages(&session), &said("x")).await.json()["turn_id"], Value::Null);
-    let loud = with(said("y"), "auto_run", json!(true));
+    assert_eq!(daemon.post(&messages(&session), &message_body("x")).await.json()["turn_id"], Value::Null);
+    let loud = with(message_body("y"), "auto_run", json!(true));
     assert!(daemon.post(&messages(&session), &loud).await.json()["turn_id"].is_string());
 }
 
@@ -193,7 +193,7 @@ async fn a_session_can_be_quiet_by_default() {
 async fn one_key_adds_one_message() {
     let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
-    let body = with(said("wait"), "idempotency_key", json!("k"));
+    let body = with(message_body("wait"), "idempotency_key", json!("k"));
     let first = daemon.post(&messages(&session), &body).await;
     let again = daemon.post(&messages(&session), &body).await;
     assert_eq!((again.status(), again.json()), (202, first.json()));
@@ -206,7 +206,7 @@ async fn the_conversation_is_paged_from_its_end() {
     let session = daemon.session().await;
     let mut sent = Vec::new();
     for i in 0..7 {
-        let body = with(said(&format!("message {i}")), "auto_run", json!(false));
+        let body = with(message_body(&format!("message {i}")), "auto_run", json!(false));
         sent.push(
             daemon.post(&messages(&session), &body).await.json()["message_id"].as_str().unwrap().to_owned(),
         );
@@ -269,13 +269,15 @@ async fn a_message_can_steer_or_interrupt() {
     let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let (_, running) = daemon.say(&session, "wait").await;
-    let steer =
-        daemon.post(&messages(&session), &with(said("left"), "delivery", json!("steer"))).await.json();
+    let steer = daemon
+        .post(&messages(&session), &with(message_body("left"), "delivery", json!("steer")))
+        .await
+        .json();
     assert_eq!(steer["turn_id"], running.as_str(), "the running turn answers it");
-    let quiet = with(said("quiet"), "auto_run", json!(false));
+    let quiet = with(message_body("quiet"), "auto_run", json!(false));
     assert_eq!(daemon.post(&messages(&session), &quiet).await.code(), "turn_running");
     daemon.until(&session, "model_output_delta").await;
-    let interrupt = with(said("stop that"), "delivery", json!("interrupt"));
+    let interrupt = with(message_body("stop that"), "delivery", json!("interrupt"));
     let interrupt = daemon.post(&messages(&session), &interrupt).await.json();
     let log: Vec<Value> =
         daemon.log(&session).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -295,6 +297,6 @@ async fn a_full_queue_refuses_more() {
     for _ in 0..100 {
         daemon.say(&session, "more").await;
     }
-    let answer = daemon.post(&messages(&session), &said("too much")).await;
+    let answer = daemon.post(&messages(&session), &message_body("too much")).await;
     assert_eq!((answer.status(), answer.code().as_str()), (429, "queue_full"));
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::daemon::{DoorTestDaemon, DoorTestOptions};
-use crate::wire::{RawConnection, RawRequest};
+use crate::raw_http::{RawConnection, RawRequest};
 
 /// What a door lets through when a token is asked for.
 #[derive(Clone, Copy, PartialEq)]

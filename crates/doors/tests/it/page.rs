@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::daemon::DoorTestDaemon;
-use crate::wire::{RawRequest, RawResponse};
+use crate::raw_http::{RawRequest, RawResponse};
 
 const POLICY: &str = "default-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'";

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::api_routes::{ApiRoute, RouteScene, routes};
 use crate::daemon::DoorTestDaemon;
-use crate::table::{ApiRoute, RouteScene, routes};
 
 const UNKNOWN: &str = "0190f3c4a5b67c8d9e0f112233445566";
 

@@ -1,7 +1,7 @@
 //! The pool door, byte for byte: agents that are made, spoken to, canceled, found again after a restart, and
 //! everything that is refused.
 
-mod refusals;
+mod refused_calls;
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::daemon::{DoorTestDaemon, DoorTestOptions, check_headers};
 use crate::gateway::client::GatewayClient;
+use crate::raw_http::{RawRequest, RawResponse};
 use crate::stream::{SseTestStream, data};
-use crate::wire::{RawRequest, RawResponse};
 
 /// Sends a body as it is, and returns the answer.
 async fn post(daemon: &DoorTestDaemon, path: &str, body: &[u8]) -> RawResponse {
@@ -296,7 +296,7 @@ async fn what_an_agent_asks_is_shown_in_its_stream_and_answered_at_another_door(
         match name.as_str() {
             "approval_requested" => {
                 assert_eq!(data(&frame)["data"]["tool_call"]["input"], json!({"command": "make test"}));
-                let mut socket = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+                let mut socket = GatewayClient::connect(daemon.gateway_address, "/", &[]).await.unwrap();
                 socket.send(&json!({"type": "auth", "token": daemon.token()})).await;
                 socket.frame().await;
                 let list = socket.ask("approvals.list", json!({})).await;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::daemon::{DoorTestDaemon, check};
-use crate::wire::RawConnection;
+use crate::daemon::{DoorTestDaemon, check_answer};
+use crate::raw_http::RawConnection;
 
 #[tokio::test]
 async fn too_many_bytes_of_headers_end_the_connection() {
@@ -74,7 +74,7 @@ async fn a_length_beside_chunks_smuggles_nothing() {
     // Either the connection ends here, or what follows is a request in its own right with its own token.
     if !connection.is_closed().await {
         let second = connection.answer().await;
-        check(&second);
+        check_answer(&second);
     }
     assert_eq!(daemon.log(&session).len(), 1);
 }
@@ -110,7 +110,7 @@ async fn requests_in_a_row_are_answered_in_a_row() {
     connection.send(&bytes).await;
     for status in [200, 200, 401, 403, 404, 200] {
         let answer = connection.answer().await;
-        check(&answer);
+        check_answer(&answer);
         assert_eq!(answer.status(), status);
     }
 }
@@ -171,7 +171,7 @@ async fn a_body_may_come_in_chunks() {
     }
     connection.send(b"0\r\n\r\n").await;
     let answer = connection.answer().await;
-    check(&answer);
+    check_answer(&answer);
     assert_eq!(answer.status(), 201);
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::api_routes::RouteScene;
 use crate::daemon::{DoorTestDaemon, exists};
-use crate::table::RouteScene;
-use crate::wire::RawResponse;
+use crate::raw_http::RawResponse;
 
 async fn create(daemon: &DoorTestDaemon, body: Value) -> String {
     let answer = daemon.post("/v1/sessions", &body).await;
@@ -290,7 +290,7 @@ async fn a_closed_session_can_be_read_but_not_continued() {
         assert_eq!(daemon.log(&session).len(), 2, "closing twice closes once");
     }
     assert_eq!(daemon.get(&path).await.json()["status"], "completed");
-    let answer = daemon.post(&format!("{path}/messages"), &crate::daemon::said("hello")).await;
+    let answer = daemon.post(&format!("{path}/messages"), &crate::daemon::message_body("hello")).await;
     assert_eq!((answer.status(), answer.code().as_str()), (409, "session_closed"));
     let answer = daemon.send(&daemon.request("POST", &format!("{path}/run"))).await;
     assert_eq!(answer.status(), 409);
@@ -308,13 +308,13 @@ async fn a_removed_session_is_gone_from_everywhere() {
     let answer = daemon.delete(&format!("/v1/sessions/{session}?purge=true")).await;
     assert_eq!(answer.json(), json!({"session_id": session, "purged": true}));
     assert!(!exists(&dir));
-    for route in crate::table::routes().into_iter().filter(|route| route.path.contains("{session_id}")) {
+    for route in crate::api_routes::routes().into_iter().filter(|route| route.path.contains("{session_id}")) {
         let path = route.path.replace("{session_id}", &session);
         let path = path.replace("{turn_id}", "turn_0190f3c4a5b67c8d9e0f112233445566");
         let path = path.replace("{message_id}", "msg_0190f3c4a5b67c8d9e0f112233445566");
         let mut request = daemon.request(&route.method, &path);
         request = match route.name() {
-            "send_message" => request.json(&crate::daemon::said("hello")),
+            "send_message" => request.json(&crate::daemon::message_body("hello")),
             "update_session" => request.json(&json!({"title": "x"})),
             "change_queued" => request.json(&json!({"before": null})),
             "undo" => request.json(&json!({"turn_id": "turn_0190f3c4a5b67c8d9e0f112233445566"})),
@@ -338,10 +338,10 @@ async fn a_session_that_nobody_follows_any_more_goes_to_sleep() {
     let session = daemon.session().await;
     let mut stream = daemon.follow(&format!("/v1/sessions/{session}/events")).await;
     stream.frame().await.unwrap();
-    assert_eq!(daemon.engine.awake(), 1);
+    assert_eq!(daemon.engine.awake_count(), 1);
     drop(stream);
     // It could not sleep while the client that has gone was still subscribed.
-    while daemon.engine.awake() > 0 {
+    while daemon.engine.awake_count() > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert_eq!(daemon.get(&format!("/v1/sessions/{session}")).await.json()["last_seq"], 1, "asking wakes it");

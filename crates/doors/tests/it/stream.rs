@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::daemon::check_headers;
-use crate::wire::{RawConnection, RawRequest, RawResponseHead};
+use crate::raw_http::{RawConnection, RawRequest, RawResponseHead};
 
 /// A stream of SSE frames.
 pub(crate) struct SseTestStream {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::daemon::DoorTestDaemon;
 
-async fn post(daemon: &DoorTestDaemon, session: &str, rest: &str) -> crate::wire::RawResponse {
+async fn post(daemon: &DoorTestDaemon, session: &str, rest: &str) -> crate::raw_http::RawResponse {
     daemon.send(&daemon.request("POST", &format!("/v1/sessions/{session}/{rest}"))).await
 }
 

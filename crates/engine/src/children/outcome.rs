@@ -40,18 +40,18 @@ pub(super) fn has_ended(view: &SessionView) -> bool {
 }
 
 /// What came of a child that has ended.
-pub(super) async fn of(engine: &Engine, view: &SessionView) -> Result<ChildOutcome, EngineError> {
+pub(super) async fn read_outcome(engine: &Engine, view: &SessionView) -> Result<ChildOutcome, EngineError> {
     let (id, mut usage) = (view.session.id, view.session.usage);
     usage += view.children_usage;
     let Some(turn) = view.turns.last() else {
         return Ok(ChildOutcome { usage, ..canceled("the session was closed".to_owned()) });
     };
-    let text = last_words(engine, id, turn.id, view.last_seq).await?;
+    let text = last_text(engine, id, turn.id, view.last_seq).await?;
     let (status, error) = match turn.status {
         TurnStatus::Completed => (ChildStatus::Completed, None),
         TurnStatus::Failed => (ChildStatus::Failed, turn.error.clone()),
         TurnStatus::Canceled | TurnStatus::Running => {
-            (ChildStatus::Canceled, why_canceled(engine, id, turn.id, view.last_seq).await?)
+            (ChildStatus::Canceled, cancel_reason(engine, id, turn.id, view.last_seq).await?)
         }
     };
     let changed_files = match view.session.worktree {
@@ -62,7 +62,7 @@ pub(super) async fn of(engine: &Engine, view: &SessionView) -> Result<ChildOutco
 }
 
 /// The last text that the model wrote in a turn, finished or not.
-async fn last_words(
+async fn last_text(
     engine: &Engine,
     id: SessionId,
     turn: TurnId,
@@ -87,7 +87,7 @@ async fn last_words(
 }
 
 /// What was said when a turn was stopped.
-async fn why_canceled(
+async fn cancel_reason(
     engine: &Engine,
     id: SessionId,
     turn: TurnId,

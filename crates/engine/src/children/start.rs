@@ -8,7 +8,7 @@ use ostler_types::{
     Session, SessionId, SubmitMessage, TurnId, Worktree, workspace_key,
 };
 
-use super::attend::ChildWatcher;
+use super::child_watcher::ChildWatcher;
 use super::{outcome, worktree};
 use crate::engine::Engine;
 
@@ -22,12 +22,12 @@ pub(super) async fn start(
     let made = if new.worktree { Some(make_worktree(attendant, parent).await?) } else { None };
     let workspace = made.as_ref().map(|made| made.workspace.clone());
     let worktree = made.map(|made| Worktree { repository: parent.workspace_path.clone(), base: made.base });
-    let prompt = prompt(engine, &new.prompt);
-    let session = session(engine, id, parent, (workspace, worktree), new);
+    let prompt = first_prompt(engine, &new.prompt);
+    let session = child_session(engine, id, parent, (workspace, worktree), new);
     let started = if attendant.stop.is_cancelled() {
         Err(outcome::canceled("it was stopped before it began".to_owned()))
     } else {
-        let created = engine.create_under(parent.id, session, prompt).await;
+        let created = engine.create_child(parent.id, session, prompt).await;
         created.map(drop).map_err(|error| outcome::failed(format!("it could not be started: {error}")))
     };
     if started.is_err() {
@@ -41,7 +41,7 @@ async fn make_worktree(attendant: &ChildWatcher, parent: &Session) -> Result<Mad
         return Err(outcome::failed("this daemon makes no worktrees; start it without one".to_owned()));
     };
     let new = NewWorktree { name: attendant.child.to_string(), workspace: parent.workspace_path.clone() };
-    let made = worktrees.make(new, attendant.stop.clone()).await;
+    let made = worktrees.create(new, attendant.stop.clone()).await;
     made.map_err(|error| match attendant.stop.is_cancelled() {
         true => outcome::canceled("it was stopped before it began".to_owned()),
         false => outcome::failed(format!("its worktree could not be made: {error}")),
@@ -49,14 +49,14 @@ async fn make_worktree(attendant: &ChildWatcher, parent: &Session) -> Result<Mad
 }
 
 /// What the child is: as its parent, with no more rights than it has.
-fn session(
+fn child_session(
     engine: &Engine,
     id: SessionId,
     parent: &Session,
     (workspace, worktree): (Option<String>, Option<Worktree>),
     new: NewChild,
 ) -> NewSession {
-    let policy = policy(parent, workspace.as_deref());
+    let policy = child_policy(parent, workspace.as_deref());
     let workspace = workspace.unwrap_or_else(|| parent.workspace_path.clone());
     let agent = new.agent.unwrap_or_else(|| parent.agent.clone());
     // Another agent does not know the parent's model.
@@ -74,7 +74,7 @@ fn session(
         title: Some(new.description),
         parent_session_id: Some(parent.id),
         depth: parent.depth + 1,
-        budget: Some(at_most(new.budget, parent.budget.unwrap_or_default())),
+        budget: Some(limited_budget(new.budget, parent.budget.unwrap_or_default())),
         worktree,
         mode: "agent".to_owned(),
         policy,
@@ -83,7 +83,7 @@ fn session(
 }
 
 /// The parent's policy. What it allows in its workspace, it allows in a worktree that was made of it.
-fn policy(parent: &Session, workspace: Option<&str>) -> Policy {
+fn child_policy(parent: &Session, workspace: Option<&str>) -> Policy {
     let mut policy = parent.policy.clone();
     if let Some(workspace) = workspace {
         for rule in &mut policy.approval.rules {
@@ -102,7 +102,7 @@ pub(super) fn move_rule(rule: &mut Rule, from: &str, to: &str) {
 }
 
 /// What a child may spend: no more than its parent.
-fn at_most(wanted: Budget, limit: Budget) -> Budget {
+fn limited_budget(wanted: Budget, limit: Budget) -> Budget {
     fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
         match (one, other) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -117,7 +117,7 @@ fn at_most(wanted: Budget, limit: Budget) -> Budget {
 }
 
 /// The child's first message and its turn.
-fn prompt(engine: &Engine, text: &str) -> Command {
+fn first_prompt(engine: &Engine, text: &str) -> Command {
     let clock = engine.clock();
     let message = Message {
         id: MessageId::new(clock.uuid()),

@@ -11,10 +11,10 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 
 /// How many files are named in what is said of a merge.
-const NAMED: usize = 50;
+const MAX_NAMED_FILES: usize = 50;
 
 /// Merges or drops the worktree of a child that has ended, and says what was done.
-pub(super) async fn end(
+pub(super) async fn end_worktree(
     engine: &Engine,
     parent: SessionId,
     child: SessionId,
@@ -25,7 +25,7 @@ pub(super) async fn end(
     let said = match end {
         WorktreeEnd::Merge => {
             let merged = worktrees.merge(name.clone()).await.map_err(not_merged)?;
-            say(&merged)
+            merge_summary(&merged)
         }
         WorktreeEnd::Drop => "The worktree was dropped, with all that was changed in it.".to_owned(),
     };
@@ -39,14 +39,14 @@ pub(super) async fn end(
 }
 
 /// What a merge of the worktree of a child that has ended would change, for people.
-pub(super) async fn preview(
+pub(super) async fn preview_merge(
     engine: &Engine,
     parent: SessionId,
     child: SessionId,
 ) -> Result<String, ReportError> {
     let worktrees = worktree_of(engine, parent, child).await.map_err(ReportError::Refused)?;
     let changed = worktrees.changes_to_merge(child.to_string()).await.map_err(not_merged)?;
-    Ok(if changed.is_empty() { "no file".to_owned() } else { named(&changed) })
+    Ok(if changed.is_empty() { "no file".to_owned() } else { changed_file_list(&changed) })
 }
 
 /// How many files a child has changed in its worktree, as far as git can tell.
@@ -90,12 +90,12 @@ async fn worktree_of(
     })
 }
 
-fn say(changed: &[ChangedPath]) -> String {
+fn merge_summary(changed: &[ChangedPath]) -> String {
     if changed.is_empty() {
         return "There was nothing to merge.".to_owned();
     }
     let files = if changed.len() == 1 { "1 file".to_owned() } else { format!("{} files", changed.len()) };
-    format!("Merged {files} into the workspace: {}.", named(changed))
+    format!("Merged {files} into the workspace: {}.", changed_file_list(changed))
 }
 
 /// A path as it can stand in a list: a name may hold commas, line ends and characters that nobody sees.
@@ -104,10 +104,13 @@ fn quoted(path: &str) -> Cow<'_, str> {
     if path.chars().all(is_plain) && path.trim() == path { path.into() } else { format!("{path:?}").into() }
 }
 
-fn named(changed: &[ChangedPath]) -> String {
-    let named: Vec<String> =
-        changed.iter().take(NAMED).map(|one| format!("{} {}", one.what, quoted(&one.path))).collect();
-    let more = match changed.len().saturating_sub(NAMED) {
+fn changed_file_list(changed: &[ChangedPath]) -> String {
+    let named: Vec<String> = changed
+        .iter()
+        .take(MAX_NAMED_FILES)
+        .map(|one| format!("{} {}", one.what, quoted(&one.path)))
+        .collect();
+    let more = match changed.len().saturating_sub(MAX_NAMED_FILES) {
         0 => String::new(),
         more => format!(", and {more} more"),
     };

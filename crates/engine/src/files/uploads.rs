@@ -6,13 +6,13 @@ use ostler_types::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Memory for attachments that are being read or written, over all sessions, in KiB.
-const ROOM_KIB: usize = 128 << 10;
+const UPLOAD_MEMORY_KIB: usize = 128 << 10;
 
 /// The attachments that are on their way.
 #[derive(Clone)]
 pub(crate) struct Uploads {
-    room: Arc<Semaphore>,
-    underway: Arc<Mutex<Vec<PendingUpload>>>,
+    memory: Arc<Semaphore>,
+    pending: Arc<Mutex<Vec<PendingUpload>>>,
 }
 
 struct PendingUpload {
@@ -32,20 +32,20 @@ pub(super) struct ReservedUpload {
 
 impl Default for Uploads {
     fn default() -> Uploads {
-        Uploads { room: Arc::new(Semaphore::new(ROOM_KIB)), underway: Arc::default() }
+        Uploads { memory: Arc::new(Semaphore::new(UPLOAD_MEMORY_KIB)), pending: Arc::default() }
     }
 }
 
 impl Uploads {
     /// Waits for memory. What is asked for beyond all that there is waits for all that there is.
-    pub(super) async fn room(&self, bytes: usize) -> OwnedSemaphorePermit {
-        let kib = u32::try_from(((bytes >> 10) + 1).min(ROOM_KIB)).unwrap_or(u32::MAX);
-        Arc::clone(&self.room).acquire_many_owned(kib).await.expect("the semaphore is never closed")
+    pub(super) async fn reserve_memory(&self, bytes: usize) -> OwnedSemaphorePermit {
+        let kib = u32::try_from(((bytes >> 10) + 1).min(UPLOAD_MEMORY_KIB)).unwrap_or(u32::MAX);
+        Arc::clone(&self.memory).acquire_many_owned(kib).await.expect("the semaphore is never closed")
     }
 
     /// Takes a name, unless it is spoken for.
     pub(super) fn reserve(&self, session: SessionId, name: String, size: u64) -> Option<ReservedUpload> {
-        let mut underway = self.underway();
+        let mut underway = self.pending();
         let same = underway.iter().filter(|other| other.session == session);
         let others: Vec<(String, u64)> = same.map(|other| (other.name.clone(), other.size)).collect();
         if others.iter().any(|(other, _)| *other == name) {
@@ -55,14 +55,14 @@ impl Uploads {
         Some(ReservedUpload { uploads: self.clone(), session, name, others })
     }
 
-    fn underway(&self) -> MutexGuard<'_, Vec<PendingUpload>> {
-        self.underway.lock().expect("no code panics while it holds the list of uploads")
+    fn pending(&self) -> MutexGuard<'_, Vec<PendingUpload>> {
+        self.pending.lock().expect("no code panics while it holds the list of uploads")
     }
 }
 
 impl Drop for ReservedUpload {
     fn drop(&mut self) {
-        let mut underway = self.uploads.underway();
+        let mut underway = self.uploads.pending();
         underway.retain(|upload| (upload.session, &upload.name) != (self.session, &self.name));
     }
 }
@@ -73,18 +73,18 @@ mod tests {
     use ostler_types::SessionId;
     use uuid::Uuid;
 
-    use super::{ROOM_KIB, Uploads};
+    use super::{UPLOAD_MEMORY_KIB, Uploads};
 
     #[test]
     fn uploads_wait_when_the_memory_is_taken() {
         let uploads = Uploads::default();
-        let beyond = uploads.room(usize::MAX).now_or_never().expect("all that there is can be had");
-        assert!(uploads.room(1).now_or_never().is_none());
+        let beyond = uploads.reserve_memory(usize::MAX).now_or_never().expect("all that there is can be had");
+        assert!(uploads.reserve_memory(1).now_or_never().is_none());
         drop(beyond);
-        let half = (ROOM_KIB << 9) - 1;
-        let held = [uploads.room(half).now_or_never(), uploads.room(half).now_or_never()];
+        let half = (UPLOAD_MEMORY_KIB << 9) - 1;
+        let held = [uploads.reserve_memory(half).now_or_never(), uploads.reserve_memory(half).now_or_never()];
         assert!(held.iter().all(Option::is_some));
-        assert!(uploads.room(0).now_or_never().is_none());
+        assert!(uploads.reserve_memory(0).now_or_never().is_none());
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn a_child_that_waits_is_still_waited_for_after_a_crash() {
         let told = told.clone();
         second.push(move |turn| async move {
             if turn.session.depth == 1 {
-                let call = turn.open.calls[0].call.clone();
+                let call = turn.open_turn.calls[0].call.clone();
                 run_call(&turn, &call, ToolKind::Write).await?;
                 say(&turn, "written at last").await?;
                 return done();

@@ -287,7 +287,7 @@ async fn depth_and_time_are_limited() {
     let (place, agent) = (EngineFixture::new(), ScriptedAgent::new());
     let daemon = place.open(&agent).await;
     let mut new = daemon.new_session();
-    new.depth = ostler_types::MAX_DEPTH;
+    new.depth = ostler_types::MAX_SESSION_DEPTH;
     let deep = daemon.engine.create(new).await.unwrap().id;
     agent.push(|turn| async move {
         begin_task(&turn, "c1").await?;
@@ -444,7 +444,7 @@ async fn a_policy_that_is_tightened_holds_for_children_at_work() {
         input: json!({"command": "make"}),
     };
     new.policy.approval.rules =
-        vec![Rule::of(&call, &ostler_testing::agent::subject(&call)).within(&new.workspace_path)];
+        vec![Rule::for_call(&call, &ostler_testing::agent::subject(&call)).in_workspace(&new.workspace_path)];
     let parent = daemon.engine.create(new.clone()).await.unwrap().id;
     let (go, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, heard) = oneshot::channel();

@@ -10,8 +10,8 @@ use ostler_types::{Event, Part, ToolKind, TurnEvent, TurnReport};
 use serde_json::json;
 use tokio::sync::Notify;
 
+use crate::checking_subscriber::CheckingSubscriber;
 use crate::fixture::{EngineFixture, eventually};
-use crate::reader::CheckingSubscriber;
 
 fn faulty() -> (EngineFixture, Arc<FaultDisk>) {
     let disk = Arc::new(FaultDisk::new(FaultPlan::default()));

@@ -89,7 +89,7 @@ impl EngineFixture {
             rules: Vec::new(),
             secrets: Secrets::default(),
             idle_after: self.idle_after,
-            at_rest: false,
+            turns_disabled: false,
         })
         .await;
         let workspace = self.data().to_str().unwrap().to_owned();

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
 mod approvals;
+mod checking_subscriber;
 mod child_faults;
 mod child_restarts;
 mod children;
@@ -15,7 +16,6 @@ mod long;
 mod ownership;
 mod ownership_seeds;
 mod readable;
-mod reader;
 mod restarts;
 mod sessions;
 mod streams;

@@ -44,7 +44,7 @@ impl EngineNode {
             rules: Vec::new(),
             secrets: Secrets::default(),
             idle_after: Duration::from_secs(600),
-            at_rest: false,
+            turns_disabled: false,
         })
         .await;
         EngineNode { engine, agent, clock: clock.clone(), dir }
@@ -159,7 +159,7 @@ async fn subscribers_of_a_lost_session_see_what_others_append_without_a_command(
     for round in 0..4 {
         let seen = read_to_end_of(&mut subscription, &log, id).await;
         assert_eq!(seen, log.lines(id)[log.lines(id).len() - seen.len()..]);
-        assert_eq!(node.engine.awake(), 0, "it follows, and takes nothing away from the owner");
+        assert_eq!(node.engine.awake_count(), 0, "it follows, and takes nothing away from the owner");
         log.steal_and_append(id, vec![record.clone()]).unwrap();
         time_passes(Duration::from_secs(10 * round)).await;
     }

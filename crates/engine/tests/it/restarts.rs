@@ -37,7 +37,7 @@ fn push_ask(agent: &Arc<ScriptedAgent>) {
 /// The same turn, picked up where it stood.
 fn push_resumed(agent: &Arc<ScriptedAgent>) {
     agent.push(|turn| async move {
-        let call = turn.open.calls[0].call.clone();
+        let call = turn.open_turn.calls[0].call.clone();
         let ran = run_call(&turn, &call, ToolKind::Exec).await?;
         say(&turn, if ran { "it ran" } else { "it did not" }).await?;
         done()
@@ -58,8 +58,9 @@ fn a_running_turn_fails_with_the_text_that_a_draft_kept() {
         daemon.say(id, "go").await;
         daemon.say(id, "queued").await;
         agent.started(1).await;
-        let mut reader =
-            crate::reader::CheckingSubscriber::new(daemon.engine.subscribe(id, 0).await.unwrap());
+        let mut reader = crate::checking_subscriber::CheckingSubscriber::new(
+            daemon.engine.subscribe(id, 0).await.unwrap(),
+        );
         reader.until_text(text).await;
         id
     });
@@ -96,7 +97,7 @@ fn a_call_that_may_have_run_is_not_run_again() {
     let (place, agent) = (EngineFixture::new(), ScriptedAgent::resuming());
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
-        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
+        turn.request_approval(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
         turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         std::future::pending().await
     });
@@ -177,8 +178,9 @@ fn a_stop_cancels_what_runs_keeps_what_is_queued_and_leaves_what_waits() {
     push_ask(&agent);
     let (running, waiting) = place.until_stop(&agent, async |daemon| {
         let (running, waiting) = (daemon.create().await, daemon.create().await);
-        let mut reader =
-            crate::reader::CheckingSubscriber::new(daemon.engine.subscribe(running, 0).await.unwrap());
+        let mut reader = crate::checking_subscriber::CheckingSubscriber::new(
+            daemon.engine.subscribe(running, 0).await.unwrap(),
+        );
         daemon.say(running, "go").await;
         reader.until_text("so far").await;
         daemon.say(running, "queued").await;
@@ -191,7 +193,7 @@ fn a_stop_cancels_what_runs_keeps_what_is_queued_and_leaves_what_waits() {
     // The two sessions are picked up at the same time, so each turn looks which one it is.
     for _ in 0..2 {
         agent.push(|turn| async move {
-            if let Some(open) = turn.open.calls.first() {
+            if let Some(open) = turn.open_turn.calls.first() {
                 let call = open.call.clone();
                 run_call(&turn, &call, ToolKind::Exec).await?;
             }
@@ -241,7 +243,7 @@ async fn a_stopped_engine_does_nothing_more() {
     assert!(matches!(daemon.engine.view(id).await, Err(EngineError::ShuttingDown)));
     assert!(matches!(daemon.engine.subscribe(id, 0).await, Err(EngineError::ShuttingDown)));
     assert!(matches!(daemon.engine.messages(id, None, 1).await, Err(EngineError::ShuttingDown)));
-    eventually("nobody is awake", async || daemon.engine.awake() == 0).await;
+    eventually("nobody is awake", async || daemon.engine.awake_count() == 0).await;
     assert_eq!(daemon.records(id).await, before);
     assert_eq!(agent.turns().len(), 1);
 }

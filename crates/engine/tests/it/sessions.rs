@@ -7,8 +7,8 @@ use ostler_index::ListFilter;
 use ostler_testing::agent::{ScriptedAgent, done, say};
 use ostler_types::{Accepted, Command, SessionChange, SessionStatus, State, SubmitMessage, TurnStatus};
 
+use crate::checking_subscriber::CheckingSubscriber;
 use crate::fixture::{EngineFixture, eventually, refusal_code};
-use crate::reader::CheckingSubscriber;
 
 #[tokio::test]
 async fn a_message_is_answered_and_everybody_can_see_it() {
@@ -69,7 +69,7 @@ async fn an_unknown_session_or_agent_is_said_so_and_leaves_nothing() {
     assert_eq!(refusal.code, "unknown_agent");
     assert!(refusal.message.contains("native"), "{}", refusal.message);
     assert_eq!(daemon.engine.list(ListFilter::default()).await.unwrap().sessions, []);
-    eventually("nobody is left awake", async || daemon.engine.awake() == 0).await;
+    eventually("nobody is left awake", async || daemon.engine.awake_count() == 0).await;
 }
 
 #[tokio::test]
@@ -139,13 +139,13 @@ async fn a_session_sleeps_and_wakes_as_it_was() {
     daemon.say(id, "first").await;
     daemon.recorded(id, "turn_completed", 1).await;
     let before = daemon.engine.view(id).await.unwrap();
-    eventually("it sleeps", async || daemon.engine.awake() == 0).await;
+    eventually("it sleeps", async || daemon.engine.awake_count() == 0).await;
 
     let records = daemon.records(id).await;
     let woken = daemon.engine.view(id).await.unwrap();
     assert_eq!(woken, State::fold(&records).unwrap().view());
     assert_eq!(woken, before);
-    assert_eq!(daemon.engine.awake(), 1);
+    assert_eq!(daemon.engine.awake_count(), 1);
 
     let (history, seen) = tokio::sync::oneshot::channel();
     agent.push(|turn| async move {
@@ -165,7 +165,7 @@ async fn somebody_who_looks_on_keeps_it_awake() {
     let daemon = place.open(&agent).await;
     let (watched, other) = (daemon.create().await, daemon.create().await);
     let mut reader = CheckingSubscriber::new(daemon.engine.subscribe(watched, 0).await.unwrap());
-    eventually("the other one sleeps", async || daemon.engine.awake() == 1).await;
+    eventually("the other one sleeps", async || daemon.engine.awake_count() == 1).await;
     daemon.engine.view(other).await.unwrap();
     agent.push_text("still here");
     daemon.say(watched, "hello").await;

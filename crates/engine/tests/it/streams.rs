@@ -8,8 +8,8 @@ use ostler_types::{Part, ToolKind};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 
+use crate::checking_subscriber::CheckingSubscriber;
 use crate::fixture::EngineFixture;
-use crate::reader::CheckingSubscriber;
 
 /// A small generator, so that a failing run can be repeated by its seed.
 struct Random(u64);

@@ -11,8 +11,8 @@ use ostler_types::{
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
 
+use crate::checking_subscriber::CheckingSubscriber;
 use crate::fixture::{EngineFixture, TestEngine, refusal_code};
-use crate::reader::CheckingSubscriber;
 
 /// A turn that streams this and then waits until it is canceled.
 fn push_stuck(agent: &ScriptedAgent, text: &'static str) {
@@ -145,7 +145,7 @@ async fn a_canceled_call_gets_its_result_and_a_late_report_is_refused() {
     let (over, was_over) = oneshot::channel();
     agent.push(|turn| async move {
         let call = propose(&turn, "c1", "look", json!({})).await?;
-        turn.ask(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
+        turn.request_approval(call.clone(), ToolKind::Read, "look".to_owned(), None, Subject::Input).await?;
         turn.report(TurnReport::CallStarted { tool_call: call, kind: ToolKind::Read }).await?;
         turn.canceled.cancelled().await;
         over.send(turn.report(TurnReport::BatchCompleted).await).unwrap();
@@ -155,7 +155,7 @@ async fn a_canceled_call_gets_its_result_and_a_late_report_is_refused() {
     daemon.say(id, "go").await;
     daemon.recorded(id, "tool_call_started", 1).await;
     daemon.cancel(id).await.unwrap();
-    assert_eq!(was_over.await.unwrap(), Err(ostler_agent::ReportError::Over));
+    assert_eq!(was_over.await.unwrap(), Err(ostler_agent::ReportError::TurnOver));
     let results: Vec<String> = daemon
         .records(id)
         .await

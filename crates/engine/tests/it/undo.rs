@@ -149,18 +149,18 @@ async fn a_turn_that_was_stopped_is_undone_by_how_it_left_the_workspace() {
     let hand = scene.hand();
     hand.write("mine", "old");
     scene.agent.push(move |turn| async move {
-        let _lease = hand.store.changing(&hand.workspace).await;
+        let _lease = hand.store.lease_for_change(&hand.workspace).await;
         hand.capture(&turn, Moment::Before).await?;
         hand.write("a", "half");
         turn.canceled.cancelled().await;
         hand.capture(&turn, Moment::After).await?;
         assert_eq!(
             turn.report(TurnReport::TakeSteering).await,
-            Err(ReportError::Over),
+            Err(ReportError::TurnOver),
             "nothing else is heard"
         );
         let again = hand.capture(&turn, Moment::After).await;
-        assert_eq!(again, Err(ReportError::Over), "it is heard once");
+        assert_eq!(again, Err(ReportError::TurnOver), "it is heard once");
         failed("turn_over")
     });
     let turn = scene.daemon.say(scene.session, "go").await;
@@ -208,7 +208,7 @@ async fn a_turn_that_was_not_captured_says_why_it_cannot_be_undone() {
 async fn nothing_is_undone_while_another_session_changes_the_workspace() {
     let scene = UndoFixture::new().await;
     let turn = scene.turn("a", "x").await;
-    let other = scene.store.changing(scene.workspace.path()).await;
+    let other = scene.store.lease_for_change(scene.workspace.path()).await;
     let (engine, session) = (scene.daemon.engine.clone(), scene.session);
     let ask = UndoRequest { turn_id: turn, preview: false, force: false };
     let undo = tokio::spawn(async move { engine.undo(session, ask, "test".to_owned()).await });

@@ -56,7 +56,7 @@ async fn what_a_model_is_told_of_the_workspace_is_found_by_nobody_who_searches()
     agent.push(|turn| async move {
         let parts = vec![Part::text("a tree, a map, and a needle in it")];
         let (id, created_at) = (turn.message_id(), turn.clock.now());
-        turn.report(TurnReport::Told { message: Message { id, role: Role::System, parts, created_at } })
+        turn.report(TurnReport::NoteAdded { message: Message { id, role: Role::System, parts, created_at } })
             .await?;
         say(&turn, "the answer").await?;
         done()

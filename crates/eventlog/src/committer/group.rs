@@ -12,9 +12,9 @@ use ostler_types::SessionId;
 use super::{AppendRequest, LogReply};
 use crate::disk::DiskFile;
 use crate::feed::FeedEntry;
-use crate::heads::LogHead;
-use crate::line;
 use crate::log::{LogError, LogLine};
+use crate::log_heads::LogHead;
+use crate::sealed_line;
 
 /// What is committed together.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(super) struct CommitGroup {
     /// The sessions that settle after all that is appended.
     settling: Vec<(SessionId, LogReply<()>)>,
     /// The records in the order in which they came, with the place of their session.
-    order: Vec<(usize, FeedEntry)>,
+    feed_entries: Vec<(usize, FeedEntry)>,
 }
 
 /// What a group does to one log.
@@ -38,7 +38,7 @@ struct StagedLog {
     before: LogHead,
     after: LogHead,
     buffer: Vec<u8>,
-    promises: Vec<(LogReply<Vec<LogLine>>, LineRanges)>,
+    waiters: Vec<(LogReply<Vec<LogLine>>, LineRanges)>,
     ends_message: bool,
     failed: Option<LogError>,
 }
@@ -66,7 +66,7 @@ impl CommitGroup {
             before: head,
             after: head,
             buffer: Vec::new(),
-            promises: Vec::new(),
+            waiters: Vec::new(),
             ends_message: false,
             failed: None,
         });
@@ -84,7 +84,7 @@ impl CommitGroup {
         let mut left = append.records.len();
         for record in &append.records {
             let from = staged.buffer.len();
-            let chain = line::seal(record, staged.after.chain, &mut staged.buffer);
+            let chain = sealed_line::seal(record, staged.after.chain, &mut staged.buffer);
             let range = from..staged.buffer.len();
             left -= 1;
             if left > 0 {
@@ -94,7 +94,8 @@ impl CommitGroup {
             let seq = staged.after.seq + 1;
             let offset = staged.before.length + from as u64;
             let length = u32::try_from(range.len()).expect("a line is at most 4 MiB long");
-            self.order.push((index, FeedEntry { session: append.session, seq, offset, length, chain }));
+            self.feed_entries
+                .push((index, FeedEntry { session: append.session, seq, offset, length, chain }));
             staged.after = LogHead { seq, chain, length: staged.before.length + staged.buffer.len() as u64 };
             lines.push((seq, range));
         }
@@ -107,8 +108,8 @@ impl CommitGroup {
     }
 
     /// Remembers whom to tell of a staged append.
-    pub(super) fn promise(&mut self, staged: StagedAppend, reply: LogReply<Vec<LogLine>>) {
-        self.sessions[staged.index].promises.push((reply, staged.lines));
+    pub(super) fn add_waiter(&mut self, staged: StagedAppend, reply: LogReply<Vec<LogLine>>) {
+        self.sessions[staged.index].waiters.push((reply, staged.lines));
     }
 
     /// Whether the group holds the end of a message of this session.
@@ -139,7 +140,7 @@ impl StagedLog {
     /// Tells all who wait.
     fn answer(self) {
         let bytes = Bytes::from(self.buffer);
-        for (reply, lines) in self.promises {
+        for (reply, lines) in self.waiters {
             let result = match &self.failed {
                 Some(error) => Err(error.clone()),
                 None => Ok(lines

@@ -16,7 +16,7 @@ use crate::log::{
 };
 use crate::seal::{encode, unseal_lines};
 use crate::shared::{FileLogShared, disk_error};
-use crate::{drafts, feed_reader, markers, nested, reader};
+use crate::{drafts, feed_reader, markers, nested_sessions, reader};
 
 /// A snapshot holds only what is open and is far smaller; more than this was not written by this program.
 const MAX_SNAPSHOT: u64 = 64 << 20;
@@ -37,7 +37,7 @@ impl Log for FileLog {
 
     fn release(&self, session: SessionId, epoch: Epoch, rested: bool) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
-            check(epoch)?;
+            check_epoch(epoch)?;
             if rested { self.ask(|reply| CommitRequest::Settle { session, reply }).await } else { Ok(()) }
         })
     }
@@ -59,7 +59,7 @@ impl Log for FileLog {
         })
     }
 
-    fn copy_in(
+    fn append_sealed(
         &self,
         session: SessionId,
         epoch: Epoch,
@@ -69,7 +69,7 @@ impl Log for FileLog {
             if lines.is_empty() {
                 return Ok(());
             }
-            check(epoch)?;
+            check_epoch(epoch)?;
             let last_seq = self.last_seq(session).await?;
             let previous = if last_seq == 0 { Vec::new() } else { self.read(session, last_seq, 1).await? };
             let records = unseal_lines(session, previous.first(), &lines)?;
@@ -80,22 +80,23 @@ impl Log for FileLog {
         })
     }
 
-    fn begin(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.making(session, epoch, true))
+    fn begin_creation(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.set_unfinished(session, epoch, true))
     }
 
-    fn finish(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.making(session, epoch, false))
+    fn finish_creation(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.set_unfinished(session, epoch, false))
     }
 
-    fn place_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(self.ask(move |reply| CommitRequest::Place { session, parent, reply }))
+    fn create_under(&self, session: SessionId, parent: SessionId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(self.ask(move |reply| CommitRequest::CreateNested { session, parent, reply }))
     }
 
-    fn placed_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
+    fn sessions_under(&self, parent: SessionId) -> BoxFuture<'_, Result<Vec<SessionId>, LogError>> {
         Box::pin(self.blocking(move |shared| {
             let folder = shared.layout.session(parent);
-            let nested = nested::directly(&folder).map_err(|error| disk_error("listing sessions", &error))?;
+            let nested = nested_sessions::direct_children(&folder)
+                .map_err(|error| disk_error("listing sessions", &error))?;
             Ok(nested.into_iter().map(|(session, _)| session).collect())
         }))
     }
@@ -113,7 +114,7 @@ impl Log for FileLog {
         Box::pin(self.blocking(move |shared| reader::last_seq(shared, session)))
     }
 
-    fn is_known(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>> {
+    fn has_session(&self, session: SessionId) -> BoxFuture<'_, Result<bool, LogError>> {
         Box::pin(self.blocking(move |shared| Ok(shared.layout.session(session).is_dir())))
     }
 
@@ -125,7 +126,7 @@ impl Log for FileLog {
             Ok(line) => line,
             Err(error) => return tracing::warn!(%session, %error, "a draft was lost"),
         };
-        let room = Arc::clone(&self.room).try_acquire_many_owned(kib(line.len()));
+        let room = Arc::clone(&self.queue_permits).try_acquire_many_owned(kib(line.len()));
         let sent = room.map_err(|_| "too much waits to be written").and_then(|room| {
             let requests = self.requests.as_ref().ok_or("the log is closed")?;
             let request = CommitRequest::Draft { session, line, _room: room };
@@ -147,7 +148,7 @@ impl Log for FileLog {
         content: Bytes,
     ) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
-            check(epoch)?;
+            check_epoch(epoch)?;
             self.blocking(move |shared| blobs::put_snapshot(shared, session, &content)).await
         })
     }
@@ -166,7 +167,7 @@ impl Log for FileLog {
         Box::pin(async move {
             let replace = match put {
                 BlobWrite::New => Overwrite::No,
-                BlobWrite::Owned(epoch) => check(epoch).map(|()| Overwrite::Yes)?,
+                BlobWrite::Owned(epoch) => check_epoch(epoch).map(|()| Overwrite::Yes)?,
             };
             self.blocking(move |shared| blobs::put(shared, session, &name, &content, replace)).await
         })
@@ -218,7 +219,7 @@ impl Log for FileLog {
 
     fn remove(&self, session: SessionId, epoch: Epoch) -> BoxFuture<'_, Result<(), LogError>> {
         Box::pin(async move {
-            check(epoch)?;
+            check_epoch(epoch)?;
             let trash = self.ask(|reply| CommitRequest::Remove { session, reply }).await?;
             self.blocking(move |shared| match shared.disk.remove_dir_all(&trash) {
                 Ok(()) => Ok(()),
@@ -239,7 +240,7 @@ impl Log for FileLog {
     ) -> BoxFuture<'_, Result<Vec<FeedRecord>, LogError>> {
         Box::pin(async move {
             if self.shared.feed.is_broken() {
-                self.ask(|reply| CommitRequest::MendFeed { reply }).await?;
+                self.ask(|reply| CommitRequest::RepairFeed { reply }).await?;
             }
             self.blocking(move |shared| feed_reader::read(shared, from, limit)).await
         })
@@ -259,20 +260,26 @@ impl FileLog {
         size: usize,
         ends_message: bool,
     ) -> Result<Vec<LogLine>, LogError> {
-        let room = Arc::clone(&self.room).acquire_many_owned(kib(size)).await.map_err(|_| stopped())?;
+        let room =
+            Arc::clone(&self.queue_permits).acquire_many_owned(kib(size)).await.map_err(|_| stopped())?;
         let append =
             |reply| AppendRequest { session, epoch, expected_seq, records, ends_message, reply, _room: room };
         self.ask(|reply| CommitRequest::Append(append(reply))).await
     }
 
-    async fn making(&self, session: SessionId, epoch: Epoch, unfinished: bool) -> Result<(), LogError> {
-        check(epoch)?;
-        self.ask(|reply| CommitRequest::Making { session, unfinished, reply }).await
+    async fn set_unfinished(
+        &self,
+        session: SessionId,
+        epoch: Epoch,
+        unfinished: bool,
+    ) -> Result<(), LogError> {
+        check_epoch(epoch)?;
+        self.ask(|reply| CommitRequest::SetUnfinished { session, unfinished, reply }).await
     }
 }
 
 /// Refuses what somebody writes who does not own the data directory.
-fn check(epoch: Epoch) -> Result<(), LogError> {
+fn check_epoch(epoch: Epoch) -> Result<(), LogError> {
     if epoch == EPOCH { Ok(()) } else { Err(LogError::Fenced) }
 }
 
@@ -289,7 +296,7 @@ fn kib(size: usize) -> u32 {
 /// The sessions after this one. Whoever asks for all of them has the time to mend what somebody did to their names.
 fn sessions(shared: &FileLogShared, after: Option<SessionId>, limit: usize) -> io::Result<Vec<SessionId>> {
     if after.is_none() {
-        nested::mend(shared)?;
+        nested_sessions::repair_links(shared)?;
     }
     let mut named = Vec::new();
     for entry in std::fs::read_dir(&shared.layout.sessions)? {

@@ -92,11 +92,11 @@ async fn a_void_epoch_changes_nothing(log: &dyn Log) {
     let fenced =
         |result: Result<(), LogError>| assert!(matches!(result, Err(LogError::Fenced)), "{result:?}");
     fenced(log.append(id, VOID, 2, vec![record("b")]).await.map(drop));
-    fenced(log.copy_in(id, VOID, lines_of_another).await);
+    fenced(log.append_sealed(id, VOID, lines_of_another).await);
     fenced(log.save_snapshot(id, VOID, Bytes::from_static(b"x")).await);
     fenced(log.put_blob(id, name(), Bytes::from_static(b"x"), BlobWrite::Owned(VOID)).await);
-    fenced(log.begin(session(3), VOID).await);
-    fenced(log.finish(id, VOID).await);
+    fenced(log.begin_creation(session(3), VOID).await);
+    fenced(log.finish_creation(id, VOID).await);
     fenced(log.release(id, VOID, true).await);
     fenced(log.remove(id, VOID).await);
     log.save_draft(id, VOID, turn(1), delta(0, "lost"));
@@ -113,9 +113,9 @@ async fn lines_of_another_log_are_copied_byte_for_byte(log: &dyn Log) {
     let (id, other) = (session(1), SharedLog::default());
     let (_, sealed) = make(&other, id, &["a", "b", "c"]).await;
     let epoch = claim(log, id).await;
-    log.copy_in(id, epoch, sealed[..2].to_vec()).await.unwrap();
-    log.copy_in(id, epoch, sealed[2..].to_vec()).await.unwrap();
-    log.copy_in(id, epoch, Vec::new()).await.unwrap();
+    log.append_sealed(id, epoch, sealed[..2].to_vec()).await.unwrap();
+    log.append_sealed(id, epoch, sealed[2..].to_vec()).await.unwrap();
+    log.append_sealed(id, epoch, Vec::new()).await.unwrap();
     assert_eq!(lines(log, id).await, sealed);
     // The log goes on as if the records had been appended here.
     let own = log.append(id, epoch, 4, vec![record("d")]).await.unwrap();
@@ -141,13 +141,16 @@ async fn lines_that_do_not_follow_are_not_copied(log: &dyn Log) {
         ("of another session", of_another),
         ("with a good beginning", vec![sealed[1].clone(), sealed[1].clone()]),
     ] {
-        let refused = log.copy_in(id, epoch, wrong).await;
+        let refused = log.append_sealed(id, epoch, wrong).await;
         assert!(matches!(refused, Err(LogError::Damaged { .. })), "{what}: {refused:?}");
         assert_eq!(lines(log, id).await, appended, "{what}");
     }
     // A log that has gone on otherwise takes nothing of the other one.
     log.append(id, epoch, 2, vec![record("other")]).await.unwrap();
-    assert!(matches!(log.copy_in(id, epoch, sealed[2..].to_vec()).await, Err(LogError::Damaged { .. })));
+    assert!(matches!(
+        log.append_sealed(id, epoch, sealed[2..].to_vec()).await,
+        Err(LogError::Damaged { .. })
+    ));
 }
 
 async fn drafts_end_with_the_record_that_holds_them(log: &dyn Log) {
@@ -231,11 +234,11 @@ async fn sessions_are_listed_in_pages(log: &dyn Log) {
 
 async fn a_removed_session_is_gone(log: &dyn Log) {
     let id = session(1);
-    assert!(!log.is_known(id).await.unwrap());
+    assert!(!log.has_session(id).await.unwrap());
     let (epoch, _) = make(log, id, &["a"]).await;
-    assert!(log.is_known(id).await.unwrap());
+    assert!(log.has_session(id).await.unwrap());
     log.remove(id, epoch).await.unwrap();
-    assert!(!log.is_known(id).await.unwrap());
+    assert!(!log.has_session(id).await.unwrap());
     assert!(matches!(log.read(id, 1, ALL).await, Err(LogError::NotFound)));
     assert_eq!(log.last_seq(id).await.unwrap(), 0);
     assert!(log.sessions(None, ALL).await.unwrap().is_empty() && log.unsettled().await.unwrap().is_empty());

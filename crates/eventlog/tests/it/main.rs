@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails should end its test")]
 
 mod append;
-mod beside;
+mod beside_records;
 mod conformance;
 mod crash;
 mod damage;

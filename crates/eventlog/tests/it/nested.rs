@@ -15,7 +15,7 @@ async fn make(log: &FileLog, id: SessionId) {
 }
 
 async fn make_under(log: &FileLog, id: SessionId, parent: SessionId) {
-    log.place_under(id, parent).await.unwrap();
+    log.create_under(id, parent).await.unwrap();
     make(log, id).await;
 }
 
@@ -39,8 +39,8 @@ async fn a_session_lies_in_anothers_folder_and_is_found_by_its_id() {
     );
     assert!(data.folder(top).join("subagent_0000bb/subagent_0000cc/events.ndjson").is_file());
     assert_eq!(sorted(&log).await, [top, child, below]);
-    assert_eq!(log.placed_under(top).await.unwrap(), [child]);
-    assert_eq!(log.placed_under(child).await.unwrap(), [below]);
+    assert_eq!(log.sessions_under(top).await.unwrap(), [child]);
+    assert_eq!(log.sessions_under(child).await.unwrap(), [below]);
     log.put_blob(below, "artifacts/x".to_owned(), Bytes::from_static(b"1"), BlobWrite::Owned(EPOCH))
         .await
         .unwrap();
@@ -86,7 +86,7 @@ async fn two_with_the_same_last_digits_have_two_folders() {
     make_under(&log, session(0x02_aa_bb_cc), session(1)).await;
     assert!(data.folder(session(1)).join("subagent_aabbcc").is_dir());
     assert!(data.folder(session(1)).join("subagent_02aabbcc").is_dir());
-    assert!(matches!(log.place_under(session(9), session(8)).await, Err(LogError::NotFound)));
+    assert!(matches!(log.create_under(session(9), session(8)).await, Err(LogError::NotFound)));
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn a_crash_at_any_write_leaves_a_whole_session_or_nothing() {
         make(&log, session(1)).await;
         let at = disk.operations() + number;
         disk.set_plan(FaultPlan::parse(&format!("eio:{at}..")).unwrap());
-        let placed = log.place_under(session(2), session(1)).await;
+        let placed = log.create_under(session(2), session(1)).await;
         let made = log.append(session(2), EPOCH, 1, vec![record("made")]).await;
         drop(log);
         let done = disk.operations() < at;
@@ -147,11 +147,11 @@ async fn a_session_that_was_begun_counts_when_it_is_finished() {
     let data = LogFixture::new();
     let log = data.open();
     for id in [session(1), session(2)] {
-        log.begin(id, EPOCH).await.unwrap();
+        log.begin_creation(id, EPOCH).await.unwrap();
         make(&log, id).await;
         log.append(id, EPOCH, 2, vec![record("more")]).await.unwrap();
     }
-    log.finish(session(1), EPOCH).await.unwrap();
+    log.finish_creation(session(1), EPOCH).await.unwrap();
     drop(log);
     let log = data.open();
     assert_eq!(sorted(&log).await, [session(1)]);

@@ -149,7 +149,7 @@ async fn a_session_that_was_begun_and_has_no_record_leaves_nothing_when_it_is_re
     let data = LogFixture::new();
     let log = data.open();
     let markers = || std::fs::read_dir(data.path().join("unsettled")).unwrap().count();
-    log.begin(session(1), EPOCH).await.unwrap();
+    log.begin_creation(session(1), EPOCH).await.unwrap();
     assert_eq!(markers(), 1);
     assert!(matches!(log.remove(session(1), EPOCH).await, Err(LogError::NotFound)));
     assert_eq!(markers(), 0);

@@ -82,5 +82,5 @@ pub(super) fn list(directory: &Path) -> Result<Vec<ListedWorktree>, GitError> {
         WorktreeNote::read(directory, name).is_some_and(|note| note.base.is_some())
             && directory.join(name).is_dir()
     };
-    Ok(names.into_iter().map(|name| ListedWorktree { is_made: made(&name), name }).collect())
+    Ok(names.into_iter().map(|name| ListedWorktree { is_complete: made(&name), name }).collect())
 }

@@ -11,7 +11,7 @@ use crate::error::GitError;
 /// How often a removal is tried while a process that was just killed is still at it.
 const ATTEMPTS: usize = 5;
 /// What may lie beside a worktree while it is made or merged.
-const BESIDE: &[&str] = &["index", "index.lock", "json.tmp", "part", "ours", "base", "theirs"];
+const TEMPORARY_SUFFIXES: &[&str] = &["index", "index.lock", "json.tmp", "part", "ours", "base", "theirs"];
 
 /// Removes the files of a worktree. One that is not there is no error.
 pub(super) fn remove_files(directory: &Path, name: &str) -> Result<(), GitError> {
@@ -20,15 +20,15 @@ pub(super) fn remove_files(directory: &Path, name: &str) -> Result<(), GitError>
 }
 
 /// Removes what git keeps of a worktree whose files are gone, and last its note.
-pub(super) fn forget(directory: &Path, name: &str) -> Result<(), GitError> {
+pub(super) fn remove_git_data(directory: &Path, name: &str) -> Result<(), GitError> {
     if let Some(note) = WorktreeNote::read(directory, name) {
-        for kept in kept_by_git(&note.common, &directory.join(name)).collect::<Vec<_>>() {
+        for kept in git_worktree_directories(&note.common, &directory.join(name)).collect::<Vec<_>>() {
             remove_all(&kept).map_err(|error| cannot(&kept, error))?;
         }
         // As git does it: the folder goes with the last worktree. It stays when there are others.
         let _ = fs::remove_dir(note.common.join("worktrees"));
     }
-    for extension in BESIDE {
+    for extension in TEMPORARY_SUFFIXES {
         let path = directory.join(format!("{name}.{extension}"));
         remove_file(&path).map_err(|error| cannot(&path, error))?;
     }
@@ -41,7 +41,7 @@ fn cannot(path: &Path, error: impl std::fmt::Display) -> GitError {
 }
 
 /// The folders in which git keeps what it knows of the worktree at a place.
-pub(super) fn kept_by_git(common: &Path, place: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+pub(super) fn git_worktree_directories(common: &Path, place: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let marker = place.join(".git");
     let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let folders = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
@@ -58,7 +58,7 @@ fn remove_all(path: &Path) -> io::Result<()> {
     for _ in 1..ATTEMPTS {
         match fs::remove_dir_all(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => open_up(path),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => make_accessible(path),
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
             ended => return ended,
         }
@@ -70,14 +70,14 @@ fn remove_all(path: &Path) -> io::Result<()> {
 }
 
 /// Lets us into directories that somebody has closed.
-fn open_up(path: &Path) {
+fn make_accessible(path: &Path) {
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
     if !metadata.is_dir() {
         return;
     }
     let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        open_up(&entry.path());
+        make_accessible(&entry.path());
     }
 }
 

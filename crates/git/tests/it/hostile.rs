@@ -58,7 +58,8 @@ async fn making_and_merging_run_nothing_of_the_repositorys_own() {
     .unwrap();
     put(&repository.path(), "a.txt", "2\n");
     put(&repository.path(), "b.txt", "new\n");
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
+    let made =
+        repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     assert_eq!(std::fs::read_to_string(made.workspace.join("a.txt")).unwrap(), "2\n");
     put(&made.workspace, "a.txt", "2\n3\n");
     put(&repository.path(), "a.txt", "1\n2\n");
@@ -71,7 +72,8 @@ async fn making_and_merging_run_nothing_of_the_repositorys_own() {
 #[tokio::test]
 async fn a_worktree_that_claims_another_repository_is_not_believed() {
     let repository = TestRepository::with(&[("a", "1")]).await;
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
+    let made =
+        repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     let place = tempfile::tempdir().unwrap();
     let (program, trace) = trap(place.path());
     let evil = tempfile::tempdir().unwrap();
@@ -93,7 +95,7 @@ async fn names_lead_nowhere_else() {
     let repository = TestRepository::with(&[("a", "1")]).await;
     for name in ["", "..", "a/b", ".git", "a.b"] {
         assert!(
-            repository.worktrees.make(name, &repository.path(), &CancellationToken::new()).await.is_err()
+            repository.worktrees.create(name, &repository.path(), &CancellationToken::new()).await.is_err()
         );
         assert!(repository.worktrees.remove(name).await.is_err(), "{name:?}");
     }
@@ -126,11 +128,14 @@ async fn a_filter_with_a_name_that_is_no_text_does_not_run() {
     assert!(trace.exists());
     std::fs::remove_file(&trace).unwrap();
     put(&repository.path(), "a", "3\n");
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
+    let made =
+        repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     put(&made.workspace, "a", "4\n");
     assert_eq!(repository.worktrees.diff("one").await.unwrap().len(), 1);
     repository.worktrees.merge("one").await.unwrap();
-    let asked = ostler_git::ask(&repository.path(), &repository.isolation, &[&["status"], &["diff"]]).await;
+    let asked =
+        ostler_git::query_repository(&repository.path(), &repository.isolation, &[&["status"], &["diff"]])
+            .await;
     assert!(asked.unwrap().outputs.iter().all(|output| output.is_success));
     assert!(!trace.exists());
 }
@@ -141,7 +146,8 @@ async fn a_repository_that_is_led_elsewhere_meanwhile_is_not_followed() {
     let place = tempfile::tempdir().unwrap();
     let (program, trace) = trap(place.path());
     let repository = TestRepository::with(&[("a", "1\n"), (".gitattributes", "* filter=evil\n")]).await;
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
+    let made =
+        repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     let evil = repository.path().join("evil");
     std::fs::create_dir(&evil).unwrap();
     git(&evil, &["init", "--quiet"]);
@@ -174,7 +180,8 @@ async fn only_files_are_taken_whatever_an_index_says() {
         git(directory, &["update-index", "--skip-worktree", name]);
     };
     plant(&repository.path(), "top.txt");
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
+    let made =
+        repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     assert!(!made.workspace.join("top.txt").exists());
     for name in [".mcp.json", "sub/.envrc", "plain.txt"] {
         plant(&made.workspace, name);
@@ -200,7 +207,7 @@ async fn what_no_tool_may_write_is_not_merged_and_nothing_else_either() {
     {
         let worktree = format!("w{number}");
         let path = repository.path();
-        let made = repository.worktrees.make(&worktree, &path, &CancellationToken::new()).await.unwrap();
+        let made = repository.worktrees.create(&worktree, &path, &CancellationToken::new()).await.unwrap();
         put(&made.workspace, name, "planted");
         put(&made.workspace, "a", "2\n");
         let refused = repository.worktrees.merge(&worktree).await.unwrap_err();
@@ -217,7 +224,7 @@ async fn a_git_directory_that_is_somebody_elses_is_not_looked_at() {
     let place = tempfile::tempdir().unwrap();
     let workspace = place.path().join("workspace");
     std::fs::create_dir(&workspace).unwrap();
-    let ask = async || ostler_git::ask(&workspace, &repository.isolation, &[&["log"]]).await;
+    let ask = async || ostler_git::query_repository(&workspace, &repository.isolation, &[&["log"]]).await;
     std::os::unix::fs::symlink(repository.path().join(".git"), workspace.join(".git")).unwrap();
     assert!(ask().await.is_err());
     std::fs::remove_file(workspace.join(".git")).unwrap();
@@ -229,7 +236,8 @@ async fn a_git_directory_that_is_somebody_elses_is_not_looked_at() {
 #[tokio::test]
 async fn only_what_was_shown_is_merged() {
     let repository = TestRepository::with(&[("a", "1\n")]).await;
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await.unwrap();
+    let made =
+        repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await.unwrap();
     put(&made.workspace, "a", "2\n");
     assert_eq!(repository.worktrees.changes_to_merge("one").await.unwrap().len(), 1);
     put(&made.workspace, "b", "not shown\n");

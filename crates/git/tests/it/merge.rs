@@ -10,7 +10,7 @@ use crate::repository::{TestRepository, put};
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
 async fn make(repository: &TestRepository) -> std::path::PathBuf {
-    let made = repository.worktrees.make("one", &repository.path(), &CancellationToken::new()).await;
+    let made = repository.worktrees.create("one", &repository.path(), &CancellationToken::new()).await;
     made.unwrap().workspace
 }
 

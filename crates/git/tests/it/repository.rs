@@ -20,8 +20,8 @@ pub(crate) async fn isolation(place: &Path) -> Isolation {
         hides_home: true,
         readable: Vec::new(),
         search_path: Vec::new(),
-        choice: BackendChoice::Best,
-        anew: true,
+        backend_choice: BackendChoice::Best,
+        ignore_cached_probe: true,
     })
     .await;
     assert!(sandbox.is_available(), "install bubblewrap, or use another kernel: {:?}", sandbox.report());
@@ -74,7 +74,7 @@ impl TestRepository {
     }
 
     /// How everything stands that is the user's own: index, branches, stashes, HEAD, files.
-    pub(crate) fn standing(&self) -> Vec<String> {
+    pub(crate) fn user_state(&self) -> Vec<String> {
         let index = self.git(&["ls-files", "--stage", "-v"]);
         let refs = self.git(&["for-each-ref"]);
         let head = std::fs::read_to_string(self.path().join(".git/HEAD")).unwrap();

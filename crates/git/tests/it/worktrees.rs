@@ -23,9 +23,9 @@ async fn a_worktree_has_the_files_as_they_are_and_leaves_the_users_alone() {
     repository.put("folder/new", "not known to git");
     repository.put("ignored", "secret");
     std::fs::remove_file(repository.path().join("gone")).unwrap();
-    let before = repository.standing();
-    let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
-    assert_eq!(repository.standing(), before);
+    let before = repository.user_state();
+    let made = repository.worktrees.create("one", &repository.path(), &never()).await.unwrap();
+    assert_eq!(repository.user_state(), before);
     let read = |name: &str| std::fs::read_to_string(made.workspace.join(name)).ok();
     assert_eq!(read("same").as_deref(), Some("1"));
     assert_eq!(read("changed").as_deref(), Some("2"));
@@ -38,7 +38,7 @@ async fn a_worktree_has_the_files_as_they_are_and_leaves_the_users_alone() {
 
     repository.worktrees.remove("one").await.unwrap();
     repository.worktrees.remove("one").await.unwrap();
-    assert_eq!(repository.standing(), before);
+    assert_eq!(repository.user_state(), before);
     assert!(!made.workspace.exists());
     assert!(!repository.path().join(".git/worktrees").exists());
     assert_eq!(std::fs::read_dir(repository.worktrees_dir()).unwrap().count(), 0);
@@ -47,18 +47,18 @@ async fn a_worktree_has_the_files_as_they_are_and_leaves_the_users_alone() {
 #[tokio::test]
 async fn a_clean_repository_is_not_committed_again_and_an_empty_one_will_do() {
     let repository = TestRepository::with(&[("a", "1")]).await;
-    let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
+    let made = repository.worktrees.create("one", &repository.path(), &never()).await.unwrap();
     assert_eq!(made.base, repository.git(&["rev-parse", "HEAD"]).trim());
 
     let empty = tempfile::tempdir().unwrap();
     git(empty.path(), &["init", "--quiet"]);
     std::fs::write(empty.path().join("first"), "x").unwrap();
-    let made = repository.worktrees.make("two", empty.path(), &never()).await.unwrap();
+    let made = repository.worktrees.create("two", empty.path(), &never()).await.unwrap();
     assert_eq!(std::fs::read_to_string(made.workspace.join("first")).unwrap(), "x");
     repository.worktrees.remove("two").await.unwrap();
 
     let none = tempfile::tempdir().unwrap();
-    let refused = repository.worktrees.make("three", none.path(), &never()).await.unwrap_err();
+    let refused = repository.worktrees.create("three", none.path(), &never()).await.unwrap_err();
     assert_eq!(refused.to_string(), "The workspace is not in a git repository.");
     let names: Vec<String> =
         repository.worktrees.list().await.unwrap().into_iter().map(|one| one.name).collect();
@@ -69,12 +69,12 @@ async fn a_clean_repository_is_not_committed_again_and_an_empty_one_will_do() {
 async fn a_workspace_inside_a_repository_is_found_at_the_same_place() {
     let repository = TestRepository::with(&[("app/a", "1"), ("other/b", "1")]).await;
     let app = repository.path().join("app");
-    let made = repository.worktrees.make("one", &app, &never()).await.unwrap();
+    let made = repository.worktrees.create("one", &app, &never()).await.unwrap();
     assert!(made.workspace.ends_with("one/app"));
     std::fs::write(made.workspace.join("a"), "2").unwrap();
     std::fs::write(made.workspace.join("../other/b"), "not its business").unwrap();
     assert_eq!(repository.worktrees.origin(&made.workspace), app);
-    let nested = repository.worktrees.make("two", &made.workspace, &never()).await.unwrap();
+    let nested = repository.worktrees.create("two", &made.workspace, &never()).await.unwrap();
     assert_eq!(repository.worktrees.origin(&nested.workspace), app);
     assert_eq!(std::fs::read_to_string(nested.workspace.join("a")).unwrap(), "2");
     repository.worktrees.merge("one").await.unwrap();
@@ -88,7 +88,7 @@ async fn twenty_at_once_are_made_changed_and_merged() {
     repository.put("new", "2");
     let (path, none) = (repository.path(), never());
     let names: Vec<String> = (0..20).map(|number| format!("w{number}")).collect();
-    let making = names.iter().map(|name| repository.worktrees.make(name, &path, &none));
+    let making = names.iter().map(|name| repository.worktrees.create(name, &path, &none));
     let mut made = Vec::new();
     for one in futures(making).await {
         made.push(one.unwrap());
@@ -113,12 +113,12 @@ async fn one_that_is_given_up_leaves_nothing() {
     let files: Vec<(&str, &str)> = many.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let repository = TestRepository::with(&files).await;
     repository.put("new", "x");
-    let before = repository.standing();
+    let before = repository.user_state();
     // At every stage that can be told from outside: at once, once the note is there, once files are there.
     for stage in 0..4 {
         let canceled = CancellationToken::new();
         let path = repository.path();
-        let making = repository.worktrees.make("one", &path, &canceled);
+        let making = repository.worktrees.create("one", &path, &canceled);
         let dir = repository.worktrees_dir();
         let watching = async {
             loop {
@@ -144,7 +144,7 @@ async fn one_that_is_given_up_leaves_nothing() {
         if ended.is_ok() {
             repository.worktrees.remove("one").await.unwrap();
         }
-        assert_eq!(repository.standing(), before, "stage {stage}");
+        assert_eq!(repository.user_state(), before, "stage {stage}");
         assert!(!repository.path().join(".git/worktrees").exists(), "stage {stage}");
         let left = std::fs::read_dir(&dir).map_or(0, |entries| entries.count());
         assert_eq!(left, 0, "stage {stage}");
@@ -154,7 +154,7 @@ async fn one_that_is_given_up_leaves_nothing() {
 #[tokio::test]
 async fn what_a_crash_left_half_made_is_listed_and_removed() {
     let repository = TestRepository::with(&[("a", "1")]).await;
-    let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
+    let made = repository.worktrees.create("one", &repository.path(), &never()).await.unwrap();
     // The note as it is before the worktree is ready, and a worktree of which git has only begun to know.
     let note = repository.worktrees_dir().join("one.json");
     let text = std::fs::read_to_string(&note).unwrap().replace(&format!("\"{}\"", made.base), "null");
@@ -163,7 +163,7 @@ async fn what_a_crash_left_half_made_is_listed_and_removed() {
     let again = GitWorktrees::new(repository.worktrees_dir(), repository.isolation.clone());
     let listed = again.list().await.unwrap();
     assert_eq!(
-        listed.iter().map(|one| (one.name.as_str(), one.is_made)).collect::<Vec<_>>(),
+        listed.iter().map(|one| (one.name.as_str(), one.is_complete)).collect::<Vec<_>>(),
         [("one", false)]
     );
     again.remove("one").await.unwrap();
@@ -174,7 +174,7 @@ async fn what_a_crash_left_half_made_is_listed_and_removed() {
 #[tokio::test]
 async fn directories_that_somebody_has_closed_are_removed_all_the_same() {
     let repository = TestRepository::with(&[("a", "1")]).await;
-    let made = repository.worktrees.make("one", &repository.path(), &never()).await.unwrap();
+    let made = repository.worktrees.create("one", &repository.path(), &never()).await.unwrap();
     let closed = made.workspace.join("closed");
     std::fs::create_dir(&closed).unwrap();
     std::fs::write(closed.join("x"), "x").unwrap();

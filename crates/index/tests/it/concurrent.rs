@@ -56,7 +56,7 @@ async fn clearing_while_others_read_and_write_leaves_a_whole_index() {
         let texts: Vec<(u64, &str)> = (position + 1..=101).map(|seq| (seq, "horse")).collect();
         fixture.index.update(update(session(n, 2), position, 101, &texts)).await.unwrap();
     }
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     assert_eq!(fixture.index.counts().await.unwrap().texts, 404);
 }
 

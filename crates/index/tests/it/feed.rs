@@ -91,7 +91,7 @@ async fn the_first_session_under_a_key_is_found() {
 #[tokio::test]
 async fn a_session_is_found_by_its_agents_id_as_soon_as_that_is_told() {
     let fixture = IndexFixture::new();
-    fixture.index.rebuilt().await.unwrap();
+    fixture.index.mark_rebuilt().await.unwrap();
     for n in 1..=200 {
         let own = format!("own-{n}");
         let told = Session { agent: "fault".into(), agent_session_id: Some(own.clone()), ..session(n, 1) };
@@ -104,19 +104,19 @@ async fn a_session_is_found_by_its_agents_id_as_soon_as_that_is_told() {
 #[tokio::test]
 async fn failed_writes_are_kept_and_made_good() {
     let fixture = IndexFixture::new();
-    fixture.index.rebuilt().await.unwrap();
+    fixture.index.mark_rebuilt().await.unwrap();
     fixture.add(session(1, 1)).await;
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     let other = Connection::open(fixture.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     fixture.index.update(update(session(1, 5), 1, 2, &[(2, "kept")])).await.unwrap();
     fixture.add(session(2, 2)).await;
-    assert!(matches!(fixture.index.flushed().await, Err(IndexError::Storage(_))));
+    assert!(matches!(fixture.index.flush().await, Err(IndexError::Storage(_))));
     // Lists show what there is, and the position says how little that is.
     assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1]);
     assert_eq!(fixture.index.position(id(1)).await, Ok(1));
     other.execute_batch("ROLLBACK").unwrap();
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [1, 2]);
     assert_eq!((fixture.search("kept").await, fixture.index.position(id(1)).await), (vec![1], Ok(2)));
     assert_eq!(fixture.index.lost(), 0);
@@ -126,14 +126,14 @@ async fn failed_writes_are_kept_and_made_good() {
 #[tokio::test]
 async fn too_many_failed_writes_are_given_up_and_the_next_opening_knows() {
     let fixture = IndexFixture::new();
-    fixture.index.rebuilt().await.unwrap();
+    fixture.index.mark_rebuilt().await.unwrap();
     let other = Connection::open(fixture.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let big = "word ".repeat(13_000);
     let texts: Vec<(u64, &str)> = (1..=100).map(|seq| (seq, big.as_str())).collect();
     for n in 1..=7 {
         fixture.index.update(update(session(n, 1), 0, 100, &texts)).await.unwrap();
-        fixture.index.flushed().await.unwrap_err();
+        fixture.index.flush().await.unwrap_err();
     }
     let lost = fixture.index.lost();
     assert!(lost > 0 && lost < 7, "{lost}");
@@ -152,7 +152,7 @@ async fn an_update_that_cannot_be_stored_does_not_hold_up_the_others() {
     let fixture = IndexFixture::new();
     fixture.index.update(update(session(1, 1), 0, u64::MAX, &[])).await.unwrap();
     fixture.add(session(2, 1)).await;
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     assert_eq!(numbers(&fixture.list(ListFilter::default()).await), [2]);
     assert_eq!(fixture.index.lost(), 1);
 }
@@ -177,7 +177,7 @@ fn the_index_can_be_shared() {
 async fn many_updates_become_few_commits() {
     let fixture = IndexFixture::new();
     fixture.add(session(1, 1)).await;
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     let wal = fixture.dir.path().join("index.db-wal");
     let before = std::fs::metadata(&wal).unwrap().len();
     for seq in 2..=200u64 {
@@ -185,7 +185,7 @@ async fn many_updates_become_few_commits() {
         let told = session(1, i64::try_from(seq).unwrap());
         fixture.index.update(update(told, seq - 1, seq, &[(seq, &said)])).await.unwrap();
     }
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     let written = std::fs::metadata(&wal).unwrap().len() - before;
     assert!(written < 400_000, "{written} bytes, where a commit of each update takes a few thousand");
     assert_eq!(fixture.index.position(id(1)).await, Ok(200));

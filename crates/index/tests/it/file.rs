@@ -16,7 +16,7 @@ async fn an_index_is_empty_until_it_was_rebuilt() {
     let (fixture, opened) = fixture.reopen();
     assert_eq!(opened, OpenedIndex::Empty, "the rebuild did not come to its end");
     assert_eq!(fixture.index.position(id(1)).await, Ok(1), "what was fed need not be fed again");
-    fixture.index.rebuilt().await.unwrap();
+    fixture.index.mark_rebuilt().await.unwrap();
     let (fixture, opened) = fixture.reopen();
     assert_eq!(
         (opened, numbers(&fixture.list(ListFilter::default()).await)),
@@ -30,7 +30,7 @@ async fn an_index_is_empty_until_it_was_rebuilt() {
 async fn only_the_owner_may_read_it() {
     let fixture = IndexFixture::new();
     fixture.add(session(1, 1)).await;
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for name in ["index.db", "index.db-wal", "index.db-shm"] {
         assert_eq!(mode(&fixture.dir.path().join(name)), 0o600, "{name}");
@@ -68,7 +68,7 @@ async fn what_is_no_index_is_moved_aside() {
 async fn another_version_is_made_anew_and_an_unfinished_file_is_finished() {
     let fixture = IndexFixture::new();
     fixture.add(session(1, 1)).await;
-    fixture.index.rebuilt().await.unwrap();
+    fixture.index.mark_rebuilt().await.unwrap();
     let path = fixture.path();
     let IndexFixture { dir, index } = fixture;
     drop(index);
@@ -89,7 +89,7 @@ async fn damage_that_shows_later_is_an_error_and_clearing_mends_it() {
         let said = format!("word{n} ").repeat(200);
         fixture.index.update(update(session(n, 1), 0, 1, &[(1, &said)])).await.unwrap();
     }
-    fixture.index.rebuilt().await.unwrap();
+    fixture.index.mark_rebuilt().await.unwrap();
     let IndexFixture { dir, index } = fixture;
     drop(index);
     let path = dir.path().join("index.db");
@@ -109,7 +109,7 @@ async fn damage_that_shows_later_is_an_error_and_clearing_mends_it() {
         "{error}"
     );
     index.update(update(session(900, 1), 0, 1, &[])).await.unwrap();
-    assert!(matches!(index.flushed().await, Err(IndexError::Damaged(_))));
+    assert!(matches!(index.flush().await, Err(IndexError::Damaged(_))));
     index.clear().await.unwrap();
     index.update(update(session(901, 1), 0, 1, &[(1, "mended")])).await.unwrap();
     let filter = ListFilter { q: Some("mended".into()), ..ListFilter::default() };
@@ -125,7 +125,7 @@ async fn after_a_kill_row_texts_and_position_agree() {
         let session = session(1, i64::try_from(step).unwrap());
         fixture.index.update(update(session, step - 1, step, &[(step, &said)])).await.unwrap();
         if step % 3 == 0 {
-            fixture.index.flushed().await.unwrap();
+            fixture.index.flush().await.unwrap();
         }
         let copy = tempfile::tempdir().unwrap();
         copy_files(&fixture.path(), &copy.path().join("index.db"));

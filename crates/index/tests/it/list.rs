@@ -48,7 +48,7 @@ async fn each_filter_holds_alone_and_with_the_others() {
             archived: has(2).then_some(true),
             pinned: has(6).then_some(has(7)),
             parent: has(3).then(|| id(1000)),
-            top: has(5),
+            top_level_only: has(5),
             q: has(4).then(|| "zeb".to_owned()),
             limit: 200,
             cursor: None,
@@ -59,7 +59,7 @@ async fn each_filter_holds_alone_and_with_the_others() {
                 && filter.archived.is_none_or(|archived| session.archived == archived)
                 && filter.pinned.is_none_or(|pinned| session.pinned == pinned)
                 && filter.parent.is_none_or(|parent| session.parent_session_id == Some(parent))
-                && (!filter.top || session.parent_session_id.is_none())
+                && (!filter.top_level_only || session.parent_session_id.is_none())
                 && (filter.q.is_none() || session.title.is_some())
         };
         let wanted: Vec<u128> =
@@ -79,17 +79,17 @@ async fn a_name_leads_to_the_open_session_that_has_it() {
         fixture.add(named(n, name)).await;
     }
     fixture.add(session(4, 1)).await;
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     assert_eq!(fixture.index.by_name("alpha").await, Ok(Some(id(2))));
     assert_eq!(fixture.index.by_name("delta").await, Ok(None));
     let names = |sessions: Vec<Session>| sessions.into_iter().filter_map(|it| it.name).collect::<Vec<_>>();
-    assert_eq!(names(fixture.index.named("", 2).await.unwrap()), ["alpha", "beta"]);
-    assert_eq!(names(fixture.index.named("beta", 2).await.unwrap()), ["gamma"]);
+    assert_eq!(names(fixture.index.named_sessions("", 2).await.unwrap()), ["alpha", "beta"]);
+    assert_eq!(names(fixture.index.named_sessions("beta", 2).await.unwrap()), ["gamma"]);
     let closed = Session { status: SessionStatus::Completed, ..named(2, "alpha") };
     fixture.index.update(update(closed, 1, 2, &[])).await.unwrap();
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     assert_eq!(fixture.index.by_name("alpha").await, Ok(None));
-    assert_eq!(names(fixture.index.named("", 9).await.unwrap()), ["beta", "gamma"]);
+    assert_eq!(names(fixture.index.named_sessions("", 9).await.unwrap()), ["beta", "gamma"]);
 }
 
 #[tokio::test]

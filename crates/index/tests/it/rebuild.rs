@@ -124,7 +124,7 @@ async fn fed_badly(
             fixture.index.remove(id(n as u128)).await.unwrap();
         }
     }
-    fixture.index.flushed().await.unwrap();
+    fixture.index.flush().await.unwrap();
     for (n, log) in (0..SESSIONS).zip(logs) {
         let position = usize::try_from(fixture.index.position(id(n)).await.unwrap()).unwrap();
         if position < log.len() {

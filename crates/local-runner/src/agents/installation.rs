@@ -11,19 +11,19 @@ use ostler_sandbox::secret_places;
 /// How much of a script is read to find its interpreter; the kernel reads no more.
 const FIRST_LINE_BYTES: u64 = 256;
 /// Directories of a home directory that hold much besides one installation.
-const SHARED: [&str; 5] = [".local", ".local/share", ".local/lib", ".config", ".cache"];
+const SHARED_HOME_DIRECTORIES: [&str; 5] = [".local", ".local/share", ".local/lib", ".config", ".cache"];
 
 /// The path by which a program is started: without links, but for a Python that knows its packages by the link.
 pub(super) fn starting_path<'a>(program: &'a Program, finder: &ProgramFinder) -> &'a Path {
     let link = program.found_at();
     let environment = link.parent().and_then(Path::parent);
     let is_environment = environment.is_some_and(|place| place.join("pyvenv.cfg").is_file());
-    if is_environment && !finder.is_changeable(link) { link } else { program.path() }
+    if is_environment && !finder.is_writable_by_commands(link) { link } else { program.path() }
 }
 
 /// The places to be opened for a program, and for its first argument, which is the script where the program is an
 /// interpreter.
-pub(super) fn places(
+pub(super) fn readable_paths(
     program: &Program,
     first_argument: Option<&str>,
     home: &Path,
@@ -34,7 +34,8 @@ pub(super) fn places(
     places.extend(interpreter(program.path(), finder).into_iter().map(|path| installation(&path, home)));
     let script = first_argument.map(Path::new).filter(|path| path.is_absolute() && path.is_file());
     // A link that a sandboxed command has put in the place of a script could lead to anything.
-    let script = script.filter(|path| !finder.is_changeable(path)).and_then(|path| path.canonicalize().ok());
+    let script =
+        script.filter(|path| !finder.is_writable_by_commands(path)).and_then(|path| path.canonicalize().ok());
     places.extend(script.map(|path| installation(&path, home)));
     places.retain(|place| place.exists());
     places.sort();
@@ -52,15 +53,15 @@ fn installation(program: &Path, home: &Path) -> PathBuf {
     let above = directory.filter(|directory| directory.ends_with("bin")).and_then(Path::parent);
     let prefix = above.filter(|above| above.join("lib").is_dir() && !above.join(".git").exists());
     let candidates = [modules, prefix, directory].into_iter().flatten();
-    candidates.into_iter().find(|place| !holds_more(place, home)).unwrap_or(program).to_owned()
+    candidates.into_iter().find(|place| !is_shared_directory(place, home)).unwrap_or(program).to_owned()
 }
 
 /// Whether a directory holds more than an installation: the home directory, directories that many programs share,
 /// or keys and tokens.
-fn holds_more(place: &Path, home: &Path) -> bool {
+fn is_shared_directory(place: &Path, home: &Path) -> bool {
     home.starts_with(place)
         || place.components().count() <= 2
-        || SHARED.iter().any(|shared| home.join(shared) == place)
+        || SHARED_HOME_DIRECTORIES.iter().any(|shared| home.join(shared) == place)
         || secret_places(home).iter().any(|secret| secret.starts_with(place))
 }
 
@@ -93,7 +94,7 @@ mod tests {
 
     use ostler_process::ProgramFinder;
 
-    use super::{installation, places, starting_path};
+    use super::{installation, readable_paths, starting_path};
 
     fn executable(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -163,7 +164,7 @@ mod tests {
         let finder = ProgramFinder::new(Some(&path), move || writable.clone());
         let opened = |program: &Path, first: Option<PathBuf>| {
             let first = first.map(|path| path.display().to_string());
-            places(&finder.find(program.to_str().unwrap()).unwrap(), first.as_deref(), &home, &finder)
+            readable_paths(&finder.find(program.to_str().unwrap()).unwrap(), first.as_deref(), &home, &finder)
         };
         assert_eq!(opened(&agent, None), [home.join("node"), home.join("node/lib/node_modules")]);
         assert_eq!(opened(&script, None), [home.join("python"), home.join("tool")]);

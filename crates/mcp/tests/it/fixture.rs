@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long a test waits for what must happen. Nothing is measured by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A workspace, a directory for what the misbehaving server notes, and servers.
 pub(crate) struct McpFixture {
@@ -26,11 +26,11 @@ pub(crate) struct McpFixture {
 }
 
 /// Limits under which a test sees each server settled before it goes on.
-pub(crate) fn patient() -> McpLimits {
+pub(crate) fn test_limits() -> McpLimits {
     McpLimits {
-        start: PATIENCE,
-        patience: PATIENCE,
-        first_pause: Duration::from_millis(1),
+        start: TEST_TIMEOUT,
+        tools_wait: TEST_TIMEOUT,
+        first_backoff: Duration::from_millis(1),
         idle: Duration::from_secs(3600),
         ..McpLimits::default()
     }
@@ -43,7 +43,7 @@ pub(crate) fn unconfined() -> ServerSpawnFn {
         let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
         let own = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
         let command = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
-        Ok(PreparedChild { command: command.envs(own).envs(&launch.env).prepare(), keep: Box::new(()) })
+        Ok(PreparedChild { command: command.envs(own).envs(&launch.env).prepare(), keep_alive: Box::new(()) })
     })
 }
 
@@ -52,12 +52,12 @@ impl McpFixture {
     pub(crate) fn of_command(command: &[&str]) -> McpFixture {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
         let transport = Transport::Stdio { command, env: BTreeMap::new() };
-        McpFixture::new(|_| ServerConfig::new("server", transport), patient())
+        McpFixture::new(|_| ServerConfig::new("server", transport), test_limits())
     }
 
     /// The misbehaving server, with these options.
     pub(crate) fn misbehaving(options: &[&str]) -> McpFixture {
-        McpFixture::misbehaving_within(options, patient())
+        McpFixture::misbehaving_within(options, test_limits())
     }
 
     pub(crate) fn misbehaving_within(options: &[&str], limits: McpLimits) -> McpFixture {
@@ -116,13 +116,13 @@ impl McpFixture {
     }
 
     /// Waits until the only server is in this state.
-    pub(crate) async fn reaches(&self, state: ServerState) -> ServerStatus {
+    pub(crate) async fn wait_for_state(&self, state: ServerState) -> ServerStatus {
         until(|| self.status().state == state).await;
         self.status()
     }
 
     /// Waits until the misbehaving server has left this note.
-    pub(crate) async fn noted(&self, word: &str) {
+    pub(crate) async fn wait_for_note(&self, word: &str) {
         until(|| self.directory.path().join(word).exists()).await;
     }
 
@@ -167,7 +167,7 @@ pub(crate) fn real_servers() -> PathBuf {
 
 /// A future that must end.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it ends in time")
+    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("it ends in time")
 }
 
 /// Waits until something is so that another process or task brings about.

@@ -10,7 +10,7 @@ use ostler_mcp::{ServerConfig, ServerState, Transport};
 use ostler_types::ToolKind;
 use serde_json::json;
 
-use crate::fixture::{McpFixture, patient, real_servers};
+use crate::fixture::{McpFixture, real_servers, test_limits};
 
 /// A running process that is killed when the test is over.
 struct KilledOnDrop(Child);
@@ -25,7 +25,7 @@ impl Drop for KilledOnDrop {
 fn fixture(url: String, headers: &[(&str, &str)]) -> McpFixture {
     let headers: BTreeMap<_, _> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    McpFixture::new(|_| ServerConfig::new("server", Transport::Http { url, headers }), patient())
+    McpFixture::new(|_| ServerConfig::new("server", Transport::Http { url, headers }), test_limits())
 }
 
 fn everything() -> (KilledOnDrop, String) {
@@ -100,7 +100,7 @@ async fn a_redirect_to_another_host_is_not_followed() {
     let (url, seen) = answering(redirect);
     let fixture = fixture(url, &[("authorization", "Bearer k-12345678")]);
     assert!(fixture.tools().await.is_empty());
-    let status = fixture.reaches(ServerState::Unavailable).await;
+    let status = fixture.wait_for_state(ServerState::Unavailable).await;
     assert!(seen.lock().expect("nobody panics")[0].contains("k-12345678"));
     assert_eq!(*seen_elsewhere.lock().expect("nobody panics"), Vec::<String>::new());
     let error = status.error.expect("it says why");
@@ -118,7 +118,7 @@ async fn an_answer_without_end_is_not_taken() {
     let (url, _) = answering(response);
     let fixture = fixture(url, &[]);
     assert!(fixture.tools().await.is_empty());
-    let error = fixture.reaches(ServerState::Unavailable).await.error.expect("it says why");
+    let error = fixture.wait_for_state(ServerState::Unavailable).await.error.expect("it says why");
     assert!(error.contains("longer than 16 MiB"), "{error}");
 }
 
@@ -131,6 +131,6 @@ async fn a_server_that_wants_a_key_says_so() {
     ));
     let fixture = fixture(url, &[]);
     assert!(fixture.tools().await.is_empty());
-    let error = fixture.reaches(ServerState::Unavailable).await.error.expect("it says why");
+    let error = fixture.wait_for_state(ServerState::Unavailable).await.error.expect("it says why");
     assert!(error.contains("HTTP 401") && error.contains(body), "{error}");
 }

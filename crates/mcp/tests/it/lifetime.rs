@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use ostler_mcp::{McpLimits, McpServers, ServerConfig, ServerState};
 use serde_json::json;
 
-use crate::fixture::{McpFixture, is_alive, misbehaving, names, patient, unconfined, until, within};
+use crate::fixture::{McpFixture, is_alive, misbehaving, names, test_limits, unconfined, until, within};
 
 #[tokio::test]
 async fn nothing_starts_before_it_is_needed() {
@@ -32,13 +32,13 @@ async fn sessions_of_a_workspace_share_a_server() {
 
 #[tokio::test]
 async fn an_unused_server_is_stopped_and_comes_back() {
-    let limits = McpLimits { idle: Duration::from_millis(200), ..patient() };
+    let limits = McpLimits { idle: Duration::from_millis(200), ..test_limits() };
     let fixture = McpFixture::misbehaving_within(&[], limits);
     let tool = fixture.tool("pid").await;
     let (first, _) = fixture.run(&tool, json!({})).await;
-    fixture.reaches(ServerState::Stopped).await;
+    fixture.wait_for_state(ServerState::Stopped).await;
     assert!(!is_alive(&first.text));
-    fixture.noted("input-closed").await;
+    fixture.wait_for_note("input-closed").await;
     let starts = fixture.starts();
     // A tool that was given out before works as ever.
     let (second, _) = fixture.run(&tool, json!({})).await;
@@ -48,23 +48,23 @@ async fn an_unused_server_is_stopped_and_comes_back() {
 
 #[tokio::test]
 async fn a_server_is_not_stopped_while_it_is_called() {
-    let limits = McpLimits { idle: Duration::from_millis(50), ..patient() };
+    let limits = McpLimits { idle: Duration::from_millis(50), ..test_limits() };
     let fixture = McpFixture::misbehaving_within(&[], limits);
     let wait = fixture.tool("wait").await;
     let ((outcome, _), ()) = tokio::join!(fixture.run(&wait, json!({})), async {
-        fixture.noted("called").await;
+        fixture.wait_for_note("called").await;
         // Far longer than it may be idle.
         tokio::time::sleep(Duration::from_millis(500)).await;
         fixture.note("go-on");
     });
     assert!(outcome.ok && outcome.text == "went on", "{outcome:?}");
-    fixture.reaches(ServerState::Stopped).await;
+    fixture.wait_for_state(ServerState::Stopped).await;
 }
 
 #[tokio::test]
 async fn there_are_no_more_processes_than_allowed() {
     let directory = tempfile::tempdir().expect("a directory");
-    let limits = McpLimits { processes: 1, evict_after: Duration::ZERO, ..patient() };
+    let limits = McpLimits { processes: 1, evict_after: Duration::ZERO, ..test_limits() };
     let configs = vec![misbehaving(directory.path(), &[])];
     let servers = McpServers::new(configs, unconfined(), limits);
     let workspaces = ["one", "two"].map(|name| directory.path().join(name));
@@ -81,7 +81,7 @@ async fn there_are_no_more_processes_than_allowed() {
 #[tokio::test]
 async fn where_nobody_makes_room_the_limit_is_told() {
     let directory = tempfile::tempdir().expect("a directory");
-    let limits = McpLimits { processes: 1, evict_after: Duration::from_secs(3600), ..patient() };
+    let limits = McpLimits { processes: 1, evict_after: Duration::from_secs(3600), ..test_limits() };
     let mut second = misbehaving(directory.path(), &[]);
     second.name = "second".to_owned();
     let servers = McpServers::new(vec![misbehaving(directory.path(), &[]), second], unconfined(), limits);
@@ -114,7 +114,7 @@ async fn a_workspace_can_have_servers_of_its_own_and_lose_them() {
     std::fs::create_dir(&elsewhere).expect("another workspace");
     // It is called like the one that is there for all, and takes none of its names.
     let own = misbehaving(&elsewhere, &[]);
-    fixture.servers.set_own(&workspace, vec![own.clone()]).await;
+    fixture.servers.set_workspace_servers(&workspace, vec![own.clone()]).await;
     let tools = within(fixture.servers.for_workspace(&workspace)).await;
     let listed = names(&tools);
     assert!(listed.iter().any(|name| name == "mcp__server__pid"), "{listed:?}");
@@ -124,10 +124,10 @@ async fn a_workspace_can_have_servers_of_its_own_and_lose_them() {
     let others = names(&within(fixture.servers.for_workspace(&elsewhere)).await);
     assert!(!others.iter().any(|name| name.contains("server-2")), "{others:?}");
 
-    fixture.servers.set_own(&workspace, vec![own.clone()]).await;
+    fixture.servers.set_workspace_servers(&workspace, vec![own.clone()]).await;
     assert!(is_alive(&first.text), "what stays is not started again");
     let other = ServerConfig { disabled_tools: vec!["wait".to_owned()], ..own };
-    fixture.servers.set_own(&workspace, vec![other]).await;
+    fixture.servers.set_workspace_servers(&workspace, vec![other]).await;
     assert!(!is_alive(&first.text), "what was changed is another server");
     let (refused, _) = fixture.run(tool, json!({})).await;
     assert!(!refused.ok && refused.text.contains("has been stopped"), "{refused:?}");
@@ -136,7 +136,7 @@ async fn a_workspace_can_have_servers_of_its_own_and_lose_them() {
     let tool = tools.iter().find(|tool| tool.spec().name == "mcp__server-2__pid").expect("the new one");
     let (second, _) = fixture.run(tool, json!({})).await;
     assert!(is_alive(&second.text));
-    fixture.servers.set_own(&workspace, Vec::new()).await;
+    fixture.servers.set_workspace_servers(&workspace, Vec::new()).await;
     assert!(!is_alive(&second.text));
     assert!(!names(&within(fixture.servers.for_workspace(&workspace)).await).concat().contains("server-2"));
     let (refused, _) = fixture.run(tool, json!({})).await;

@@ -6,26 +6,26 @@ use ostler_mcp::{McpLimits, ServerState};
 use ostler_types::ToolKind;
 use serde_json::{Value, json};
 
-use crate::fixture::{McpFixture, is_alive, misbehaving, names, patient, until, within};
+use crate::fixture::{McpFixture, is_alive, misbehaving, names, test_limits, until, within};
 
 #[tokio::test]
 async fn a_slow_server_holds_nobody_up() {
-    let limits = McpLimits { patience: Duration::from_millis(1), ..patient() };
+    let limits = McpLimits { tools_wait: Duration::from_millis(1), ..test_limits() };
     let fixture = McpFixture::misbehaving_within(&["wait=go-on"], limits);
     assert!(fixture.tools().await.is_empty());
     assert_eq!(fixture.status().state, ServerState::Starting);
     fixture.note("go-on");
-    fixture.reaches(ServerState::Ready).await;
+    fixture.wait_for_state(ServerState::Ready).await;
     assert!(!fixture.tools().await.is_empty());
     assert_eq!(fixture.starts(), 1);
 }
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
-    let limits = McpLimits { start: Duration::from_millis(300), ..patient() };
+    let limits = McpLimits { start: Duration::from_millis(300), ..test_limits() };
     let fixture = McpFixture::misbehaving_within(&["mute"], limits);
     assert!(fixture.tools().await.is_empty());
-    let status = fixture.reaches(ServerState::Unavailable).await;
+    let status = fixture.wait_for_state(ServerState::Unavailable).await;
     assert!(status.error.expect("it says why").contains("not ready within 0.3 s"));
     assert!(fixture.tools().await.is_empty());
 }
@@ -34,7 +34,7 @@ async fn a_server_that_never_answers_is_given_up() {
 async fn a_server_that_cannot_start_says_why() {
     let fixture = McpFixture::misbehaving(&["exits"]);
     assert!(fixture.tools().await.is_empty());
-    let status = fixture.reaches(ServerState::Unavailable).await;
+    let status = fixture.wait_for_state(ServerState::Unavailable).await;
     let error = status.error.expect("it says why");
     assert!(error.contains("exit code 7") && error.contains("cannot go on like this"), "{error}");
     // Six tries, of which those that begin with the newest version are made again with the handshake.
@@ -47,7 +47,7 @@ async fn a_server_that_cannot_start_says_why() {
 async fn a_program_that_is_missing_is_told_of() {
     let fixture = McpFixture::of_command(&["/no/such/program"]);
     assert!(fixture.tools().await.is_empty());
-    let status = fixture.reaches(ServerState::Unavailable).await;
+    let status = fixture.wait_for_state(ServerState::Unavailable).await;
     assert!(status.error.expect("it says why").contains("`/no/such/program` could not be started"));
 }
 
@@ -76,7 +76,7 @@ async fn a_crash_fails_the_call_and_the_server_comes_back() {
     for _ in 0..5 {
         fixture.run(&crash, json!({})).await;
     }
-    let status = fixture.reaches(ServerState::Unavailable).await;
+    let status = fixture.wait_for_state(ServerState::Unavailable).await;
     let error = status.error.expect("it says why");
     assert!(error.contains("exit code 3") && error.contains("about to crash"), "{error}");
     assert_eq!(fixture.starts(), 6);
@@ -121,11 +121,11 @@ async fn a_call_without_answer_is_called_off() {
             config.timeout = Duration::from_millis(200);
             config
         },
-        patient(),
+        test_limits(),
     );
     let outcome = fixture.call("never", json!({})).await;
     assert!(!outcome.ok && outcome.text.contains("did not answer within 0.2 s"), "{outcome:?}");
-    fixture.noted("called-off").await;
+    fixture.wait_for_note("called-off").await;
 }
 
 #[tokio::test]
@@ -134,9 +134,9 @@ async fn a_call_that_nobody_waits_for_is_called_off() {
     let never = fixture.tool("never").await;
     tokio::select! {
         _ = fixture.run(&never, json!({})) => panic!("it never answers"),
-        () = fixture.noted("called") => {}
+        () = fixture.wait_for_note("called") => {}
     }
-    fixture.noted("called-off").await;
+    fixture.wait_for_note("called-off").await;
     assert!(fixture.call("pid", json!({})).await.ok);
     assert_eq!(fixture.starts(), 1);
 }
@@ -149,7 +149,7 @@ async fn progress_keeps_a_call_alive() {
             config.timeout = Duration::from_secs(4);
             config
         },
-        patient(),
+        test_limits(),
     );
     let tool = fixture.tool("progress").await;
     let (outcome, shown) = fixture.run(&tool, json!({})).await;
@@ -229,7 +229,7 @@ async fn the_environment_is_the_given_one_and_secrets_stay_secret() {
     assert!(status.stderr_tail.len() <= 64 * 1024 && status.stderr_tail.ends_with("noise [31m\n"));
     let short = McpFixture::misbehaving(&["exits"]);
     short.tools().await;
-    let status = short.reaches(ServerState::Unavailable).await;
+    let status = short.wait_for_state(ServerState::Unavailable).await;
     assert!(!format!("{status:?}").contains("t-123456789"));
 }
 
@@ -243,7 +243,7 @@ async fn nothing_is_left_when_all_is_shut_down() {
     let call = fixture.run(&wait, json!({}));
     let ((outcome, _), ()) = within(async {
         tokio::join!(call, async {
-            fixture.noted("called").await;
+            fixture.wait_for_note("called").await;
             fixture.servers.shut_down().await;
         })
     })

@@ -7,7 +7,7 @@ use ostler_mcp::{ServerConfig, ServerState, Transport};
 use ostler_types::ToolKind;
 use serde_json::json;
 
-use crate::fixture::{McpFixture, names, patient, real_servers};
+use crate::fixture::{McpFixture, names, real_servers, test_limits};
 
 fn node(program: &str) -> String {
     real_servers().join("node/node_modules/.bin").join(program).display().to_string()
@@ -66,7 +66,7 @@ async fn files_within_what_the_server_was_given() {
         let command = vec![program, directory.join("workspace").display().to_string()];
         ServerConfig::new("server", Transport::Stdio { command, env: BTreeMap::new() })
     };
-    let fixture = McpFixture::new(config, patient());
+    let fixture = McpFixture::new(config, test_limits());
     std::fs::write(fixture.workspace().join("a.txt"), "some words").expect("a file");
     let inside = fixture.workspace().join("a.txt");
     let read = fixture.call("read_text_file", json!({ "path": inside })).await;

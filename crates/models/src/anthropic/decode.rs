@@ -80,7 +80,7 @@ impl Decode for AnthropicDecoder {
             return Ok(());
         }
         if name == "error" {
-            return Err(failure::of_report(data));
+            return Err(failure::from_report(data));
         }
         if !name.is_empty() && !EVENTS.contains(&name) {
             return Ok(());
@@ -111,7 +111,7 @@ impl Decode for AnthropicDecoder {
                 self.stop_reason = reason.map(|reason| reason.0.into_owned()).or(self.stop_reason.take());
             }
             "message_stop" => return self.stop(events),
-            "error" => return Err(failure::of_report(data)),
+            "error" => return Err(failure::from_report(data)),
             _ => {}
         }
         Ok(())
@@ -121,7 +121,7 @@ impl Decode for AnthropicDecoder {
         let message: WholeMessage<'_> =
             serde_json::from_str(body).map_err(|error| failure::unreadable(&error.to_string(), body))?;
         if message.error.is_some() {
-            return Err(failure::of_report(body));
+            return Err(failure::from_report(body));
         }
         self.stop_reason = message.stop_reason.map(|reason| reason.0.into_owned());
         for block in message.content.into_iter().flatten() {

@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use ostler_types::{Effort, Message, Part, Role, ToolCall};
 
 use super::PROVIDER;
-use crate::outgoing::attachment::{AttachmentLimits, EncodedAttachment, RequestAttachments};
-use crate::outgoing::names::{IdRule, tool_name};
-use crate::outgoing::sealed::ReasoningRecipient;
-use crate::outgoing::{GO_ON, effort, is_blank, object_input, system_note};
 use crate::profile::{ModelProfile, ThinkingControl};
+use crate::request_encoding::attachment::{AttachmentLimits, EncodedAttachment, RequestAttachments};
+use crate::request_encoding::call_ids::{IdRule, tool_name};
+use crate::request_encoding::reasoning_origin::ReasoningRecipient;
+use crate::request_encoding::{CONTINUE_PROMPT, effort, is_blank, object_input, system_note};
 use crate::{ModelError, ModelRequest, failure};
 use body::{
     ASSISTANT, AnthropicBlock, AnthropicBody, AnthropicMessage, AnthropicTool, EPHEMERAL, OutputConfig,
@@ -28,9 +28,9 @@ const MAX_TOKENS: u64 = 8192;
 /// The same for a model of the maker's that is newer than what is known here.
 const MAX_TOKENS_CLAUDE: u64 = 32_000;
 /// Stands for what came before a conversation that begins with the model.
-const EARLIER: &str = "(What came before is not shown.)";
+const OMITTED_NOTE: &str = "(What came before is not shown.)";
 /// The provider counts the 5 MiB of an image in base64, and 32 MiB for the whole request.
-const LIMITS: AttachmentLimits = AttachmentLimits { image: 3_932_160, document: 20 * 1024 * 1024 };
+const ATTACHMENT_LIMITS: AttachmentLimits = AttachmentLimits { image: 3_932_160, document: 20 * 1024 * 1024 };
 
 /// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
 pub(super) fn body(
@@ -39,21 +39,25 @@ pub(super) fn body(
     request: &ModelRequest,
 ) -> Result<Vec<u8>, ModelError> {
     let max_tokens = max_tokens(profile, request.max_output_tokens);
-    let plan = ThinkingPlan::of(profile, request.effort, max_tokens);
+    let plan = ThinkingPlan::new(profile, request.effort, max_tokens);
     let recipient = ReasoningRecipient { protocol: PROVIDER, provider, profile };
-    let attachments = RequestAttachments::new(profile, request, LIMITS);
-    let mut encoder =
-        AnthropicEncoder { recipient, attachments, keeps_thinking: plan.keeps, messages: Vec::new() };
+    let attachments = RequestAttachments::new(profile, request, ATTACHMENT_LIMITS);
+    let mut encoder = AnthropicEncoder {
+        recipient,
+        attachments,
+        keeps_thinking: plan.keeps_thinking,
+        messages: Vec::new(),
+    };
     for (place, message) in request.messages.iter().enumerate() {
         encoder.add(place, message)?;
     }
     let mut messages = encoder.finish();
     for message in messages.iter_mut().rev().filter(|message| message.role == USER).take(2) {
-        message.content.last_mut().into_iter().for_each(AnthropicBlock::end_of_cache);
+        message.content.last_mut().into_iter().for_each(AnthropicBlock::mark_cache_end);
     }
-    let thinking = plan.thinking.filter(|thinking| thinking.may_begin_anywhere() || begins_well(&messages));
+    let thinking = plan.thinking.filter(|thinking| thinking.may_begin_anywhere() || may_think_on(&messages));
     let system = request.system.as_deref().filter(|text| !is_blank(text));
-    let mut tools: Vec<AnthropicTool<'_>> = request.tools.iter().map(AnthropicTool::of).collect();
+    let mut tools: Vec<AnthropicTool<'_>> = request.tools.iter().map(AnthropicTool::from_spec).collect();
     if let Some(last) = tools.last_mut() {
         last.cache_control = Some(EPHEMERAL);
     }
@@ -68,7 +72,7 @@ pub(super) fn body(
         tools,
         messages,
     };
-    serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
+    serde_json::to_vec(&body).map_err(|error| failure::body_not_encodable(&error))
 }
 
 /// How long the answer may be. An answer and its conversation share the window, so without a wish it
@@ -95,14 +99,14 @@ struct ThinkingPlan {
     thinking: Option<ThinkingConfig>,
     effort: Option<&'static str>,
     /// Whether earlier thinking is of use. The provider passes it over where there is none now.
-    keeps: bool,
+    keeps_thinking: bool,
 }
 
 impl ThinkingPlan {
-    fn of(profile: &ModelProfile, wished: Option<Effort>, max_tokens: u64) -> ThinkingPlan {
+    fn new(profile: &ModelProfile, wished: Option<Effort>, max_tokens: u64) -> ThinkingPlan {
         let style = match (profile.thinking, wished) {
             (ThinkingControl::Unknown, None | Some(Effort::None)) => {
-                return ThinkingPlan { thinking: None, effort: None, keeps: true };
+                return ThinkingPlan { thinking: None, effort: None, keeps_thinking: true };
             }
             // All newer models of the maker, and nobody else, take a word.
             (ThinkingControl::Unknown, Some(_)) if names_claude(profile) => ThinkingControl::Adaptive,
@@ -111,25 +115,25 @@ impl ThinkingPlan {
         };
         match style {
             ThinkingControl::Unknown | ThinkingControl::Never => {
-                ThinkingPlan { thinking: None, effort: None, keeps: false }
+                ThinkingPlan { thinking: None, effort: None, keeps_thinking: false }
             }
             ThinkingControl::Budget => {
-                let budget_tokens = wished.and_then(|wished| effort::budget(wished, max_tokens));
+                let budget_tokens = wished.and_then(|wished| effort::thinking_budget(wished, max_tokens));
                 let thinking = budget_tokens.map(ThinkingConfig::enabled);
-                ThinkingPlan { thinking, effort: None, keeps: thinking.is_some() }
+                ThinkingPlan { thinking, effort: None, keeps_thinking: thinking.is_some() }
             }
             ThinkingControl::Adaptive | ThinkingControl::Effort => {
                 // To leave it out is no thinking at older models, and the same as `adaptive` at newer
                 // ones, some of which refuse to have it switched off.
                 let thinking = (wished != Some(Effort::None)).then_some(ThinkingConfig::ADAPTIVE);
-                ThinkingPlan { thinking, effort: wished.map(effort::anthropic_word), keeps: true }
+                ThinkingPlan { thinking, effort: wished.map(effort::anthropic_word), keeps_thinking: true }
             }
         }
     }
 }
 
 /// Whether the model may think on by a budget: in the middle of its calls only if it did from the start.
-fn begins_well(messages: &[AnthropicMessage<'_>]) -> bool {
+fn may_think_on(messages: &[AnthropicMessage<'_>]) -> bool {
     let [.., asked, results] = messages else { return true };
     results.results == 0 || matches!(asked.content.first(), Some(AnthropicBlock::Verbatim(_)))
 }
@@ -189,7 +193,7 @@ impl<'a> AnthropicEncoder<'a> {
                     | Part::Audio { .. }
                     | Part::File { .. },
                     role,
-                ) => return Err(failure::misplaced(role)),
+                ) => return Err(failure::misplaced_part(role)),
             }
         }
         Ok(())
@@ -204,7 +208,7 @@ impl<'a> AnthropicEncoder<'a> {
         } else {
             Some(ResultContent::Blocks(text.map(AnthropicBlock::text).into_iter().chain(inside).collect()))
         };
-        let tool_use_id = IdRule::Words.apply(id);
+        let tool_use_id = IdRule::WordCharacters.apply(id);
         self.push(
             USER,
             AnthropicBlock::ToolResult { tool_use_id, content, is_error: !ok, cache_control: None },
@@ -218,7 +222,7 @@ impl<'a> AnthropicEncoder<'a> {
     /// user said after the call.
     fn push(&mut self, role: &'static str, block: AnthropicBlock<'a>) {
         if self.messages.is_empty() && role == ASSISTANT {
-            self.push(USER, AnthropicBlock::text(EARLIER));
+            self.push(USER, AnthropicBlock::text(OMITTED_NOTE));
         }
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.add(block),
@@ -232,14 +236,14 @@ impl<'a> AnthropicEncoder<'a> {
 
     fn finish(mut self) -> Vec<AnthropicMessage<'a>> {
         if self.messages.last().is_some_and(|last| last.role == ASSISTANT) {
-            self.push(USER, AnthropicBlock::text(GO_ON));
+            self.push(USER, AnthropicBlock::text(CONTINUE_PROMPT));
         }
         self.messages
     }
 }
 
 fn tool_use(call: &ToolCall) -> AnthropicBlock<'_> {
-    let (id, name) = (IdRule::Words.apply(&call.id.0), tool_name(&call.name));
+    let (id, name) = (IdRule::WordCharacters.apply(&call.id.0), tool_name(&call.name));
     AnthropicBlock::ToolUse { id, name, input: object_input(&call.input) }
 }
 

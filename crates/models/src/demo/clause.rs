@@ -87,7 +87,7 @@ impl CallIntent {
 }
 
 /// What one clause asks for. None if it is not understood.
-pub(super) fn clause(text: &str) -> Option<Vec<DemoIntent>> {
+pub(super) fn parse_clause(text: &str) -> Option<Vec<DemoIntent>> {
     let text = without_courtesy(text);
     let one = |wish: DemoIntent| vec![wish];
     stop(text)
@@ -103,7 +103,7 @@ pub(super) fn clause(text: &str) -> Option<Vec<DemoIntent>> {
 }
 
 /// The text after one of these words, in any case. A word must end there: `a` is not the head of `a.txt`.
-pub(super) fn after<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
+pub(super) fn text_after<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     words.iter().find_map(|word| {
         let rest = text.get(word.len()..)?;
         (text[..word.len()].eq_ignore_ascii_case(word) && ends_a_word(rest)).then(|| rest.trim_start())
@@ -116,15 +116,15 @@ fn ends_a_word(rest: &str) -> bool {
 }
 
 /// The text without any of these words at its head, however many there are.
-pub(super) fn without<'a>(mut text: &'a str, words: &[&str]) -> &'a str {
-    while let Some(rest) = after(text, words) {
+pub(super) fn without_leading<'a>(mut text: &'a str, words: &[&str]) -> &'a str {
+    while let Some(rest) = text_after(text, words) {
         text = rest;
     }
     text
 }
 
 /// The text without one of these endings.
-pub(super) fn before<'a>(text: &'a str, endings: &[&str]) -> Option<&'a str> {
+pub(super) fn without_ending<'a>(text: &'a str, endings: &[&str]) -> Option<&'a str> {
     endings.iter().find_map(|ending| {
         let start = text.len().checked_sub(ending.len())?;
         let tail = text.get(start..)?;
@@ -171,12 +171,13 @@ fn without_courtesy<'a>(text: &'a str) -> &'a str {
         "just",
         "to",
     ];
-    while let Some(rest) = after(text, &words).filter(|rest| !rest.is_empty()) {
+    while let Some(rest) = text_after(text, &words).filter(|rest| !rest.is_empty()) {
         text =
             rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | ';' | '!' | '.'));
     }
     let sentence = |text: &'a str| text.trim_end_matches(['.', '!', '?']);
-    while let Some(rest) = before(sentence(text), &[" please", ", please", " for me", " thanks", ", thanks"])
+    while let Some(rest) =
+        without_ending(sentence(text), &[" please", ", please", " for me", " thanks", ", thanks"])
     {
         text = rest;
     }
@@ -191,23 +192,24 @@ fn stop(text: &str) -> Option<DemoIntent> {
 }
 
 fn think(text: &str) -> Option<DemoIntent> {
-    let about = after(text, &["think about", "think of", "reason about", "ponder", "reflect on", "think"])?;
+    let about =
+        text_after(text, &["think about", "think of", "reason about", "ponder", "reflect on", "think"])?;
     let about = unquoted(about.trim_end_matches(['.', '!', '?'])).to_owned();
     Some(DemoIntent::Think { about })
 }
 
 fn say(text: &str) -> Option<DemoIntent> {
-    let (text, slowly_first) = match after(text, &["slowly"]) {
+    let (text, slowly_first) = match text_after(text, &["slowly"]) {
         Some(rest) => (rest, true),
         None => (text, false),
     };
     let verbs = ["say after me", "repeat after me", "say", "repeat", "echo"];
-    let words = after(text, &verbs)?.trim_start_matches([':', ',', ' ']);
-    let (words, slowly_next) = match after(words, &["slowly"]).filter(|rest| !rest.is_empty()) {
+    let words = text_after(text, &verbs)?.trim_start_matches([':', ',', ' ']);
+    let (words, slowly_next) = match text_after(words, &["slowly"]).filter(|rest| !rest.is_empty()) {
         Some(rest) => (rest.trim_start_matches([':', ',', ' ']), true),
         None => (words, false),
     };
-    let (words, slowly_last) = match before(words, &[" slowly", ", slowly", " slowly.", " slowly!"]) {
+    let (words, slowly_last) = match without_ending(words, &[" slowly", ", slowly", " slowly.", " slowly!"]) {
         Some(rest) => (rest, true),
         None => (words, false),
     };
@@ -221,16 +223,19 @@ fn run(text: &str) -> Option<DemoIntent> {
     let command = if is_bare || text.starts_with("ls -") {
         text
     } else {
-        let rest = text.strip_prefix("$ ").or_else(|| after(text, &["run", "execute", "exec"]))?;
-        let rest =
-            without(rest.trim_start_matches([':', ' ']), &["the shell command", "the command", "command"]);
+        let rest = text.strip_prefix("$ ").or_else(|| text_after(text, &["run", "execute", "exec"]))?;
+        let rest = without_leading(
+            rest.trim_start_matches([':', ' ']),
+            &["the shell command", "the command", "command"],
+        );
         rest.trim_start_matches([':', ' '])
     };
     // `run the tests` names no command, and guessing one is not for a demo.
-    if after(command, &["the", "my", "all", "it", "this", "that", "a"]).is_some() {
+    if text_after(command, &["the", "my", "all", "it", "this", "that", "a"]).is_some() {
         return None;
     }
-    let command = before(command, &[" in the shell", " in a shell", " in the terminal"]).unwrap_or(command);
+    let command =
+        without_ending(command, &[" in the shell", " in a shell", " in the terminal"]).unwrap_or(command);
     let command = between_backticks(command).unwrap_or_else(|| without_full_stop(unquoted(command)));
     (!command.is_empty()).then(|| DemoIntent::Call(CallIntent::new("shell", [("command", command.into())])))
 }

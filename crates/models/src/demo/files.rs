@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::clause::{CallIntent, after, before, unquoted, without};
+use super::clause::{CallIntent, text_after, unquoted, without_ending, without_leading};
 
 const ARTICLES: [&str; 8] = ["the", "all", "of", "my", "me", "this", "every", "these"];
 
@@ -33,20 +33,21 @@ const HERE: [&str; 20] = [
 /// `list the files in src`, `what is in src`, `show me the tree`.
 pub(super) fn list(text: &str) -> Option<CallIntent> {
     let text = text.trim_end_matches(['.', '?', '!']);
-    if let Some(directory) = after(text, &["what is in", "what's in", "what is inside", "ls", "tree"]) {
+    if let Some(directory) = text_after(text, &["what is in", "what's in", "what is inside", "ls", "tree"]) {
         let looks_like_file = last_name(unquoted(directory)).trim_start_matches('.').contains('.');
         return (!looks_like_file).then(|| tree(directory)).flatten();
     }
     if ["what is here", "what's here"].iter().any(|words| text.eq_ignore_ascii_case(words)) {
         return tree("");
     }
-    if let Some(rest) = after(text, &["list"]) {
-        let rest = without(rest, &ARTICLES);
-        return listed(rest).or_else(|| tree(after(rest, &["contents of", "content of"]).unwrap_or(rest)));
+    if let Some(rest) = text_after(text, &["list"]) {
+        let rest = without_leading(rest, &ARTICLES);
+        return listed(rest)
+            .or_else(|| tree(text_after(rest, &["contents of", "content of"]).unwrap_or(rest)));
     }
     let verbs = ["show me", "show", "give me", "display", "print", "see", "find", "what", "which"];
-    let rest = without(after(text, &verbs)?, &ARTICLES);
-    listed(rest).or_else(|| before(rest, &[" directory", " folder"]).and_then(tree))
+    let rest = without_leading(text_after(text, &verbs)?, &ARTICLES);
+    listed(rest).or_else(|| without_ending(rest, &[" directory", " folder"]).and_then(tree))
 }
 
 /// What follows `list`, if it speaks of files in general.
@@ -66,9 +67,11 @@ fn listed(rest: &str) -> Option<CallIntent> {
         "directory",
         "folder",
     ];
-    let rest =
-        without(after(rest, &nouns)?, &["are there", "there are", "are", "do you see", "we have", "you see"]);
-    match after(rest, &["in", "of", "under", "inside", "within", "from", "at"]) {
+    let rest = without_leading(
+        text_after(rest, &nouns)?,
+        &["are there", "there are", "are", "do you see", "we have", "you see"],
+    );
+    match text_after(rest, &["in", "of", "under", "inside", "within", "from", "at"]) {
         Some(directory) => tree(directory),
         None => tree(rest),
     }
@@ -80,9 +83,9 @@ fn tree(directory: &str) -> Option<CallIntent> {
     if HERE.iter().any(|words| directory.eq_ignore_ascii_case(words)) {
         return Some(call);
     }
-    let directory = before(directory, &[" directory", " folder", " dir"]).unwrap_or(directory);
+    let directory = without_ending(directory, &[" directory", " folder", " dir"]).unwrap_or(directory);
     let directory =
-        unquoted(without(directory, &["the directory", "the folder", "directory", "folder", "the"]));
+        unquoted(without_leading(directory, &["the directory", "the folder", "directory", "folder", "the"]));
     one_word(directory).then(|| call.with("path", directory))
 }
 
@@ -120,7 +123,7 @@ pub(super) fn search(text: &str) -> Option<CallIntent> {
         "all",
         "the",
     ];
-    let rest = without(after(text, &verbs)?.trim_start_matches([':', ' ']), &fillers);
+    let rest = without_leading(text_after(text, &verbs)?.trim_start_matches([':', ' ']), &fillers);
     let (query, place) = match rest.rsplit_once(" in ") {
         Some((query, place)) => match glob(place) {
             Some(glob) => (query, Some(glob)),
@@ -140,8 +143,8 @@ pub(super) fn search(text: &str) -> Option<CallIntent> {
 /// The files that `in src` or `in *.rs files` means.
 fn glob(place: &str) -> Option<String> {
     let place = place.trim().trim_end_matches('.');
-    let place = before(place, &[" files", " directory", " folder"]).unwrap_or(place);
-    let place = unquoted(without(place, &["the", "all"]));
+    let place = without_ending(place, &[" files", " directory", " folder"]).unwrap_or(place);
+    let place = unquoted(without_leading(place, &["the", "all"]));
     let common = ["src", "tests", "docs", "lib", "crates", "examples"].contains(&place);
     if !one_word(place) || !(common || place.contains(['/', '*', '.'])) {
         None
@@ -170,7 +173,7 @@ pub(super) fn read(text: &str) -> Option<Vec<CallIntent>> {
         "what's in",
         "head",
     ];
-    let rest = after(text, &verbs)?.trim_end_matches(['.', '?', '!']);
+    let rest = text_after(text, &verbs)?.trim_end_matches(['.', '?', '!']);
     let rest = what(rest);
     if let Some((lines, path)) = line_range(rest) {
         let [start, end] = lines.map(Value::from);
@@ -194,7 +197,7 @@ pub(super) fn read(text: &str) -> Option<Vec<CallIntent>> {
 fn what(text: &str) -> &str {
     let words =
         ["the", "both", "me", "file", "files", "contents of", "content of", "contents", "called", "named"];
-    without(text, &words)
+    without_leading(text, &words)
 }
 
 /// A name that can be a file's. The one that everybody abbreviates is spelled out.

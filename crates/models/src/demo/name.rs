@@ -17,7 +17,7 @@ const QUESTIONS: [&str; 6] = [
 /// What a name follows.
 const INTRODUCTIONS: [&str; 3] = ["my name is ", "my name's ", "call me "];
 /// The longest name, in characters.
-const LONGEST: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 
 /// Whether a clause asks for the person's name.
 pub(super) fn is_asked_for(clause: &str) -> bool {
@@ -28,19 +28,19 @@ pub(super) fn is_asked_for(clause: &str) -> bool {
 /// What to say when it was.
 pub(super) fn answer(messages: &[Arc<Message>]) -> String {
     let users = messages.iter().rev().filter(|message| message.role == Role::User);
-    match users.filter_map(|message| told(&message.text())).next() {
+    match users.filter_map(|message| introduced_name(&message.text())).next() {
         Some(name) => format!("Your name is {name}."),
         None => "You have not told me your name.".to_owned(),
     }
 }
 
 /// The name that a message tells.
-fn told(text: &str) -> Option<String> {
+fn introduced_name(text: &str) -> Option<String> {
     // Letters of other scripts keep their length this way, so that what is found is found in the text.
     let lower = text.to_ascii_lowercase();
     let at = INTRODUCTIONS.iter().find_map(|words| lower.find(words).map(|at| at + words.len()))?;
     let name: String =
         text[at..].chars().take_while(|c| !matches!(c, '.' | ',' | '!' | '?' | ';' | '\n')).collect();
     let name = name.split(" and ").next().unwrap_or_default().trim();
-    (!name.is_empty() && name.chars().count() <= LONGEST).then(|| name.to_owned())
+    (!name.is_empty() && name.chars().count() <= MAX_NAME_CHARS).then(|| name.to_owned())
 }

@@ -3,7 +3,7 @@
 //! A message is cut only where what follows is understood too, so that `search for salt and pepper`
 //! stays one wish. Single clauses are understood in `clause`.
 
-use super::clause::{DemoIntent, clause};
+use super::clause::{DemoIntent, parse_clause};
 
 /// Phrases that ask for one batch.
 const PARALLEL: [&str; 4] = ["in parallel", "at the same time", "simultaneously", "concurrently"];
@@ -28,7 +28,7 @@ const MAX_CUTS: usize = 64;
 /// What a message asks for; never empty.
 pub(super) fn plan(text: &str) -> Vec<DemoIntent> {
     let (text, parallel) = without_parallel(text);
-    let mut wishes: Vec<DemoIntent> = clauses(&text).into_iter().filter_map(clause).flatten().collect();
+    let mut wishes: Vec<DemoIntent> = clauses(&text).into_iter().filter_map(parse_clause).flatten().collect();
     if wishes.is_empty() {
         wishes.push(DemoIntent::Explain { greeting: greets(&text) });
     }
@@ -71,7 +71,7 @@ fn clauses(text: &str) -> Vec<&str> {
         // In a shell, `; then` is no end of a command.
         let cut = !left.trim().is_empty()
             && !left.ends_with(';')
-            && clause(right).is_some()
+            && parse_clause(right).is_some()
             && (*strong || !is_free_text(left));
         if cut {
             clauses.push(left);
@@ -84,7 +84,7 @@ fn clauses(text: &str) -> Vec<&str> {
 
 /// Whether anything may follow the words: what is to be said, thought about or written.
 fn is_free_text(left: &str) -> bool {
-    clause(left).is_some_and(|wishes| {
+    parse_clause(left).is_some_and(|wishes| {
         wishes.iter().any(|wish| match wish {
             DemoIntent::Say { .. } | DemoIntent::Think { .. } => true,
             DemoIntent::Call(call) => call.tool == "write_file",

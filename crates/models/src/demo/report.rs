@@ -11,7 +11,7 @@ const MAX_LINES: usize = 30;
 const MAX_BYTES: usize = 4 * 1024;
 
 /// What is about to be done.
-pub(super) fn intention(calls: &[CallIntent]) -> String {
+pub(super) fn intention_text(calls: &[CallIntent]) -> String {
     let each: Vec<String> = calls.iter().map(one_intention).collect();
     match each.as_slice() {
         [one] => format!("I {one}."),
@@ -33,7 +33,7 @@ fn one_intention(call: &CallIntent) -> String {
 }
 
 /// What came of a call.
-pub(super) fn outcome(outcome: &DemoToolOutcome<'_>) -> String {
+pub(super) fn outcome_text(outcome: &DemoToolOutcome<'_>) -> String {
     let what = subject(outcome);
     let text = outcome.text.trim_end();
     if outcome.ok {

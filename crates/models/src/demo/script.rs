@@ -9,7 +9,7 @@ use super::clause::CallIntent;
 use crate::{ModelError, ModelEvent, ModelRequest};
 
 /// The pause between two words that are said slowly.
-const PAUSE: Duration = Duration::from_millis(60);
+const SLOW_WORD_PAUSE: Duration = Duration::from_millis(60);
 /// How many words a piece of text holds.
 const WORDS_PER_PIECE: usize = 4;
 /// How many characters of a call's input come at once.
@@ -18,7 +18,7 @@ const INPUT_PER_PIECE: usize = 24;
 /// What will be streamed.
 #[derive(Debug)]
 pub(super) struct Script {
-    beats: Vec<TimedEvent>,
+    events: Vec<TimedEvent>,
     usage_bytes: UsageBytes,
 }
 
@@ -44,11 +44,11 @@ impl Script {
         let tools: usize =
             tools.map(|tool| tool.description.len() + tool.input_schema.to_string().len()).sum();
         let usage_bytes = UsageBytes { input: system + messages + tools, ..UsageBytes::default() };
-        Script { beats: Vec::new(), usage_bytes }
+        Script { events: Vec::new(), usage_bytes }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.beats.is_empty()
+        self.events.is_empty()
     }
 
     /// Adds a paragraph.
@@ -63,7 +63,7 @@ impl Script {
     pub(super) fn say_slowly(&mut self, text: &str) {
         self.paragraph();
         for (index, word) in pieces(text, 1).enumerate() {
-            self.text(word, (index > 0).then_some(PAUSE));
+            self.text(word, (index > 0).then_some(SLOW_WORD_PAUSE));
         }
     }
 
@@ -71,29 +71,30 @@ impl Script {
     pub(super) fn reason(&mut self, text: &str) {
         for piece in pieces(text, WORDS_PER_PIECE) {
             self.usage_bytes.reasoning += piece.len();
-            self.beats.push(TimedEvent { pause: None, event: ModelEvent::Reasoning(piece.to_owned()) });
+            self.events.push(TimedEvent { pause: None, event: ModelEvent::Reasoning(piece.to_owned()) });
         }
     }
 
     /// Ends the answer with these calls, numbered on from those of the conversation so that ids stay
     /// unique in it.
-    pub(super) fn calls(mut self, calls_so_far: usize, calls: &[CallIntent]) -> Script {
+    pub(super) fn end_with_calls(mut self, calls_so_far: usize, calls: &[CallIntent]) -> Script {
         for (index, call) in calls.iter().enumerate() {
             let id = Some(format!("demo_call_{}", calls_so_far + index + 1));
             let (name, input) = (call.tool.to_owned(), call.input().to_string());
             self.usage_bytes.output += name.len() + input.len();
-            self.beats.push(TimedEvent { pause: None, event: ModelEvent::CallStarted { index, id, name } });
+            self.events.push(TimedEvent { pause: None, event: ModelEvent::CallStarted { index, id, name } });
             let characters: Vec<char> = input.chars().collect();
             for piece in characters.chunks(INPUT_PER_PIECE) {
                 let fragment = piece.iter().collect();
-                self.beats.push(TimedEvent { pause: None, event: ModelEvent::CallInput { index, fragment } });
+                self.events
+                    .push(TimedEvent { pause: None, event: ModelEvent::CallInput { index, fragment } });
             }
         }
         self.stop("tool_calls")
     }
 
     /// Ends the answer, and with it the turn.
-    pub(super) fn end(self) -> Script {
+    pub(super) fn end_turn(self) -> Script {
         self.stop("end_turn")
     }
 
@@ -105,19 +106,19 @@ impl Script {
             }
             Ok(beat.event)
         };
-        stream::iter(self.beats).then(play).boxed()
+        stream::iter(self.events).then(play).boxed()
     }
 
     /// Sets what follows apart from the text before it.
     fn paragraph(&mut self) {
-        if self.beats.iter().any(|beat| matches!(beat.event, ModelEvent::Text(_))) {
+        if self.events.iter().any(|beat| matches!(beat.event, ModelEvent::Text(_))) {
             self.text("\n\n", None);
         }
     }
 
     fn text(&mut self, piece: &str, pause: Option<Duration>) {
         self.usage_bytes.output += piece.len();
-        self.beats.push(TimedEvent { pause, event: ModelEvent::Text(piece.to_owned()) });
+        self.events.push(TimedEvent { pause, event: ModelEvent::Text(piece.to_owned()) });
     }
 
     fn stop(mut self, reason: &str) -> Script {
@@ -131,7 +132,7 @@ impl Script {
             ..Usage::default()
         };
         for event in [ModelEvent::Usage(usage), ModelEvent::Stop(reason.to_owned())] {
-            self.beats.push(TimedEvent { pause: None, event });
+            self.events.push(TimedEvent { pause: None, event });
         }
         self
     }

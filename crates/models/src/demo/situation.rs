@@ -18,7 +18,7 @@ pub(super) struct Situation<'a> {
     /// What the tools answered since the model last spoke.
     pub(super) outcomes: Vec<DemoToolOutcome<'a>>,
     /// What the person added since then, in the middle of the turn.
-    pub(super) added: Option<SteeringMessage>,
+    pub(super) steering: Option<SteeringMessage>,
     /// What is left to do.
     pub(super) wishes: VecDeque<DemoIntent>,
     /// How many calls the conversation holds.
@@ -50,7 +50,10 @@ pub(super) struct SteeringMessage {
 
 impl<'a> Situation<'a> {
     /// Reads the conversation from its start. Wishes whose tool is not offered lead to no call.
-    pub(super) fn of(messages: &'a [Arc<Message>], offered: impl Fn(&str) -> bool) -> Situation<'a> {
+    pub(super) fn from_messages(
+        messages: &'a [Arc<Message>],
+        offered: impl Fn(&str) -> bool,
+    ) -> Situation<'a> {
         let mut situation = Situation::default();
         for message in messages {
             match message.role {
@@ -69,7 +72,7 @@ impl<'a> Situation<'a> {
 
     /// Forgets what was planned before the person last spoke, and names it.
     pub(super) fn drop_earlier_wishes(&mut self) -> Vec<String> {
-        let kept = self.added.as_ref().map_or(0, |added| added.wishes).min(self.wishes.len());
+        let kept = self.steering.as_ref().map_or(0, |added| added.wishes).min(self.wishes.len());
         self.wishes.split_off(kept).iter().map(DemoIntent::name).collect()
     }
 
@@ -102,15 +105,15 @@ impl<'a> Situation<'a> {
                 self.wishes.push_front(wish);
             }
         }
-        let earlier = self.added.take();
+        let earlier = self.steering.take();
         let text = earlier.as_ref().map_or_else(|| text.to_owned(), |added| format!("{} {text}", added.text));
         let wishes = count + earlier.map_or(0, |added| added.wishes);
-        self.added = Some(SteeringMessage { text, understood, stops, wishes });
+        self.steering = Some(SteeringMessage { text, understood, stops, wishes });
     }
 
     fn assistant(&mut self, message: &'a Message, offered: impl Fn(&str) -> bool) {
         self.outcomes.clear();
-        self.added = None;
+        self.steering = None;
         self.calls = message.tool_calls().collect();
         self.calls_so_far += self.calls.len();
         self.in_turn = !self.calls.is_empty();

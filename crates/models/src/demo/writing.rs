@@ -1,21 +1,21 @@
 //! Requests to write a file, with the content that was given or a friendly one.
 
-use super::clause::{CallIntent, after, unquoted, without};
+use super::clause::{CallIntent, text_after, unquoted, without_leading};
 use super::files::is_path;
 
 const DEFAULT_CONTENT: &str = "Hello from the embedded demo model of Ostler.\n";
 
 /// `write hello.txt`, `create a file called notes with some text`, `write "hi" to hello.txt`.
 pub(super) fn write(text: &str) -> Option<CallIntent> {
-    let rest = after(text, &["write", "create", "save", "make", "put", "add"])?;
+    let rest = text_after(text, &["write", "create", "save", "make", "put", "add"])?;
     content_first(rest).or_else(|| path_first(rest)).map(|(path, content)| {
         CallIntent::new("write_file", [("path", path.into()), ("content", content.into())])
     })
 }
 
 fn path_first(rest: &str) -> Option<(&str, &str)> {
-    let rest = without(rest, &["a", "an", "the", "new", "text", "me", "to", "into"]);
-    let (rest, named) = match after(rest, &["file called", "file named", "file", "called", "named"]) {
+    let rest = without_leading(rest, &["a", "an", "the", "new", "text", "me", "to", "into"]);
+    let (rest, named) = match text_after(rest, &["file called", "file named", "file", "called", "named"]) {
         Some(rest) => (rest, true),
         None => (rest, false),
     };
@@ -40,7 +40,7 @@ fn content_first(rest: &str) -> Option<(&str, &str)> {
         let path = unquoted(path.trim().trim_end_matches(['.', '!', '?']));
         // Without quotes, `write a.txt with a note to b.txt` is about a.txt.
         let about_path = first_word(content).is_some_and(|(word, _)| is_path(word.trim_end_matches(':')));
-        let starts_with_file = after(content, &["a file", "a new file", "the file", "file"]).is_some();
+        let starts_with_file = text_after(content, &["a file", "a new file", "the file", "file"]).is_some();
         let fits = is_path(path) && (quoted || !(about_path || starts_with_file));
         (fits && !content.trim().is_empty()).then(|| (path, unquoted(content)))
     })
@@ -66,7 +66,8 @@ fn content(rest: &str, colon: bool) -> &str {
         "and put",
     ];
     let rest = rest.trim_start();
-    let introduced = after(rest, &introductions).or_else(|| rest.strip_prefix(':')).or(colon.then_some(rest));
+    let introduced =
+        text_after(rest, &introductions).or_else(|| rest.strip_prefix(':')).or(colon.then_some(rest));
     let content = introduced.map(|text| unquoted(text.strip_prefix(':').unwrap_or(text))).unwrap_or_default();
     if content.is_empty() { DEFAULT_CONTENT } else { content }
 }

@@ -9,14 +9,14 @@ use super::DiscoveredModel;
 use crate::profile::ThinkingControl;
 
 /// The models of a list; none if it is no list.
-pub(super) fn list(body: &[u8]) -> Option<Vec<DiscoveredModel>> {
+pub(super) fn parse_list(body: &[u8]) -> Option<Vec<DiscoveredModel>> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let models = body.get("data").or_else(|| body.get("models")).unwrap_or(&body).as_array()?;
-    Some(models.iter().filter_map(model).collect())
+    Some(models.iter().filter_map(parse_model).collect())
 }
 
 /// Words in the names of models that do not answer conversations.
-const OTHERS: [&str; 18] = [
+const NON_CHAT_WORDS: [&str; 18] = [
     "embed",
     "whisper",
     "tts",
@@ -37,11 +37,11 @@ const OTHERS: [&str; 18] = [
     "ocr",
 ];
 
-fn model(model: &Value) -> Option<DiscoveredModel> {
+fn parse_model(model: &Value) -> Option<DiscoveredModel> {
     let id = model.get("id")?.as_str()?;
     let id = id.strip_prefix("models/").unwrap_or(id);
     let name = id.to_ascii_lowercase();
-    if id.is_empty() || id.len() > 200 || OTHERS.iter().any(|word| name.contains(word)) {
+    if id.is_empty() || id.len() > 200 || NON_CHAT_WORDS.iter().any(|word| name.contains(word)) {
         return None;
     }
     let chats = model.pointer("/capabilities/completion_chat").and_then(Value::as_bool);
@@ -50,8 +50,8 @@ fn model(model: &Value) -> Option<DiscoveredModel> {
     }
     Some(DiscoveredModel {
         id: id.to_owned(),
-        context_window: number(model, &WINDOWS),
-        max_output_tokens: number(model, &OUTPUTS),
+        context_window: number(model, &WINDOW_PATHS),
+        max_output_tokens: number(model, &OUTPUT_PATHS),
         prices: model.get("pricing").and_then(prices),
         abilities: abilities(model),
         thinking: thinking(model),
@@ -59,7 +59,7 @@ fn model(model: &Value) -> Option<DiscoveredModel> {
 }
 
 /// Where the size of the window stands: what is in use before what is possible.
-const WINDOWS: [&str; 9] = [
+const WINDOW_PATHS: [&str; 9] = [
     "/meta/n_ctx",
     "/loaded_context_length",
     "/top_provider/context_length",
@@ -71,7 +71,7 @@ const WINDOWS: [&str; 9] = [
     "/meta/n_ctx_train",
 ];
 
-const OUTPUTS: [&str; 4] =
+const OUTPUT_PATHS: [&str; 4] =
     ["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_output_length", "/max_tokens"];
 
 fn number(model: &Value, paths: &[&str]) -> Option<u64> {
@@ -98,12 +98,12 @@ fn prices(pricing: &Value) -> Option<Prices> {
 
 fn abilities(model: &Value) -> Vec<(Ability, bool)> {
     let mut said = Vec::new();
-    if let Some(parameters) = words(model.get("supported_parameters")) {
+    if let Some(parameters) = string_list(model.get("supported_parameters")) {
         said.push((Ability::Tools, parameters.contains(&"tools")));
         said.push((Ability::Reasoning, parameters.contains(&"reasoning")));
         said.push((Ability::Caching, model.pointer("/pricing/input_cache_read").is_some()));
     }
-    if let Some(inputs) = words(model.pointer("/architecture/input_modalities")) {
+    if let Some(inputs) = string_list(model.pointer("/architecture/input_modalities")) {
         said.push((Ability::Vision, inputs.contains(&"image")));
         said.push((Ability::Files, inputs.contains(&"file")));
     }
@@ -134,6 +134,6 @@ fn thinking(model: &Value) -> Option<ThinkingControl> {
 }
 
 /// The elements of a list of words.
-pub(super) fn words(value: Option<&Value>) -> Option<Vec<&str>> {
+pub(super) fn string_list(value: Option<&Value>) -> Option<Vec<&str>> {
     Some(value?.as_array()?.iter().filter_map(Value::as_str).collect())
 }

@@ -7,11 +7,11 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use reqwest::{Response, StatusCode};
 use tokio::time::Instant;
 
-use super::wait::asked_wait;
-use super::{ExchangeRequest, within};
+use super::retry_after::requested_wait;
+use super::{ExchangeRequest, before_deadline};
 use crate::failure::{self, ProviderPeer, RefusedResponse};
 use crate::http::{HttpClientLease, HttpClients};
-use crate::raw;
+use crate::raw_traffic;
 use crate::secret::{KeyFreshness, Secret};
 use crate::{ModelError, RawTrafficSink};
 
@@ -48,7 +48,7 @@ pub(super) async fn send(
     let Some(old) = key.filter(|_| refusal.wants_key && peer.provider.api_key.can_change()) else {
         return Err(refusal.error);
     };
-    let new = find_key(peer, KeyFreshness::InsteadOf(old.clone()), deadline).await?;
+    let new = find_key(peer, KeyFreshness::Replacing(old.clone()), deadline).await?;
     if new.as_ref() == Some(&old) {
         return Err(refusal.error);
     }
@@ -73,11 +73,11 @@ async fn find_key(
     fresh: KeyFreshness,
     deadline: Instant,
 ) -> Result<Option<Secret>, ModelError> {
-    let found = within(deadline, peer.provider.api_key.find(fresh)).await;
+    let found = before_deadline(deadline, peer.provider.api_key.find(fresh)).await;
     let key = found.unwrap_or_else(|| {
         let name = &peer.provider.name;
         let message = format!("no key for provider `{name}` was found in time");
-        let place = peer.provider.key_place();
+        let place = peer.provider.key_source_text();
         let hint = format!("check where the key of [providers.{name}] comes from: {place}");
         Err(ModelError::new("unauthorized", message).hint(hint))
     })?;
@@ -96,13 +96,13 @@ async fn attempt(
 ) -> Result<AcceptedResponse, SendRefusal> {
     let ExchangeRequest { url, body, raw, .. } = question;
     let headers = headers(peer, question, key)?;
-    let lease = http.client(url).await?;
+    let lease = http.lease_client(url).await?;
     if let Some(sink) = raw {
-        raw::request(sink, &peer.hidden, url, body);
+        raw_traffic::show_request(sink, &peer.hidden, url, body);
     }
     let request = lease.post(url.clone()).headers(headers).body(body.clone()).send();
-    let response = match within(deadline, request).await {
-        Some(response) => response.map_err(|error| failure::of_transport(peer, error))?,
+    let response = match before_deadline(deadline, request).await {
+        Some(response) => response.map_err(|error| failure::from_transport(peer, error))?,
         None => {
             return Err(failure::timed_out(peer, "did not begin to answer", http.timeouts.first_byte).into());
         }
@@ -128,7 +128,7 @@ fn headers(
         let KeyHeader { name, prefix } = &question.key_header;
         let mut value = HeaderValue::try_from(format!("{prefix}{}", key.expose())).map_err(|_| {
             let message = "the key holds characters that no key can hold";
-            failure::of_provider(peer, ModelError::new("unauthorized", message))
+            failure::with_provider(peer, ModelError::new("unauthorized", message))
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);
@@ -144,7 +144,7 @@ async fn refused(
     deadline: Instant,
 ) -> ModelError {
     let mut body = Vec::new();
-    while let Some(Ok(Some(chunk))) = within(deadline, response.chunk()).await {
+    while let Some(Ok(Some(chunk))) = before_deadline(deadline, response.chunk()).await {
         body.extend_from_slice(&chunk);
         if body.len() >= MAX_ERROR_BODY {
             body.truncate(MAX_ERROR_BODY);
@@ -153,10 +153,10 @@ async fn refused(
     }
     let body = String::from_utf8_lossy(&body);
     if let Some(sink) = raw {
-        raw::response(sink, &peer.hidden, response.status(), &body);
+        raw_traffic::show_response(sink, &peer.hidden, response.status(), &body);
     }
     let (status, headers) = (response.status(), response.headers());
     let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
-    let refused = RefusedResponse { status, retry_after: asked_wait(headers), location, body: &body };
-    failure::of_status(peer, &refused)
+    let refused = RefusedResponse { status, retry_after: requested_wait(headers), location, body: &body };
+    failure::from_status(peer, &refused)
 }

@@ -15,8 +15,8 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::lane::SharedHttpClient;
-use super::{HttpClients, Timeouts, builder, is_local};
+use super::shared_client::SharedHttpClient;
+use super::{HttpClients, Timeouts, client_builder, is_local};
 
 #[test]
 fn only_plain_loopback_is_local() {
@@ -39,9 +39,9 @@ async fn clients_are_built_on_any_machine_when_first_needed() {
     let http = HttpClients::new(Timeouts::default());
     let built = |lane: &SharedHttpClient| lane.client.get().is_some();
     assert!(!built(&http.local) && !built(&http.remote[0]));
-    http.client(&"http://127.0.0.1:9/".parse().unwrap()).await.unwrap();
+    http.lease_client(&"http://127.0.0.1:9/".parse().unwrap()).await.unwrap();
     assert!(built(&http.local) && !built(&http.remote[0]), "a local server needs no roots");
-    http.client(&"https://example.org/".parse().unwrap()).await.unwrap();
+    http.lease_client(&"https://example.org/".parse().unwrap()).await.unwrap();
     assert!(built(&http.remote[0]) && !built(&http.remote[1]));
 }
 
@@ -49,11 +49,11 @@ async fn clients_are_built_on_any_machine_when_first_needed() {
 async fn a_client_that_can_be_used_is_not_waited_for() {
     let http = HttpClients::new(Timeouts::default());
     let url = "http://127.0.0.1:9/".parse().unwrap();
-    http.client(&url).await.unwrap();
+    http.lease_client(&url).await.unwrap();
     // Timers fire at whole milliseconds; this is none.
     tokio::time::advance(Duration::from_micros(300)).await;
     let before = tokio::time::Instant::now();
-    http.client(&url).await.unwrap();
+    http.lease_client(&url).await.unwrap();
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
 
@@ -64,7 +64,7 @@ async fn many_answers_stream_at_once_over_few_connections() {
         let http = trusting(&server);
         let url = &server.url;
         let ask = |_| async {
-            let lease = http.client(url).await.unwrap();
+            let lease = http.lease_client(url).await.unwrap();
             let mut response = lease.post(url.clone()).body("{}").send().await.unwrap();
             assert_eq!(response.version(), Version::HTTP_2);
             let mut body = Vec::new();
@@ -79,7 +79,7 @@ async fn many_answers_stream_at_once_over_few_connections() {
         assert_eq!(server.connections.load(Ordering::Relaxed), connections, "{streams} streams");
         assert!(http.remote.iter().all(|lane| lane.is_unused()));
         // What is open is used again.
-        let lease = http.client(url).await.unwrap();
+        let lease = http.lease_client(url).await.unwrap();
         lease.get(url.clone()).send().await.unwrap();
         assert_eq!(server.connections.load(Ordering::Relaxed), connections);
     }
@@ -88,9 +88,10 @@ async fn many_answers_stream_at_once_over_few_connections() {
 /// Clients that trust this server and nobody else.
 fn trusting(server: &Http2Server) -> HttpClients {
     // Long enough for a connection on a machine that does much else.
-    let http = HttpClients { settling: Duration::from_secs(2), ..HttpClients::new(Timeouts::default()) };
+    let http = HttpClients { connect_grace: Duration::from_secs(2), ..HttpClients::new(Timeouts::default()) };
     for lane in &http.remote {
-        let client = builder(Duration::from_secs(10)).no_proxy().tls_certs_only([server.certificate.clone()]);
+        let client =
+            client_builder(Duration::from_secs(10)).no_proxy().tls_certs_only([server.certificate.clone()]);
         lane.client.set(client.build().unwrap()).unwrap();
     }
     http

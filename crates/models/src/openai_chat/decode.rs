@@ -11,7 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::PROTOCOL;
-use super::details::ReasoningDetails;
+use super::reasoning_details::ReasoningDetails;
 use super::wire::{ChatCallDelta, ChatChunk, ChatContent, ChatDelta, ChatFunctionDelta, ChatText, ChatUsage};
 use crate::exchange::Decode;
 use crate::{ModelError, ModelEvent, failure};
@@ -59,7 +59,7 @@ impl Decode for ChatDecoder {
             return self.done(events);
         }
         if name == "error" {
-            return Err(failure::of_report(data));
+            return Err(failure::from_report(data));
         }
         self.chunk(data, events)
     }
@@ -137,7 +137,7 @@ impl ChatDecoder {
         let chunk: ChatChunk<'_> =
             serde_json::from_str(data).map_err(|error| failure::unreadable(&error.to_string(), data))?;
         if chunk.error.is_some() || (chunk.choices.is_none() && chunk.message.is_some()) {
-            return Err(failure::of_report(data));
+            return Err(failure::from_report(data));
         }
         // One answer was asked for; a server that gives several is heard on the first.
         let choices = chunk.choices.unwrap_or_default();

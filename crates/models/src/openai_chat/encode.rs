@@ -12,12 +12,12 @@ use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
 use serde_json::{Value, json};
 
 use super::PROTOCOL;
-use crate::outgoing::attachment::{AttachmentLimits, DataUrl, EncodedAttachment, RequestAttachments};
-use crate::outgoing::names::{cache_key, tool_name};
-use crate::outgoing::quirks::{EffortField, HostQuirks, LimitField, ReturnedReasoning};
-use crate::outgoing::sealed::ReasoningRecipient;
-use crate::outgoing::{GO_ON, effort, is_blank, object_input, system_note};
 use crate::profile::{ModelProfile, ThinkingControl};
+use crate::request_encoding::attachment::{AttachmentLimits, DataUrl, EncodedAttachment, RequestAttachments};
+use crate::request_encoding::call_ids::{cache_key, tool_name};
+use crate::request_encoding::quirks::{EffortField, HostQuirks, LimitField, ReturnedReasoning};
+use crate::request_encoding::reasoning_origin::ReasoningRecipient;
+use crate::request_encoding::{CONTINUE_PROMPT, effort, is_blank, object_input, system_note};
 use crate::{ModelError, ModelRequest, failure};
 use body::{
     ChatBody, ChatCall, ChatCallFunction, ChatMessage, ChatReasoning, ChatTool, ContentPart, FileData,
@@ -25,10 +25,11 @@ use body::{
 };
 
 /// Said for the model where a host wants it to speak between a result and the user.
-const SEEN: &str = "I have seen the results.";
+const RESULTS_SEEN_TEXT: &str = "I have seen the results.";
 /// What Google documents to be sent in place of a signature with calls that its model did not make.
-const UNSIGNED: &str = "skip_thought_signature_validator";
-const LIMITS: AttachmentLimits = AttachmentLimits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
+const UNSIGNED_CALL_SIGNATURE: &str = "skip_thought_signature_validator";
+const ATTACHMENT_LIMITS: AttachmentLimits =
+    AttachmentLimits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
 
 /// The JSON to send. Fails on parts that this model cannot take, rather than leaving them out.
 pub(super) fn body(
@@ -40,7 +41,7 @@ pub(super) fn body(
     let mut encoder = ChatEncoder {
         quirks,
         recipient: ReasoningRecipient { protocol: PROTOCOL, provider, profile },
-        attachments: RequestAttachments::new(profile, request, LIMITS),
+        attachments: RequestAttachments::new(profile, request, ATTACHMENT_LIMITS),
         messages: Vec::with_capacity(request.messages.len() + 1),
         results_at: None,
     };
@@ -56,11 +57,11 @@ pub(super) fn body(
         LimitField::MaxTokens => (limit, None),
         LimitField::MaxCompletionTokens => (None, limit),
     };
-    let (reasoning_effort, reasoning) = thinking(profile, quirks, request.effort);
+    let (reasoning_effort, reasoning) = effort_fields(profile, quirks, request.effort);
     let body = ChatBody {
         model: &profile.id,
         messages: encoder.finish(),
-        tools: request.tools.iter().map(ChatTool::of).collect(),
+        tools: request.tools.iter().map(ChatTool::from_spec).collect(),
         max_tokens,
         max_completion_tokens,
         reasoning_effort,
@@ -69,11 +70,11 @@ pub(super) fn body(
         stream: true,
         stream_options: StreamOptions { include_usage: true },
     };
-    serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
+    serde_json::to_vec(&body).map_err(|error| failure::body_not_encodable(&error))
 }
 
 /// How much to think, in the field where this host looks for it.
-fn thinking(
+fn effort_fields(
     profile: &ModelProfile,
     quirks: HostQuirks,
     wished: Option<Effort>,
@@ -139,20 +140,20 @@ impl<'a> ChatEncoder<'a> {
                     | Part::Audio { .. }
                     | Part::File { .. },
                     role,
-                ) => return Err(failure::misplaced(role)),
+                ) => return Err(failure::misplaced_part(role)),
             }
         }
         Ok(())
     }
 
     fn say(&mut self, role: Role, part: ContentPart<'a>) {
-        self.of_role(role).content.push(part);
+        self.message_of(role).content.push(part);
     }
 
     /// The message that this role is speaking in.
-    fn of_role(&mut self, role: Role) -> &mut ChatMessage<'a> {
+    fn message_of(&mut self, role: Role) -> &mut ChatMessage<'a> {
         if self.messages.last().is_none_or(|last| last.role != role.as_str()) {
-            self.messages.push(ChatMessage::of(role));
+            self.messages.push(ChatMessage::new(role));
         }
         self.messages.last_mut().expect("a message has just been made if there was none")
     }
@@ -168,7 +169,7 @@ impl<'a> ChatEncoder<'a> {
             extra_content: extra_content.map(Cow::Borrowed),
         };
         let wants_reasoning = self.quirks.reasoning == ReturnedReasoning::Content;
-        let message = self.of_role(Role::Assistant);
+        let message = self.message_of(Role::Assistant);
         message.tool_calls.push(wire);
         if wants_reasoning {
             message.reasoning_content.get_or_insert_default();
@@ -180,7 +181,7 @@ impl<'a> ChatEncoder<'a> {
     fn add_reasoning(&mut self, text: &'a str, opaque: Option<&'a Value>) -> Option<&'a Value> {
         match self.quirks.reasoning {
             ReturnedReasoning::Content => {
-                self.of_role(Role::Assistant).reasoning_content.get_or_insert_default().push_str(text);
+                self.message_of(Role::Assistant).reasoning_content.get_or_insert_default().push_str(text);
             }
             ReturnedReasoning::Details | ReturnedReasoning::Nothing => {}
         }
@@ -188,7 +189,7 @@ impl<'a> ChatEncoder<'a> {
         if let Some(details) = opaque.get("reasoning_details").and_then(Value::as_array)
             && self.quirks.reasoning == ReturnedReasoning::Details
         {
-            self.of_role(Role::Assistant).reasoning_details.extend(details);
+            self.message_of(Role::Assistant).reasoning_details.extend(details);
         }
         opaque.get("extra_content")
     }
@@ -196,7 +197,7 @@ impl<'a> ChatEncoder<'a> {
     /// Adds a result behind its call, whatever the user has said since. Its images follow all results,
     /// as only a user may show some.
     fn add_result(&mut self, id: &'a str, name: &'a str, text: &'a str, images: &'a [Picture]) {
-        let mut message = ChatMessage::of(Role::Tool);
+        let mut message = ChatMessage::new(Role::Tool);
         message.content.push(ContentPart::text(text));
         message.tool_call_id = Some(self.quirks.ids.apply(id));
         let at = self.results_at.unwrap_or(self.messages.len());
@@ -215,25 +216,25 @@ impl<'a> ChatEncoder<'a> {
         // A message of which nothing is left, such as an answer cut in its reasoning, would be refused.
         self.messages.retain(|message| !message.content.is_empty() || !message.tool_calls.is_empty());
         if !self.quirks.user_after_result {
-            self.part_results_from_user();
+            self.separate_results_from_user();
         }
         if self.quirks.signed_calls && wants_signatures(&self.recipient.profile.id) {
             self.sign_calls();
         }
         if self.messages.last().is_some_and(|last| last.role == Role::Assistant.as_str()) {
-            self.say(Role::User, ContentPart::text(GO_ON));
+            self.say(Role::User, ContentPart::text(CONTINUE_PROMPT));
         }
         self.messages
     }
 
     /// Has the model say a word wherever the user speaks right after a result.
-    fn part_results_from_user(&mut self) {
+    fn separate_results_from_user(&mut self) {
         let (tool, user) = (Role::Tool.as_str(), Role::User.as_str());
         let mut apart: Vec<ChatMessage<'a>> = Vec::with_capacity(self.messages.len());
         for message in self.messages.drain(..) {
             if message.role == user && apart.last().is_some_and(|last| last.role == tool) {
-                let mut word = ChatMessage::of(Role::Assistant);
-                word.content.push(ContentPart::text(SEEN));
+                let mut word = ChatMessage::new(Role::Assistant);
+                word.content.push(ContentPart::text(RESULTS_SEEN_TEXT));
                 apart.push(word);
             }
             apart.push(message);
@@ -248,7 +249,8 @@ impl<'a> ChatEncoder<'a> {
             if message.tool_calls.iter().all(|call| call.extra_content.is_none())
                 && let Some(first) = message.tool_calls.first_mut()
             {
-                first.extra_content = Some(Cow::Owned(json!({"google": {"thought_signature": UNSIGNED}})));
+                first.extra_content =
+                    Some(Cow::Owned(json!({"google": {"thought_signature": UNSIGNED_CALL_SIGNATURE}})));
             }
         }
     }

@@ -28,12 +28,12 @@ pub(super) struct ChatChunk<'a> {
 #[derive(Default)]
 pub(super) struct ChatChoices<'a> {
     first: Option<ChatChoice<'a>>,
-    more: Vec<ChatChoice<'a>>,
+    rest: Vec<ChatChoice<'a>>,
 }
 
 impl<'a> ChatChoices<'a> {
     pub(super) fn into_iter(self) -> impl Iterator<Item = ChatChoice<'a>> {
-        self.first.into_iter().chain(self.more)
+        self.first.into_iter().chain(self.rest)
     }
 }
 
@@ -48,9 +48,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for ChatChoices<'a> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ChatChoices<'de>, A::Error> {
-                let mut choices = ChatChoices { first: list.next_element()?, more: Vec::new() };
+                let mut choices = ChatChoices { first: list.next_element()?, rest: Vec::new() };
                 while let Some(choice) = list.next_element()? {
-                    choices.more.push(choice);
+                    choices.rest.push(choice);
                 }
                 Ok(choices)
             }

@@ -28,9 +28,9 @@ pub(crate) struct ResponsesDecoder {
     /// How many of the items are calls.
     calls: usize,
     /// Where the last reasoning text came from; none once that reasoning is over.
-    reasoned: Option<ReasoningRun>,
+    last_reasoning: Option<ReasoningRun>,
     /// A reasoning item that is whole, held until it is known which item it led to.
-    sealed: Option<Value>,
+    held_reasoning: Option<Value>,
     refused: bool,
     /// Whether the answer holds any text.
     spoken: bool,
@@ -94,10 +94,10 @@ impl Decode for ResponsesDecoder {
             "response.failed" => {
                 let response = parse::<ResponseEvent<'_>>(data)?.response.unwrap_or_default();
                 self.count(response.usage, events);
-                return Err(failed(&response));
+                return Err(response_error(&response));
             }
-            "error" => return Err(failure::of_report(data)),
-            _ if head.error.is_some() => return Err(failure::of_report(data)),
+            "error" => return Err(failure::from_report(data)),
+            _ if head.error.is_some() => return Err(failure::from_report(data)),
             _ => {}
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Decode for ResponsesDecoder {
     fn whole(&mut self, body: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let response: ResponsesResponse<'_> = parse(body)?;
         if response.error.is_some() {
-            return Err(failed(&response));
+            return Err(response_error(&response));
         }
         let Some(output) = response.output else {
             return Err(failure::unreadable("it holds no answer", body));
@@ -117,7 +117,7 @@ impl Decode for ResponsesDecoder {
         match response.status.as_ref().map_or("completed", |status| &status.0) {
             "completed" => return self.completed(&response, events),
             "incomplete" => self.incomplete(&response, events),
-            "failed" => return Err(failed(&response)),
+            "failed" => return Err(response_error(&response)),
             other => return Err(failure::unreadable(&format!("its status is `{other}`"), "")),
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Decode for ResponsesDecoder {
 
 impl ResponsesDecoder {
     fn text_delta(&mut self, piece: ResponsesDelta<'_>, events: &mut VecDeque<ModelEvent>) {
-        self.mark(piece.output_index);
+        self.mark_streamed(piece.output_index);
         self.text(piece.delta.into_owned(), events);
     }
 
@@ -149,7 +149,7 @@ impl ResponsesDecoder {
         piece: ResponsesDelta<'_>,
         events: &mut VecDeque<ModelEvent>,
     ) {
-        self.mark(piece.output_index);
+        self.mark_streamed(piece.output_index);
         let index = if summary { piece.summary_index } else { piece.content_index };
         let place = ReasoningRun { key: piece.output_index, summary, piece: index };
         self.reasoning(place, piece.delta.into_owned(), events);
@@ -172,7 +172,7 @@ impl ResponsesDecoder {
             // Its name comes with the whole item.
             ResponsesItem::FunctionCall { .. } => {}
             ResponsesItem::Message { .. } | ResponsesItem::Reasoning { .. } | ResponsesItem::Other => {
-                self.unseal(None, events)
+                self.release_reasoning(None, events)
             }
         }
         Ok(())
@@ -187,7 +187,7 @@ impl ResponsesDecoder {
         match parse::<ResponsesItem>(event.item.get())? {
             ResponsesItem::FunctionCall { call_id, name, arguments } => {
                 if self.items[at].call.is_none() {
-                    let name = name.filter(|name| !name.is_empty()).ok_or_else(nameless)?;
+                    let name = name.filter(|name| !name.is_empty()).ok_or_else(nameless_call_error)?;
                     self.start(at, call_id, name, events);
                 }
                 self.whole_input(at, arguments, events);
@@ -204,8 +204,8 @@ impl ResponsesDecoder {
                     self.whole_reasoning(key, false, content, events);
                 }
                 if encrypted_content.is_some_and(|sealed| !sealed.is_empty()) {
-                    self.unseal(None, events);
-                    self.sealed = Some(parse(event.item.get())?);
+                    self.release_reasoning(None, events);
+                    self.held_reasoning = Some(parse(event.item.get())?);
                 }
             }
             ResponsesItem::Message { .. } | ResponsesItem::Other => {}
@@ -256,7 +256,7 @@ impl ResponsesDecoder {
 
     /// The last count comes right before the end, and after all reasoning.
     fn count(&mut self, usage: Option<&RawValue>, events: &mut VecDeque<ModelEvent>) {
-        self.unseal(None, events);
+        self.release_reasoning(None, events);
         let usage = usage.and_then(|usage| serde_json::from_str::<ResponsesUsage>(usage.get()).ok());
         events.extend(usage.map(|usage| ModelEvent::Usage(Usage::from(usage))));
     }
@@ -268,8 +268,8 @@ impl ResponsesDecoder {
 
     fn text(&mut self, text: String, events: &mut VecDeque<ModelEvent>) {
         if !text.is_empty() {
-            self.unseal(None, events);
-            self.reasoned = None;
+            self.release_reasoning(None, events);
+            self.last_reasoning = None;
             self.spoken = true;
             events.push_back(ModelEvent::Text(text));
         }
@@ -280,8 +280,8 @@ impl ResponsesDecoder {
         if text.is_empty() {
             return;
         }
-        self.unseal(None, events);
-        let text = match self.reasoned.replace(place) {
+        self.release_reasoning(None, events);
+        let text = match self.last_reasoning.replace(place) {
             Some(before) if before != place => format!("\n\n{text}"),
             Some(_) | None => text,
         };
@@ -303,7 +303,7 @@ impl ResponsesDecoder {
 
     fn start(&mut self, at: usize, call_id: Option<String>, name: String, events: &mut VecDeque<ModelEvent>) {
         let (index, id) = (self.calls, call_id.filter(|id| !id.is_empty()));
-        self.unseal(id.as_deref(), events);
+        self.release_reasoning(id.as_deref(), events);
         self.items[at].call = Some(index);
         self.calls += 1;
         events.push_back(ModelEvent::CallStarted { index, id, name });
@@ -324,9 +324,9 @@ impl ResponsesDecoder {
 
     /// Hands on the reasoning item that is held, with the call that it led to. Calls are kept apart from
     /// the rest of an answer, so its place among them would be lost otherwise.
-    fn unseal(&mut self, call: Option<&str>, events: &mut VecDeque<ModelEvent>) {
-        if let Some(item) = self.sealed.take() {
-            self.reasoned = None;
+    fn release_reasoning(&mut self, call: Option<&str>, events: &mut VecDeque<ModelEvent>) {
+        if let Some(item) = self.held_reasoning.take() {
+            self.last_reasoning = None;
             let mut opaque = json!({"provider": PROTOCOL, "item": item});
             if let Some(call) = call {
                 opaque["before"] = call.into();
@@ -351,7 +351,7 @@ impl ResponsesDecoder {
         }
     }
 
-    fn mark(&mut self, key: Option<u64>) {
+    fn mark_streamed(&mut self, key: Option<u64>) {
         if let Some(at) = self.find(key) {
             self.items[at].streamed = true;
         }
@@ -362,10 +362,10 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ModelError> {
     serde_json::from_str(text).map_err(|error| failure::unreadable(&error.to_string(), text))
 }
 
-fn failed(response: &ResponsesResponse<'_>) -> ModelError {
-    failure::of_report(response.error.map_or(r#"{"message":""}"#, RawValue::get))
+fn response_error(response: &ResponsesResponse<'_>) -> ModelError {
+    failure::from_report(response.error.map_or(r#"{"message":""}"#, RawValue::get))
 }
 
-fn nameless() -> ModelError {
+fn nameless_call_error() -> ModelError {
     failure::unreadable("a tool call came without a name", "")
 }

@@ -9,19 +9,20 @@ use ostler_types::{Effort, Message, Part, Picture, Role, ToolCall};
 use serde_json::Value;
 
 use super::PROTOCOL;
-use crate::outgoing::attachment::{AttachmentLimits, DataUrl, EncodedAttachment, RequestAttachments};
-use crate::outgoing::names::{IdRule, cache_key, tool_name};
-use crate::outgoing::quirks::HostQuirks;
-use crate::outgoing::sealed::ReasoningRecipient;
-use crate::outgoing::{GO_ON, effort, is_blank, object_input};
 use crate::profile::{ModelProfile, ThinkingControl};
+use crate::request_encoding::attachment::{AttachmentLimits, DataUrl, EncodedAttachment, RequestAttachments};
+use crate::request_encoding::call_ids::{IdRule, cache_key, tool_name};
+use crate::request_encoding::quirks::HostQuirks;
+use crate::request_encoding::reasoning_origin::ReasoningRecipient;
+use crate::request_encoding::{CONTINUE_PROMPT, effort, is_blank, object_input};
 use crate::{ModelError, ModelRequest, failure};
 use body::{
     ResponsesBody, ResponsesCallOutput, ResponsesContent, ResponsesInputItem, ResponsesReasoning,
     ResponsesTool,
 };
 
-const LIMITS: AttachmentLimits = AttachmentLimits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
+const ATTACHMENT_LIMITS: AttachmentLimits =
+    AttachmentLimits { image: 20 * 1024 * 1024, document: 25 * 1024 * 1024 };
 /// The least that the provider takes as a limit of an answer.
 const MIN_OUTPUT: u64 = 16;
 
@@ -35,7 +36,7 @@ pub(super) fn body(
     let mut encoder = ResponsesEncoder {
         quirks,
         recipient: ReasoningRecipient { protocol: PROTOCOL, provider, profile },
-        attachments: RequestAttachments::new(profile, request, LIMITS),
+        attachments: RequestAttachments::new(profile, request, ATTACHMENT_LIMITS),
         items: Vec::with_capacity(request.messages.len()),
     };
     for (place, message) in request.messages.iter().enumerate() {
@@ -47,7 +48,7 @@ pub(super) fn body(
         model: &profile.id,
         instructions: request.system.as_deref().filter(|text| !is_blank(text)),
         input: encoder.finish(),
-        tools: request.tools.iter().map(ResponsesTool::of).collect(),
+        tools: request.tools.iter().map(ResponsesTool::from_spec).collect(),
         parallel_tool_calls: (!request.tools.is_empty()).then_some(true),
         max_output_tokens: limit.map(|limit| limit.max(MIN_OUTPUT)),
         reasoning: request.effort.filter(|_| profile.thinking != ThinkingControl::Never).map(|wished| {
@@ -57,16 +58,16 @@ pub(super) fn body(
             }
         }),
         prompt_cache_key: request.cache_key.as_deref().map(cache_key),
-        include: if reasons(profile) { &["reasoning.encrypted_content"] } else { &[] },
+        include: if may_reason(profile) { &["reasoning.encrypted_content"] } else { &[] },
         store: false,
         stream: true,
     };
-    serde_json::to_vec(&body).map_err(|error| failure::unwritable(&error))
+    serde_json::to_vec(&body).map_err(|error| failure::body_not_encodable(&error))
 }
 
 /// Whether a model may have reasoning to seal. The server refuses a request that asks for it one that
 /// has none.
-fn reasons(profile: &ModelProfile) -> bool {
+fn may_reason(profile: &ModelProfile) -> bool {
     match profile.thinking {
         ThinkingControl::Never => false,
         ThinkingControl::Effort | ThinkingControl::Budget | ThinkingControl::Adaptive => true,
@@ -104,18 +105,18 @@ impl<'a> ResponsesEncoder<'a> {
                 }
                 (Part::Text { text }, Role::User) => self.say(USER, ResponsesContent::text(text), start),
                 (Part::Text { text }, Role::Assistant) => {
-                    self.release(&mut waiting, None);
+                    self.release_reasoning(&mut waiting, None);
                     self.say(ASSISTANT, ResponsesContent::OutputText { text }, start);
                 }
                 (Part::ToolCall { call }, Role::Assistant) => {
-                    self.release(&mut waiting, Some(&call.id.0));
+                    self.release_reasoning(&mut waiting, Some(&call.id.0));
                     self.items.push(function_call(call));
                 }
                 (Part::ToolResult { tool_call_id, name, text, images, .. }, Role::Tool) => {
                     self.add_result(&tool_call_id.0, name, text, images);
                 }
                 (Part::Reasoning { opaque, .. }, Role::Assistant) => {
-                    waiting.extend(self.sealed(message, opaque.as_ref()));
+                    waiting.extend(self.sealed_reasoning(message, opaque.as_ref()));
                 }
                 (Part::Reasoning { .. }, Role::System | Role::User | Role::Tool) => {}
                 (Part::Image { reference, mime_type }, Role::User | Role::System) => {
@@ -138,7 +139,7 @@ impl<'a> ResponsesEncoder<'a> {
                     | Part::Audio { .. }
                     | Part::File { .. },
                     role,
-                ) => return Err(failure::misplaced(role)),
+                ) => return Err(failure::misplaced_part(role)),
             }
         }
         Ok(())
@@ -156,7 +157,7 @@ impl<'a> ResponsesEncoder<'a> {
 
     /// Adds what a tool answered, with its images where the host takes them there, else behind it.
     fn add_result(&mut self, id: &'a str, name: &'a str, text: &'a str, images: &'a [Picture]) {
-        let call_id = IdRule::Words.apply(id);
+        let call_id = IdRule::WordCharacters.apply(id);
         let mut shown: Vec<ResponsesContent<'a>> = images
             .iter()
             .map(|image| attached(self.attachments.picture(&image.reference, &image.mime_type)))
@@ -180,16 +181,21 @@ impl<'a> ResponsesEncoder<'a> {
     }
 
     /// The item that this model left with a reasoning part. One that does not reason refuses any.
-    fn sealed(&self, message: &'a Message, opaque: Option<&'a Value>) -> Option<PendingReasoning<'a>> {
+    fn sealed_reasoning(
+        &self,
+        message: &'a Message,
+        opaque: Option<&'a Value>,
+    ) -> Option<PendingReasoning<'a>> {
         let recipient = self.recipient;
-        let opaque = opaque.filter(|opaque| reasons(recipient.profile) && recipient.made_by_model(opaque))?;
+        let opaque =
+            opaque.filter(|opaque| may_reason(recipient.profile) && recipient.made_by_model(opaque))?;
         let item = opaque.get("item").filter(|item| item.is_object())?;
         let call = opaque["before"].as_str().filter(|id| message.tool_calls().any(|call| call.id.0 == **id));
         Some(PendingReasoning { item, call })
     }
 
     /// Puts down the reasoning that led to what comes next.
-    fn release(&mut self, waiting: &mut Vec<PendingReasoning<'a>>, next: Option<&str>) {
+    fn release_reasoning(&mut self, waiting: &mut Vec<PendingReasoning<'a>>, next: Option<&str>) {
         waiting.retain(|reasoning| {
             let due = reasoning.call.is_none() || reasoning.call == next;
             if due {
@@ -203,7 +209,7 @@ impl<'a> ResponsesEncoder<'a> {
         if let Some(ResponsesInputItem::Message { role: ASSISTANT, .. }) = self.items.last() {
             self.items.push(ResponsesInputItem::Message {
                 role: USER,
-                content: vec![ResponsesContent::text(GO_ON)],
+                content: vec![ResponsesContent::text(CONTINUE_PROMPT)],
             });
         }
         self.items
@@ -215,7 +221,7 @@ const ASSISTANT: &str = "assistant";
 const DEVELOPER: &str = "developer";
 
 fn function_call(call: &ToolCall) -> ResponsesInputItem<'_> {
-    let (call_id, name) = (IdRule::Words.apply(&call.id.0), tool_name(&call.name));
+    let (call_id, name) = (IdRule::WordCharacters.apply(&call.id.0), tool_name(&call.name));
     ResponsesInputItem::FunctionCall { call_id, name, arguments: object_input(&call.input).to_string() }
 }
 

@@ -32,9 +32,9 @@ pub(crate) fn profile(
     overrides: &BTreeMap<String, ModelOverride>,
 ) -> ModelProfile {
     let name = format!("{}:{id}", provider.name);
-    let row = catalogue::find(provider.shop().map(|preset| preset.name), id);
+    let row = catalogue::find_row(provider.catalogue_preset().map(|preset| preset.name), id);
     let mut info = ModelInfo::unknown(name);
-    let mut thinking = row.map_or(ThinkingControl::Unknown, |row| told(provider.kind, row));
+    let mut thinking = row.map_or(ThinkingControl::Unknown, |row| thinking_for_protocol(provider.kind, row));
     if let Some(row) = row {
         info.context_window = Some(row.context_window);
         info.max_output_tokens = Some(row.max_output_tokens).filter(|tokens| *tokens > 0);
@@ -71,7 +71,7 @@ pub(crate) fn profile(
 }
 
 /// How a model is told to think depends on the protocol that it is reached by.
-fn told(kind: ProviderKind, row: CatalogueRow) -> ThinkingControl {
+fn thinking_for_protocol(kind: ProviderKind, row: CatalogueRow) -> ThinkingControl {
     match (row.thinking, kind) {
         (ThinkingControl::Never, _) => ThinkingControl::Never,
         (ThinkingControl::Unknown, _) => ThinkingControl::Unknown,

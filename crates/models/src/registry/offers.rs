@@ -8,21 +8,24 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ostler_types::Ability;
 
-use super::{DEMO, ModelRegistry, demo};
-use crate::choice::{ProviderOffer, ProviderState};
-use crate::discovery::GOOD_FOR;
+use super::{DEMO, ModelRegistry, demo_info};
+use crate::default_model::{ProviderOffer, ProviderState};
+use crate::discovery::LIST_LIFETIME;
 use crate::{ProviderConfig, ProviderKind};
 
 /// How long the answer of a server that wants no key is believed when a default is looked for.
-const BELIEVED: Duration = Duration::from_secs(30);
+const KEYLESS_ANSWER_LIFETIME: Duration = Duration::from_secs(30);
 
 impl ModelRegistry {
     /// What there is to choose from, as far as these providers may be asked. `picky` says that the choice
     /// depends on what is known of each model.
     pub(super) async fn offers(&self, asked: &HashSet<String>, picky: bool) -> Vec<ProviderOffer> {
         let offers = self.providers.iter().map(|provider| self.offer(provider, asked, picky));
-        let demo =
-            ProviderOffer { provider: DEMO.to_owned(), state: ProviderState::Last, models: vec![demo()] };
+        let demo = ProviderOffer {
+            provider: DEMO.to_owned(),
+            state: ProviderState::LastResort,
+            models: vec![demo_info()],
+        };
         join_all(offers).await.into_iter().chain([demo]).collect()
     }
 
@@ -35,11 +38,13 @@ impl ModelRegistry {
         let state = self.state(provider, asked, picky).await;
         let mut models = self.candidates(provider);
         let sorted = match state {
-            ProviderState::There => true,
+            ProviderState::Reachable => true,
             // Whoever wrote them down has put them in order.
-            ProviderState::Keyed { .. } => provider.models.is_empty(),
-            ProviderState::Unasked { .. } | ProviderState::Locked { .. } | ProviderState::Absent(_) => false,
-            ProviderState::ByName | ProviderState::Last => false,
+            ProviderState::HasKey { .. } => provider.models.is_empty(),
+            ProviderState::NotAsked { .. }
+            | ProviderState::LacksKey { .. }
+            | ProviderState::Unreachable(_) => false,
+            ProviderState::ByName | ProviderState::LastResort => false,
         };
         if sorted {
             // Stable, so that what the configuration lists stays first among equals.
@@ -58,22 +63,22 @@ impl ModelRegistry {
             return ProviderState::ByName;
         }
         if let Some(missing) = provider.readiness.missing() {
-            return ProviderState::Locked { missing, configured: provider.configured };
+            return ProviderState::LacksKey { missing, configured: provider.configured };
         }
         let (keyed, listed) = (!provider.is_keyless(), !provider.models.is_empty());
         if keyed && listed && !picky {
-            return ProviderState::Keyed { silence: None };
+            return ProviderState::HasKey { silence: None };
         }
         if self.settings.discover && !asked.contains(&provider.name) {
-            return ProviderState::Unasked { keyed };
+            return ProviderState::NotAsked { keyed };
         }
-        match self.ask(provider, if keyed { GOOD_FOR } else { BELIEVED }).await {
+        match self.ask(provider, if keyed { LIST_LIFETIME } else { KEYLESS_ANSWER_LIFETIME }).await {
             // Its models can be used all the same, as far as they are known by other ways.
-            answer if keyed => ProviderState::Keyed { silence: answer.err().map(|silence| silence.why) },
-            Ok(_) => ProviderState::There,
+            answer if keyed => ProviderState::HasKey { silence: answer.err().map(|silence| silence.why) },
+            Ok(_) => ProviderState::Reachable,
             // It is there but does not list its models, or nobody may ask; whoever wrote them down knows.
-            Err(silence) if listed && (silence.usable || !self.settings.discover) => ProviderState::There,
-            Err(silence) => ProviderState::Absent(silence.why),
+            Err(silence) if listed && (silence.usable || !self.settings.discover) => ProviderState::Reachable,
+            Err(silence) => ProviderState::Unreachable(silence.why),
         }
     }
 }

@@ -60,7 +60,7 @@ impl ProviderConfig {
     }
 
     /// Where its key comes from, in words.
-    pub(crate) fn key_place(&self) -> &str {
+    pub(crate) fn key_source_text(&self) -> &str {
         self.key_from.as_deref().unwrap_or("where `ostler config show` says")
     }
 
@@ -68,7 +68,9 @@ impl ProviderConfig {
     /// requests on to somebody who does.
     pub(crate) fn is_free(&self) -> bool {
         self.kind == ProviderKind::Replay
-            || (self.is_local() && matches!(self.api_key, ProviderKey::None) && self.shop().is_none())
+            || (self.is_local()
+                && matches!(self.api_key, ProviderKey::None)
+                && self.catalogue_preset().is_none())
     }
 
     /// Whether it runs on this machine.
@@ -81,7 +83,7 @@ impl ProviderConfig {
     }
 
     /// The part of the catalogue that has its prices: that of its preset, or of whose host it is.
-    pub(crate) fn shop(&self) -> Option<&'static ProviderPreset> {
+    pub(crate) fn catalogue_preset(&self) -> Option<&'static ProviderPreset> {
         let hosted = |preset: &&ProviderPreset| !preset.key_variables.is_empty();
         match self.preset {
             Some(name) => ProviderPreset::named(name).filter(hosted),
@@ -105,7 +107,7 @@ pub enum ProviderKind {
 
 impl ProviderKind {
     /// The protocol's own name.
-    pub(crate) fn protocol(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             ProviderKind::OpenAiChat => "OpenAI Chat Completions",
             ProviderKind::OpenAiResponses => "OpenAI Responses",
@@ -115,7 +117,7 @@ impl ProviderKind {
     }
 
     /// Where the endpoints of its maker lie.
-    pub(crate) fn home(self) -> &'static str {
+    pub(crate) fn default_base_url(self) -> &'static str {
         match self {
             ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => "https://api.openai.com/v1",
             ProviderKind::Anthropic => "https://api.anthropic.com",
@@ -130,7 +132,7 @@ pub struct ProviderReadiness(Option<Arc<dyn Fn() -> Option<String> + Send + Sync
 
 impl ProviderReadiness {
     /// A provider that may lack something: what this says is missing, with what to do about it.
-    pub fn checked(missing: impl Fn() -> Option<String> + Send + Sync + 'static) -> ProviderReadiness {
+    pub fn from_check(missing: impl Fn() -> Option<String> + Send + Sync + 'static) -> ProviderReadiness {
         ProviderReadiness(Some(Arc::new(missing)))
     }
 

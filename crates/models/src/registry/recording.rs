@@ -15,7 +15,7 @@ use crate::{Model, ModelError, ModelEvent, ModelRequest, ReplayModel};
 pub(crate) struct RecordedModel {
     file: Arc<PathBuf>,
     /// Held while the file is read, so that it is read once however many ask; never across an await.
-    read: Arc<Mutex<Option<LoadedRecording>>>,
+    loaded: Arc<Mutex<Option<LoadedRecording>>>,
 }
 
 /// What was read, and how the file looked then.
@@ -33,13 +33,13 @@ struct RecordingStamp {
 
 impl RecordedModel {
     pub(crate) fn new(file: PathBuf) -> RecordedModel {
-        RecordedModel { file: Arc::new(file), read: Arc::default() }
+        RecordedModel { file: Arc::new(file), loaded: Arc::default() }
     }
 
     /// What the file holds now. Blocks.
     fn replay(&self) -> Result<Arc<ReplayModel>, ModelError> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = std::fs::metadata(&*self.file).ok().map(|found| RecordingStamp::of(&found));
+        let mut read = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = std::fs::metadata(&*self.file).ok().map(|found| RecordingStamp::from_metadata(&found));
         if let Some(known) = read.as_ref().filter(|known| Some(known.stamp) == stamp) {
             return Ok(known.replay.clone());
         }
@@ -51,7 +51,7 @@ impl RecordedModel {
 }
 
 impl RecordingStamp {
-    fn of(found: &Metadata) -> RecordingStamp {
+    fn from_metadata(found: &Metadata) -> RecordingStamp {
         RecordingStamp { changed: found.modified().ok(), length: found.len() }
     }
 }
@@ -76,6 +76,6 @@ impl Model for RecordedModel {
 
 impl std::fmt::Debug for RecordedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Recording").field(&self.file).finish()
+        f.debug_tuple("RecordedModel").field(&self.file).finish()
     }
 }

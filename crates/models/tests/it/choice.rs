@@ -15,7 +15,7 @@ fn preset(name: &str, key: bool) -> ProviderConfig {
     let variable = preset.key_variables.first().copied().unwrap_or_default();
     ProviderConfig {
         api_key: if key { ProviderKey::Fixed(Secret::new("sk-1")) } else { ProviderKey::None },
-        readiness: ProviderReadiness::checked(move || (!key).then(|| format!("set {variable}"))),
+        readiness: ProviderReadiness::from_check(move || (!key).then(|| format!("set {variable}"))),
         preset: Some(preset.name),
         configured: false,
         ..ProviderConfig::new(preset.name, preset.kind, "http://127.0.0.1:9/v1")

@@ -200,7 +200,8 @@ async fn what_is_known_is_asked_once_and_again_on_request() {
     .await;
     let models = ModelRegistry::new(vec![server.provider(ProviderKind::OpenAiChat)]);
     assert_eq!(models.info("here:m").context_window, None);
-    let (one, other, ()) = tokio::join!(models.list(false), models.list(false), models.learn("here:m"));
+    let (one, other, ()) =
+        tokio::join!(models.list(false), models.list(false), models.refresh_info("here:m"));
     assert_eq!(one, other);
     assert_eq!(server.asked(), 1, "whoever asks at the same time shares the answer");
     models.list(false).await;
@@ -296,7 +297,7 @@ async fn the_owner_is_believed_before_the_server_and_the_server_before_the_catal
     assert_eq!((builtin.context_window, builtin.source), (Some(40_960), InfoSource::Builtin));
     let before = models.info("here:qwen3:8b");
     assert_eq!((before.context_window, before.max_output_tokens), (Some(40_960), Some(1234)));
-    models.learn("here").await;
+    models.refresh_info("here").await;
     let after = models.info("here:qwen3:8b");
     assert_eq!((after.context_window, after.max_output_tokens), (Some(10_000), Some(1234)));
     assert_eq!((after.can(Ability::Tools), after.source), (true, InfoSource::Configured));
@@ -309,7 +310,7 @@ async fn nobody_is_asked_when_discovery_is_off_or_a_key_is_missing() {
     let models = ModelRegistry::with_settings(vec![server.provider(ProviderKind::OpenAiChat)], settings);
     assert_eq!(names(&models.list(true).await), ["demo:demo"]);
     let locked = ProviderConfig {
-        readiness: ProviderReadiness::checked(|| Some("set HERE_KEY".to_owned())),
+        readiness: ProviderReadiness::from_check(|| Some("set HERE_KEY".to_owned())),
         models: vec!["m".to_owned()],
         ..server.keyed(ProviderKind::OpenAiChat)
     };

@@ -1,7 +1,7 @@
 //! Everything that a server and a network do wrong, and what the caller is told: the same for every
 //! protocol, against a server that really does it.
 
-mod wires;
+mod protocol_samples;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::server::{
     KEY, MisbehavingServer, ServerAction, ServerObservation, chunk, chunked_head, model_of, response,
     stream_head,
 };
-use wires::{ProtocolSamples, WIRES};
+use protocol_samples::{ProtocolSamples, WIRES};
 
 /// Short enough that a test does not wait, and only where it has to run out.
 const SHORT: Duration = Duration::from_millis(30);
@@ -85,7 +85,7 @@ fn broken_streams(wire: &ProtocolSamples) -> Vec<StreamFault> {
 fn silences(wire: &ProtocolSamples) -> Vec<StreamFault> {
     let first_byte = Timeouts { first_byte: SHORT, ..Timeouts::default() };
     let idle = Timeouts { idle: SHORT, ..Timeouts::default() };
-    let whole = Timeouts { whole: SHORT, ..Timeouts::default() };
+    let whole = Timeouts { total: SHORT, ..Timeouts::default() };
     let timeout = |name, acts, timeouts, text, words| StreamFault {
         name,
         acts,
@@ -118,7 +118,7 @@ fn silences(wire: &ProtocolSamples) -> Vec<StreamFault> {
         timeout(
             "never an end",
             endless,
-            Timeouts { whole: SHORT * 10, ..whole },
+            Timeouts { total: SHORT * 10, ..whole },
             "a",
             "did not finish its answer",
         ),
@@ -166,7 +166,7 @@ async fn a_break_after_the_last_word_does_no_harm() {
                 "{case}"
             );
         }
-        let timeouts = Timeouts { tail: SHORT, ..Timeouts::default() };
+        let timeouts = Timeouts { after_last_word: SHORT, ..Timeouts::default() };
         let open = vec![chunked_head(), chunk(wire.text), chunk(wire.last), ServerAction::Stall];
         let open = answer(wire, open, timeouts).await;
         assert_eq!((open.text.as_str(), open.stop()), ("a", "end_turn"), "{:?}, left open", wire.kind);

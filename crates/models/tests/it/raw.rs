@@ -125,7 +125,7 @@ async fn a_refused_key_is_looked_for_once_more() {
     assert!(server.request().await.0.contains("authorization: Bearer sk-old"));
     assert!(server.request().await.0.contains("authorization: Bearer sk-new"));
     assert!(server.seen.try_recv().is_err(), "once more, not more");
-    assert_eq!(*asked.lock().unwrap(), [KeyFreshness::Any, KeyFreshness::InsteadOf(Secret::new("sk-old"))]);
+    assert_eq!(*asked.lock().unwrap(), [KeyFreshness::Any, KeyFreshness::Replacing(Secret::new("sk-old"))]);
     assert_eq!(lines.len(), 4, "both attempts are shown");
 
     let (answer, _, mut server) = record(refusal(), source(["sk-old", "sk-old"]), "hi").await;

@@ -183,13 +183,13 @@ async fn a_wait_that_was_asked_for_is_kept_to() {
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_is_left_to_the_model_that_takes_over() {
     let request =
-        || ModelRequest { hand_over_after: Some(Duration::from_secs(10)), ..ModelRequest::new(Vec::new()) };
+        || ModelRequest { fallback_after: Some(Duration::from_secs(10)), ..ModelRequest::new(Vec::new()) };
     let outcome = ask_for(request(), vec![limited(11), vec![stop()]], policy()).await;
     assert_eq!((outcome.asked, outcome.took, outcome.code()), (1, Duration::ZERO, Some("rate_limited")));
     assert!(outcome.message().contains("11s"), "{}", outcome.message());
     let outcome = ask_for(request(), vec![limited(10), vec![stop()]], policy()).await;
     assert_eq!((outcome.asked, outcome.code()), (2, None), "a short one is worth waiting for");
-    let patient = RetryPolicy { longest_asked: Duration::from_secs(5), ..policy() };
+    let patient = RetryPolicy { longest_requested_wait: Duration::from_secs(5), ..policy() };
     let outcome = ask_for(request(), vec![limited(6), vec![stop()]], patient).await;
     assert_eq!((outcome.asked, outcome.code()), (1, Some("rate_limited")), "the shorter limit counts");
 }
@@ -214,7 +214,7 @@ async fn what_failed_attempts_cost_is_not_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn all_attempts_together_have_an_end() {
-    let short = RetryPolicy { whole: Duration::from_secs(10), ..policy() };
+    let short = RetryPolicy { total: Duration::from_secs(10), ..policy() };
     let outcome = ask(vec![limited(8), limited(8), vec![stop()]], short.clone()).await;
     assert_eq!((outcome.asked, outcome.code()), (2, Some("rate_limited")), "a second wait would be too long");
     let silent = ask(vec![limited(8)], short).await;

@@ -120,7 +120,7 @@ impl<T: Supervised> Instance<T> {
     }
 
     /// Waits until its first start has succeeded or failed, up to this time after it began.
-    pub async fn settled_within(&self, time: Duration) {
+    pub async fn wait_until_settled(&self, time: Duration) {
         let mut phase = self.phase.subscribe();
         let settled = phase.wait_for(|phase| !matches!(phase, InstancePhase::Starting));
         // One that takes longer goes on by itself.
@@ -183,7 +183,7 @@ impl<T: Supervised> Instance<T> {
     }
 
     /// Waits until it has been idle for this long, or is retired and not leased. It is not leased any more then.
-    pub(super) async fn idle(&self, time: Duration) {
+    pub(super) async fn wait_until_idle(&self, time: Duration) {
         while let Err(left) = self.close_if_idle_for(time) {
             tokio::select! {
                 () = self.released.notified() => {}
@@ -199,7 +199,7 @@ impl<T: Supervised> Instance<T> {
     }
 
     /// Waits until it has ended, and its process is gone.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_until_ended(&self) {
         // The sender is in this instance, so that waiting cannot fail.
         let _ = self.phase.subscribe().wait_for(|phase| !phase.is_running()).await;
     }
@@ -243,7 +243,7 @@ impl<T: Supervised> Instance<T> {
     }
 
     /// Changes the phase. Where it does not run any more, its process must be gone.
-    pub(super) fn set(&self, phase: InstancePhase<T::Handle, T::Failure>) {
+    pub(super) fn set_phase(&self, phase: InstancePhase<T::Handle, T::Failure>) {
         if !phase.is_running() {
             drop(self.slot().take());
         }

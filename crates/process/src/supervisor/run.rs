@@ -31,16 +31,16 @@ pub(super) async fn run<T: Supervised>(instance: Arc<Instance<T>>, shared: Arc<S
         };
         instance.child().log_failure(&failure, failures);
         if is_last && !instance.stop.is_cancelled() {
-            return instance.set(InstancePhase::Unavailable(failure, Instant::now()));
+            return instance.set_phase(InstancePhase::Unavailable(failure, Instant::now()));
         }
-        instance.set(InstancePhase::Restarting(failure));
+        instance.set_phase(InstancePhase::Restarting(failure));
         tokio::select! {
             biased;
             () = instance.stop.cancelled() => break,
             () = tokio::time::sleep(backoff(shared.settings.first_backoff, failures)) => {}
         }
     }
-    instance.set(InstancePhase::Stopped);
+    instance.set_phase(InstancePhase::Stopped);
 }
 
 /// One run of the child. `Ok` when it has ended because it is not needed any more.
@@ -57,18 +57,18 @@ async fn run_once<T: Supervised>(
     let ready_at = Instant::now();
     // The time that the start took is not idle time.
     instance.touch();
-    instance.set(InstancePhase::Ready(handle.clone()));
+    instance.set_phase(InstancePhase::Ready(handle.clone()));
     let child = instance.child();
     let failure = tokio::select! {
         biased;
         () = instance.stop.cancelled() => None,
-        () = instance.idle(shared.settings.idle_timeout) => None,
+        () = instance.wait_until_idle(shared.settings.idle_timeout) => None,
         failure = child.watch(&mut running) => Some(failure),
     };
     let was_proven = child.is_proven(&handle, ready_at.elapsed());
     if let Some(failure) = &failure {
         // Before its lease holders learn of the end: whoever asks again must not find it ready.
-        instance.set(InstancePhase::Restarting(failure.clone()));
+        instance.set_phase(InstancePhase::Restarting(failure.clone()));
     }
     child.stop(running).await;
     failure.map_or(Ok(()), |why| Err(RunFailure { failure: StartFailure::Transient(why), was_proven }))
@@ -77,7 +77,8 @@ async fn run_once<T: Supervised>(
 async fn start<T: Supervised>(instance: &Instance<T>, shared: &SupervisorShared<T>) -> StartResult<T> {
     let child = instance.child();
     if child.takes_slot() && !instance.holds_slot() {
-        let slot = shared.slot(instance).await.ok_or_else(|| child.no_slot(shared.settings.capacity))?;
+        let slot =
+            shared.slot(instance).await.ok_or_else(|| child.no_slot_failure(shared.settings.capacity))?;
         instance.keep_slot(slot);
     }
     child.start(instance.launcher()).await

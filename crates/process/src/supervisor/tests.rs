@@ -99,7 +99,7 @@ impl Supervised for FakeChild {
         self.name != "pinned" && self.name != other.name
     }
 
-    fn no_slot(&self, _capacity: usize) -> StartFailure<&'static str> {
+    fn no_slot_failure(&self, _capacity: usize) -> StartFailure<&'static str> {
         StartFailure::Permanent("there is no slot")
     }
 }
@@ -217,7 +217,7 @@ async fn whoever_is_patient_only_for_a_while_is_told_why_it_takes_long() {
     let leased = Supervisor::lease(|| test.instance("a"), patience).await;
     assert_eq!(leased.err(), Some(NotReady::TimedOut(Some("not yet"))));
     let instance = test.instance("a").unwrap();
-    instance.settled_within(Duration::from_secs(60)).await;
+    instance.wait_until_settled(Duration::from_secs(60)).await;
     assert!(matches!(instance.phase(), InstancePhase::Restarting("not yet")));
 }
 

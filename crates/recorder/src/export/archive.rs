@@ -13,16 +13,16 @@ use jiff::tz::TimeZone;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, DateTime, ZIP64_BYTES_THR, ZipWriter};
 
-use super::copy::DatabaseCopy;
+use super::database_copy::DatabaseCopy;
 use super::session_files::{OpenSessionFile, SessionFiles};
 use super::write_ndjson;
 
 /// Files of the session's folder that are taken as they are.
-const PLAIN: [&str; 2] = ["session.json", "raw.jsonl"];
+const FILES_OF_SESSION: [&str; 2] = ["session.json", "raw.jsonl"];
 /// Text files whose length the database tells.
-const TEXTS: [&str; 3] = ["context.md", "transcript.jsonl", "verbose.md"];
+const TEXT_FILES: [&str; 3] = ["context.md", "transcript.jsonl", "verbose.md"];
 /// The folders of the files that the log keeps beside its records.
-const BESIDE: [&str; 2] = ["attachments/", "artifacts/"];
+const BLOB_FOLDERS: [&str; 2] = ["attachments/", "artifacts/"];
 
 /// Where the views of a session are.
 #[derive(Debug, Clone, Copy)]
@@ -109,11 +109,11 @@ fn add_all<L: AsRef<[u8]>>(
         if length < ZIP64_BYTES_THR { Ok(line) } else { Err(too_large()) }
     });
     write_ndjson(lines, &mut entries.zip)?;
-    for name in PLAIN {
+    for name in FILES_OF_SESSION {
         add_file(entries, &folders.session.join(name), name, u64::MAX)?;
     }
     add_views(entries, folders)?;
-    for folder in BESIDE {
+    for folder in BLOB_FOLDERS {
         for name in files.list(folder)? {
             // One that goes away meanwhile is left out.
             if let Some(OpenSessionFile { size, content }) = files.open(&name)? {
@@ -131,7 +131,7 @@ fn add_views(entries: &mut ArchiveWriter<'_>, folders: ArchiveFolders<'_>) -> io
     }
     let copy = DatabaseCopy::make(folders.views, folders.scratch)?;
     add_file(entries, &copy.path, "session.db", u64::MAX)?;
-    for name in TEXTS {
+    for name in TEXT_FILES {
         // Text is only ever added, so what belonged to the database then is still there.
         let length = copy.length_of(name).unwrap_or(u64::MAX);
         add_file(entries, &folders.views.join(name), name, length)?;

@@ -1,16 +1,16 @@
 //! Pieces of HTML: text that is safe to show, diffs, prose, pictures. What a page is made of is left to `page`.
 
 mod diff;
+mod markdown;
 mod picture;
-mod prose;
 
 use std::fmt;
 
 use ostler_types::printable;
 
 pub(super) use diff::DiffBlock;
+pub(super) use markdown::MarkdownBlock;
 pub(super) use picture::PictureEmbedder;
-pub(super) use prose::MarkdownBlock;
 
 /// Text that shows as itself, in an element or in a quoted attribute, without what nobody would see.
 pub(super) struct EscapedHtml<'a>(pub(super) &'a str);

@@ -15,7 +15,7 @@ use zip::unstable::read::ZipIterable;
 use super::{ImportError, ImportedSession, read_ndjson};
 
 /// The log's name in an archive.
-const LOG: &str = "events.ndjson";
+const LOG_ENTRY: &str = "events.ndjson";
 /// Entries in an archive. A session has at most a few hundred files.
 const MAX_ENTRIES: usize = 10_000;
 /// Bytes of the directory.
@@ -56,15 +56,15 @@ impl<R: Read + Seek> ImportedArchive<R> {
         let mut archive = ImportedArchive { zip, attachments: ArchivedAttachments::default() };
         let (mut seen, mut room, mut has_log) = (HashSet::new(), MAX_ALL, false);
         let mut attachments = ArchivedAttachments::default();
-        archive.each(|name, content| {
-            let place = place(name).ok_or_else(|| {
+        archive.for_each_entry(|name, content| {
+            let place = entry_kind(name).ok_or_else(|| {
                 ImportError::Refused(format!("the archive has an entry with the unsafe name {name:?}"))
             })?;
             if !seen.insert(name.to_lowercase()) {
                 return Err(ImportError::Refused(format!("the archive has two entries {name:?}")));
             }
             let limit = room.min(if place == ArchiveEntryKind::Log { MAX_ALL } else { MAX_FILE });
-            let length = check(name, content, limit)?;
+            let length = check_entry(name, content, limit)?;
             room -= length;
             has_log |= place == ArchiveEntryKind::Log;
             if place == ArchiveEntryKind::Attachment {
@@ -77,7 +77,7 @@ impl<R: Read + Seek> ImportedArchive<R> {
         if has_log { Ok(archive) } else { Err(no_log()) }
     }
 
-    /// The attachments that [`Archive::files`] hands over, for a caller that has limits on them.
+    /// The attachments that [`ImportedArchive::files`] hands over, for a caller that has limits on them.
     pub fn attachments(&self) -> ArchivedAttachments {
         self.attachments
     }
@@ -85,8 +85,8 @@ impl<R: Read + Seek> ImportedArchive<R> {
     /// The session in it; see [`read_ndjson`].
     pub fn session(&mut self, id: Option<SessionId>) -> Result<ImportedSession, ImportError> {
         let mut imported = None;
-        self.each(|name, content| {
-            if place(name) == Some(ArchiveEntryKind::Log) {
+        self.for_each_entry(|name, content| {
+            if entry_kind(name) == Some(ArchiveEntryKind::Log) {
                 imported = Some(read_ndjson(BufReader::new(content), id)?);
             }
             Ok(())
@@ -99,8 +99,8 @@ impl<R: Read + Seek> ImportedArchive<R> {
         &mut self,
         keep: &mut dyn FnMut(&str, Vec<u8>) -> io::Result<()>,
     ) -> Result<(), ImportError> {
-        self.each(|name, content| {
-            if matches!(place(name), Some(ArchiveEntryKind::Attachment | ArchiveEntryKind::Artifact)) {
+        self.for_each_entry(|name, content| {
+            if matches!(entry_kind(name), Some(ArchiveEntryKind::Attachment | ArchiveEntryKind::Artifact)) {
                 let mut bytes = Vec::new();
                 content.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
                 keep(name, bytes)?;
@@ -110,7 +110,7 @@ impl<R: Read + Seek> ImportedArchive<R> {
     }
 
     /// Shows each entry and its content, in the order of the directory.
-    fn each(
+    fn for_each_entry(
         &mut self,
         mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
@@ -142,7 +142,7 @@ enum ArchiveEntryKind {
 }
 
 /// Where an entry of that name belongs; `None` when it could mean a place outside the session's folder.
-fn place(name: &str) -> Option<ArchiveEntryKind> {
+fn entry_kind(name: &str) -> Option<ArchiveEntryKind> {
     let path = name.strip_suffix('/').unwrap_or(name);
     let parts: Vec<&str> = path.split('/').collect();
     if !parts.iter().all(|part| is_plain(part)) {
@@ -150,7 +150,7 @@ fn place(name: &str) -> Option<ArchiveEntryKind> {
     }
     let is_folder = path.len() < name.len();
     Some(match parts[..] {
-        [LOG] if !is_folder => ArchiveEntryKind::Log,
+        [LOG_ENTRY] if !is_folder => ArchiveEntryKind::Log,
         ["attachments", file] if !is_folder && !file.starts_with('.') => ArchiveEntryKind::Attachment,
         ["artifacts", turn, file]
             if !is_folder && !file.starts_with('.') && turn.parse::<TurnId>().is_ok() =>
@@ -167,7 +167,7 @@ fn is_plain(part: &str) -> bool {
 }
 
 /// Reads an entry to its end and returns how long it is.
-fn check(name: &str, content: &mut dyn Read, limit: u64) -> Result<u64, ImportError> {
+fn check_entry(name: &str, content: &mut dyn Read, limit: u64) -> Result<u64, ImportError> {
     let length = io::copy(&mut content.take(limit + 1), &mut io::sink())
         .map_err(|error| ImportError::Refused(format!("the archive is damaged in {name:?}: {error}")))?;
     if length > limit {
@@ -185,19 +185,19 @@ fn too_many_entries() -> ImportError {
 }
 
 fn no_log() -> ImportError {
-    ImportError::Refused(format!("the archive has no {LOG}"))
+    ImportError::Refused(format!("the archive has no {LOG_ENTRY}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ArchiveEntryKind, place};
+    use super::{ArchiveEntryKind, entry_kind};
 
     #[test]
     fn only_names_inside_the_folder_are_taken() {
         let turn = "turn_0190f3c4a5b67c8d9e0f112233445566";
-        assert_eq!(place("events.ndjson"), Some(ArchiveEntryKind::Log));
-        assert_eq!(place("attachments/a b.png"), Some(ArchiveEntryKind::Attachment));
-        assert_eq!(place(&format!("artifacts/{turn}/out.txt")), Some(ArchiveEntryKind::Artifact));
+        assert_eq!(entry_kind("events.ndjson"), Some(ArchiveEntryKind::Log));
+        assert_eq!(entry_kind("attachments/a b.png"), Some(ArchiveEntryKind::Attachment));
+        assert_eq!(entry_kind(&format!("artifacts/{turn}/out.txt")), Some(ArchiveEntryKind::Artifact));
         for name in [
             "context.md",
             "attachments/",
@@ -206,7 +206,7 @@ mod tests {
             "artifacts/x/y",
             "a/events.ndjson",
         ] {
-            assert_eq!(place(name), Some(ArchiveEntryKind::Elsewhere), "{name}");
+            assert_eq!(entry_kind(name), Some(ArchiveEntryKind::Elsewhere), "{name}");
         }
         for name in [
             "",
@@ -220,7 +220,7 @@ mod tests {
             "a\0",
             "attachments/.",
         ] {
-            assert_eq!(place(name), None, "{name:?}");
+            assert_eq!(entry_kind(name), None, "{name:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use ostler_types::{Event, Record, Session, SessionEvent, SessionId};
 use sha2::{Digest, Sha256};
 
-use super::lines::ImportedLines;
+use super::imported_lines::ImportedLines;
 use super::{ImportError, ImportedSession};
 
 /// How a line with a chain ends: `,"chain":"`, sixteen digits, `"}`.
@@ -25,15 +25,15 @@ pub fn read_ndjson(input: impl BufRead, id: Option<SessionId>) -> Result<Importe
         chain = chain.next(line).map_err(|what| lines.damaged(what))?;
         let record: Record = serde_json::from_str(line)
             .map_err(|error| lines.damaged(format!("it is not a record ({error})")))?;
-        check(&records, &record).map_err(|what| lines.damaged(what))?;
+        check_order(&records, &record).map_err(|what| lines.damaged(what))?;
         records.push(record);
     }
-    let session = described(&records).cloned();
+    let session = last_description(&records).cloned();
     let mut session = session.ok_or_else(|| ImportError::Refused("the file holds no records".to_owned()))?;
     let origin = session.id;
     if let Some(id) = id {
-        records.iter_mut().for_each(|record| adopt(record, id));
-        become_another(&mut session, id);
+        records.iter_mut().for_each(|record| move_to_session(record, id));
+        reset_identity(&mut session, id);
     }
     Ok(ImportedSession { records, session, origin })
 }
@@ -61,7 +61,7 @@ impl ImportedChain {
             (ImportedChain::Last(last), Some(_)) => *last,
         };
         let (body, claimed) = claimed.ok_or("its chain is missing")?;
-        if digits(previous, body) != claimed {
+        if next_chain(previous, body) != claimed {
             return Err("the record does not match its chain");
         }
         Ok(ImportedChain::Last(claimed))
@@ -69,7 +69,7 @@ impl ImportedChain {
 }
 
 /// The chain of a record whose JSON is `body` and a closing brace.
-fn digits(previous: [u8; DIGITS], body: &str) -> [u8; DIGITS] {
+fn next_chain(previous: [u8; DIGITS], body: &str) -> [u8; DIGITS] {
     let mut hasher = Sha256::new();
     hasher.update(previous);
     hasher.update(body);
@@ -82,7 +82,7 @@ fn digits(previous: [u8; DIGITS], body: &str) -> [u8; DIGITS] {
 }
 
 /// Whether the record may stand after those before it.
-fn check(before: &[Record], record: &Record) -> Result<(), String> {
+fn check_order(before: &[Record], record: &Record) -> Result<(), String> {
     let seq = before.len() as u64 + 1;
     if record.seq != seq {
         return Err(format!("it has seq {}, where {seq} should be", record.seq));
@@ -108,7 +108,7 @@ fn check(before: &[Record], record: &Record) -> Result<(), String> {
 }
 
 /// The session as the last record that describes it does.
-fn described(records: &[Record]) -> Option<&Session> {
+fn last_description(records: &[Record]) -> Option<&Session> {
     records.iter().rev().find_map(|record| {
         if let Event::Session(SessionEvent::Created { session })
         | Event::Session(SessionEvent::Updated { session }) = &record.event
@@ -120,16 +120,16 @@ fn described(records: &[Record]) -> Option<&Session> {
     })
 }
 
-fn adopt(record: &mut Record, id: SessionId) {
+fn move_to_session(record: &mut Record, id: SessionId) {
     record.session_id = id;
     if let Event::Session(SessionEvent::Created { session })
     | Event::Session(SessionEvent::Updated { session }) = &mut record.event
     {
-        become_another(session, id);
+        reset_identity(session, id);
     }
 }
 
-fn become_another(session: &mut Session, id: SessionId) {
+fn reset_identity(session: &mut Session, id: SessionId) {
     session.id = id;
     (session.parent_session_id, session.depth) = (None, 0);
     (session.idempotency_key, session.name, session.log_root) = (None, None, None);

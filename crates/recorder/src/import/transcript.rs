@@ -14,7 +14,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::ImportError;
-use super::lines::ImportedLines;
+use super::imported_lines::ImportedLines;
 use crate::text::transcript::{TranscriptLine, TranscriptSpeaker};
 
 /// Reads the records that follow the creation of a session. `model` is who is said to have answered, and `next_id`
@@ -25,7 +25,8 @@ pub fn read_transcript(
     next_id: &mut dyn FnMut() -> Uuid,
 ) -> Result<Vec<NewRecord>, ImportError> {
     let mut lines = ImportedLines::new(input);
-    let mut telling = TranscriptImport { model, next_id, records: Vec::new(), turn: None, said: None };
+    let mut telling =
+        TranscriptImport { model, next_id, records: Vec::new(), turn: None, pending_answer: None };
     while let Some(line) = lines.next()? {
         if line.trim().is_empty() {
             continue;
@@ -34,7 +35,7 @@ pub fn read_transcript(
             .map_err(|error| lines.damaged(format!("it is not a line of a transcript ({error})")))?;
         let at = Timestamp::from_millisecond(line.timestamp)
             .map_err(|_| lines.damaged("its timestamp is no time in milliseconds"))?;
-        telling.hear(line, at);
+        telling.add_line(line, at);
     }
     telling.end_turn();
     Ok(telling.records)
@@ -47,7 +48,7 @@ struct TranscriptImport<'a> {
     records: Vec<NewRecord>,
     turn: Option<ImportedTurn>,
     /// The answer read last, until it is known which results follow it.
-    said: Option<PendingAnswer>,
+    pending_answer: Option<PendingAnswer>,
 }
 
 struct ImportedTurn {
@@ -63,17 +64,17 @@ struct PendingAnswer {
 }
 
 impl TranscriptImport<'_> {
-    fn hear(&mut self, line: TranscriptLine, at: Timestamp) {
+    fn add_line(&mut self, line: TranscriptLine, at: Timestamp) {
         match line.role {
             TranscriptSpeaker::User if line.content.is_empty() => {}
-            TranscriptSpeaker::User => self.ask(line.content, at),
+            TranscriptSpeaker::User => self.add_prompt(line.content, at),
             TranscriptSpeaker::Assistant => {
-                self.tell_answer();
-                self.said = Some(PendingAnswer { text: line.content, at, results: Vec::new() });
+                self.record_answer();
+                self.pending_answer = Some(PendingAnswer { text: line.content, at, results: Vec::new() });
             }
             TranscriptSpeaker::ToolResult => {
                 let name = line.tool_name.unwrap_or_else(|| "tool".to_owned());
-                let said = self.said.get_or_insert_with(|| PendingAnswer {
+                let said = self.pending_answer.get_or_insert_with(|| PendingAnswer {
                     text: String::new(),
                     at,
                     results: Vec::new(),
@@ -83,8 +84,8 @@ impl TranscriptImport<'_> {
         }
     }
 
-    fn ask(&mut self, text: String, at: Timestamp) {
-        self.tell_answer();
+    fn add_prompt(&mut self, text: String, at: Timestamp) {
+        self.record_answer();
         if self.turn.as_ref().is_some_and(|turn| turn.answered) {
             self.end_turn();
         }
@@ -101,8 +102,8 @@ impl TranscriptImport<'_> {
     }
 
     /// Records the answer that was read last, with its calls and their results.
-    fn tell_answer(&mut self) {
-        let Some(PendingAnswer { text, at, results }) = self.said.take() else { return };
+    fn record_answer(&mut self) {
+        let Some(PendingAnswer { text, at, results }) = self.pending_answer.take() else { return };
         if text.is_empty() && results.is_empty() {
             return;
         }
@@ -133,14 +134,14 @@ impl TranscriptImport<'_> {
             let tool_calls = calls.iter().map(|call| call.id.clone()).collect();
             self.record(at, Event::Batch(BatchEvent::Started { tool_calls, parallel: false }));
             for (call, (_, text, at)) in calls.into_iter().zip(results) {
-                self.tell_result(call, text, at);
+                self.record_result(call, text, at);
             }
             self.record_last(Event::Batch(BatchEvent::Completed {}));
         }
         self.turn.iter_mut().for_each(|turn| turn.answered = true);
     }
 
-    fn tell_result(&mut self, call: ToolCall, text: String, at: Timestamp) {
+    fn record_result(&mut self, call: ToolCall, text: String, at: Timestamp) {
         let parts = vec![Part::text(text)];
         let tool_result = ToolResult {
             id: call.id.clone(),
@@ -164,7 +165,7 @@ impl TranscriptImport<'_> {
     }
 
     fn end_turn(&mut self) {
-        self.tell_answer();
+        self.record_answer();
         self.record_last(Event::Turn(TurnEvent::Completed {
             stop_reason: "end_turn".to_owned(),
             usage: Usage::default(),

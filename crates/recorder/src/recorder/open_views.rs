@@ -45,7 +45,7 @@ impl OpenViews {
     /// Puts them back when they are as they should be. The views that make room for them are let go without a sync: with
     /// so many sessions at work, closing each would cost more than writing it. They are synced when they are next
     /// opened and closed, and made again if the machine goes down before that.
-    pub(super) fn keep(&mut self, session: SessionId, views: SessionViews, now: Instant) {
+    pub(super) fn put_back(&mut self, session: SessionId, views: SessionViews, now: Instant) {
         self.open.push_back(OpenView { session, views, used: now });
         if self.open.len() > MAX_OPEN {
             drop(self.open.pop_front());

@@ -20,9 +20,9 @@ const BATCH: usize = 16;
 const NICE: i32 = 10;
 /// How long a session whose views could not be written is left alone, at first and at most.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LAST_RETRY: Duration = Duration::from_secs(60);
+const MAX_RETRY: Duration = Duration::from_secs(60);
 /// How long the last writes may take.
-const LAST_WRITES: Duration = Duration::from_secs(2);
+const LAST_WRITES_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct RecorderWorker {
     source: Arc<dyn RecordSource>,
@@ -58,9 +58,9 @@ impl RecorderWorker {
             self.write_due(BATCH, |due, now| due <= now);
             asks.into_iter().for_each(|ask| self.answer(ask));
             self.open.close_idle(Instant::now());
-            self.tidy();
+            self.forget_idle_sessions();
         }
-        let until = Instant::now() + LAST_WRITES;
+        let until = Instant::now() + LAST_WRITES_TIMEOUT;
         self.write_due(usize::MAX, |_, now| now < until);
         self.open.close_all(until);
     }
@@ -70,20 +70,20 @@ impl RecorderWorker {
         let shared = Arc::clone(&self.shared);
         let mut inbox = shared.inbox();
         loop {
-            inbox.noted.drain().for_each(|(session, due)| self.schedule(session, due));
-            if !inbox.asks.is_empty() || inbox.stopping {
-                return (std::mem::take(&mut inbox.asks), inbox.stopping);
+            inbox.due_sessions.drain().for_each(|(session, due)| self.schedule(session, due));
+            if !inbox.requests.is_empty() || inbox.stopping {
+                return (std::mem::take(&mut inbox.requests), inbox.stopping);
             }
             let next = self.sessions.values().filter_map(|pending| pending.due).chain(self.open.next_idle());
             let (next, now) = (next.min(), Instant::now());
-            (inbox.wakes_at, inbox.crowd) = (next, self.sessions.len());
+            (inbox.wakes_at, inbox.pending_count) = (next, self.sessions.len());
             inbox = match next {
                 Some(next) if next <= now => return (Vec::new(), false),
                 Some(next) => {
-                    let waited = shared.bell.wait_timeout(inbox, next - now);
+                    let waited = shared.wakeup.wait_timeout(inbox, next - now);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
-                None => shared.bell.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+                None => shared.wakeup.wait(inbox).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
@@ -158,7 +158,7 @@ impl RecorderWorker {
                 if pending.retry.is_none() && !busy {
                     tracing::warn!(%session, %error, "the views of a session fall behind its log");
                 }
-                pending.retry = Some((wait * 2).min(LAST_RETRY));
+                pending.retry = Some((wait * 2).min(MAX_RETRY));
                 pending.due = Some(Instant::now() + wait);
             }
         }
@@ -187,7 +187,7 @@ impl RecorderWorker {
             match views.apply(&records) {
                 // Somebody reads the database; the views stand where they stood.
                 Err(error) if error.source.kind() == io::ErrorKind::ResourceBusy => {
-                    self.open.keep(session, views, Instant::now());
+                    self.open.put_back(session, views, Instant::now());
                     return Err(error);
                 }
                 Err(error) if error.source.kind() == io::ErrorKind::InvalidData => {
@@ -198,7 +198,7 @@ impl RecorderWorker {
                 applied => applied?,
             }
         }
-        self.open.keep(session, views, Instant::now());
+        self.open.put_back(session, views, Instant::now());
         Ok(())
     }
 
@@ -211,7 +211,7 @@ impl RecorderWorker {
     }
 
     /// Forgets sessions of which nothing is to be remembered.
-    fn tidy(&mut self) {
+    fn forget_idle_sessions(&mut self) {
         self.sessions.retain(|_, pending| pending.due.is_some() || pending.retry.is_some());
     }
 }
@@ -254,7 +254,7 @@ impl Drop for WorkerEndGuard {
         let mut inbox = self.0.inbox();
         inbox.stopped = true;
         // Nobody will answer them; dropped, they are told so.
-        inbox.asks.clear();
+        inbox.requests.clear();
         drop(inbox);
         self.0.stopped.notify_all();
     }

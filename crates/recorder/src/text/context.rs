@@ -7,7 +7,7 @@ use ostler_types::{
 };
 
 use super::{day_and_time, time_of_day};
-use crate::content::{message_text, result_text};
+use crate::plain_text::{message_text, result_text};
 
 /// Characters of a tool's output that are shown.
 const MAX_OUTPUT: usize = 2000;

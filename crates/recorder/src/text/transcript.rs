@@ -6,7 +6,7 @@
 use ostler_types::{CallEvent, Event, Message, MessageEvent, Record, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::content::{message_text, result_text};
+use crate::plain_text::{message_text, result_text};
 
 /// Adds the line of a record that says something.
 pub(crate) fn write(record: &Record, lines: &mut String) {

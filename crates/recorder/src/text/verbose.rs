@@ -61,9 +61,9 @@ pub(crate) fn facts(record: &Record, turn_started: Option<Timestamp>) -> Vec<Ver
         Event::Step(StepEvent::ModelWaiting { model, attempt, wait_ms, .. }) => {
             vec![timing(None, "model_wait", *wait_ms, json!({"model": model, "attempt": attempt}))]
         }
-        Event::Turn(TurnEvent::Completed { .. }) => turn(record, turn_started, "completed"),
-        Event::Turn(TurnEvent::Failed { .. }) => turn(record, turn_started, "failed"),
-        Event::Turn(TurnEvent::Canceled { .. }) => turn(record, turn_started, "canceled"),
+        Event::Turn(TurnEvent::Completed { .. }) => turn_facts(record, turn_started, "completed"),
+        Event::Turn(TurnEvent::Failed { .. }) => turn_facts(record, turn_started, "failed"),
+        Event::Turn(TurnEvent::Canceled { .. }) => turn_facts(record, turn_started, "canceled"),
         Event::Session(_)
         | Event::Message(_)
         | Event::Turn(TurnEvent::Started { .. } | TurnEvent::Retried { .. })
@@ -146,7 +146,7 @@ pub(crate) fn head(at: Timestamp) -> String {
     format!("# Verbose Log\n\nStarted: {}\n\n---\n\n", day_and_time(at))
 }
 
-fn turn(record: &Record, started: Option<Timestamp>, outcome: &str) -> Vec<VerboseFact> {
+fn turn_facts(record: &Record, started: Option<Timestamp>, outcome: &str) -> Vec<VerboseFact> {
     let Some(started) = started else { return Vec::new() };
     let taken = record.ts.as_millisecond().saturating_sub(started.as_millisecond());
     let details = json!({"turn_id": record.turn_id, "outcome": outcome});

@@ -9,10 +9,10 @@ use ostler_types::{Compaction, MessageId, ToolCallId, results};
 use rusqlite::params;
 
 use super::rows::{NewMessageRow, RowWriter};
-use crate::content::message_text;
+use crate::plain_text::message_text;
 
 /// Where a row stands in the context.
-const PLACE: &str = "CASE WHEN summary_of IS NULL THEN id \
+const CONTEXT_ORDER: &str = "CASE WHEN summary_of IS NULL THEN id \
                      WHEN role = 'tool' THEN CAST(summary_of AS INTEGER) ELSE -id END";
 
 impl RowWriter<'_> {
@@ -24,39 +24,39 @@ impl RowWriter<'_> {
         at: Timestamp,
     ) -> Result<(), rusqlite::Error> {
         if let Some(summary) = &compaction.summary {
-            let covered = self.up_to(compaction.to_message_id, system_row)?;
-            self.take_out(&covered)?;
+            let covered = self.rows_up_to(compaction.to_message_id, system_row)?;
+            self.remove_from_context(&covered)?;
             let names: Vec<String> = covered.iter().map(i64::to_string).collect();
             let text = message_text(summary);
             let row = self.insert(&NewMessageRow {
                 timestamp: summary.created_at,
                 summary_of: Some(&names.join(",")),
-                ..NewMessageRow::said(summary.role.as_str(), &text)
+                ..NewMessageRow::new(summary.role.as_str(), &text)
             })?;
-            self.forget_what_is_out()?;
+            self.forget_removed()?;
             self.remember(summary.id, row)?;
         }
         compaction.pruned.iter().try_for_each(|call| self.prune(call, at))
     }
 
     /// The rows that are shown up to this message, the message included. None when it is not shown itself.
-    fn up_to(&self, last: MessageId, system_row: Option<i64>) -> Result<Vec<i64>, rusqlite::Error> {
+    fn rows_up_to(&self, last: MessageId, system_row: Option<i64>) -> Result<Vec<i64>, rusqlite::Error> {
         let Some(last) = self.row_of(last)? else { return Ok(Vec::new()) };
         let sql = format!(
             "SELECT id FROM messages WHERE in_context = 1 AND id IS NOT ?2 \
-             AND {PLACE} <= (SELECT {PLACE} FROM messages WHERE id = ?1) ORDER BY id"
+             AND {CONTEXT_ORDER} <= (SELECT {CONTEXT_ORDER} FROM messages WHERE id = ?1) ORDER BY id"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         statement.query_map(params![last, system_row], |row| row.get(0))?.collect()
     }
 
-    fn take_out(&self, rows: &[i64]) -> Result<(), rusqlite::Error> {
+    fn remove_from_context(&self, rows: &[i64]) -> Result<(), rusqlite::Error> {
         let mut statement =
             self.connection.prepare_cached("UPDATE messages SET in_context = 0 WHERE id = ?1")?;
         rows.iter().try_for_each(|row| statement.execute([row]).map(drop))
     }
 
-    fn forget_what_is_out(&self) -> Result<(), rusqlite::Error> {
+    fn forget_removed(&self) -> Result<(), rusqlite::Error> {
         self.connection.execute(
             "DELETE FROM metadata WHERE key GLOB 'message:*' \
              AND CAST(value AS INTEGER) IN (SELECT id FROM messages WHERE in_context = 0)",
@@ -75,13 +75,13 @@ impl RowWriter<'_> {
             .query_map(params![call.0, results::PRUNED], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<Result<_, _>>()?;
         for (row, name) in rows {
-            self.take_out(&[row])?;
+            self.remove_from_context(&[row])?;
             let notice = self.insert(&NewMessageRow {
                 name: name.as_deref(),
                 tool_call_id: Some(&call.0),
                 timestamp: at,
                 summary_of: Some(&row.to_string()),
-                ..NewMessageRow::said("tool", results::PRUNED)
+                ..NewMessageRow::new("tool", results::PRUNED)
             })?;
             // Whoever names the message from now on means the notice.
             let mut renamed = self.connection.prepare_cached(

@@ -25,12 +25,13 @@ use crate::RecorderError;
 /// The file's name.
 pub(super) const DATABASE: &str = "session.db";
 /// The file, and what SQLite may have left beside it.
-pub(super) const FILES: [&str; 4] = [DATABASE, "session.db-journal", "session.db-wal", "session.db-shm"];
+pub(super) const DATABASE_FILES: [&str; 4] =
+    [DATABASE, "session.db-journal", "session.db-wal", "session.db-shm"];
 /// The version of the schema.
 pub(super) const VERSION: i64 = 1;
 /// The key that is there while the file has not been synced. Its value is [`BEING_WRITTEN`], or the boot in which the file
 /// was released.
-pub(super) const MARK: &str = "written_in_boot";
+pub(super) const DIRTY_KEY: &str = "written_in_boot";
 /// No boot's name, so that versions that know only boots do not trust such a file either.
 const BEING_WRITTEN: &str = "being written";
 /// How long to wait for a program that reads the file. The write is tried again later anyway.
@@ -93,7 +94,7 @@ pub(super) fn open(path: &Path) -> Result<DatabaseAtPath, RecorderError> {
     match connect(path) {
         Ok(connection) => Ok(DatabaseAtPath::Usable(connection)),
         Err(error) if is_damage(&error) => Ok(DatabaseAtPath::Nothing),
-        Err(error) => Err(failed(path, plain(error))),
+        Err(error) => Err(failed(path, to_io_error(error))),
     }
 }
 
@@ -109,30 +110,30 @@ pub(super) fn create(path: &Path) -> Result<Connection, RecorderError> {
         let transaction = connection.transaction()?;
         transaction.execute_batch(SCHEMA)?;
         transaction.execute("INSERT INTO schema_version VALUES (?1)", [VERSION])?;
-        put(&transaction, MARK, Some(BEING_WRITTEN))?;
+        put(&transaction, DIRTY_KEY, Some(BEING_WRITTEN))?;
         transaction.commit()?;
         Ok(connection)
     };
-    create().map_err(|error| failed(path, plain(error)))
+    create().map_err(|error| failed(path, to_io_error(error)))
 }
 
 /// Says that the file is being written to. From now on commits have no journal on disk.
-pub(super) fn begin(connection: &Connection) -> Result<(), rusqlite::Error> {
-    put(connection, MARK, Some(BEING_WRITTEN))?;
+pub(super) fn mark_dirty(connection: &Connection) -> Result<(), rusqlite::Error> {
+    put(connection, DIRTY_KEY, Some(BEING_WRITTEN))?;
     connection.execute_batch(JOURNAL_IN_MEMORY)
 }
 
 /// Says that the file is whole, for as long as the machine does not go down.
-pub(super) fn release(connection: &Connection, boot: &str) -> Result<(), rusqlite::Error> {
+pub(super) fn mark_released(connection: &Connection, boot: &str) -> Result<(), rusqlite::Error> {
     connection.execute_batch(JOURNAL_ON_DISK)?;
-    put(connection, MARK, Some(boot))
+    put(connection, DIRTY_KEY, Some(boot))
 }
 
 /// Says that the file is whole, and returns once all of it is on disk.
-pub(super) fn settle(connection: &Connection) -> Result<(), rusqlite::Error> {
+pub(super) fn mark_synced(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(JOURNAL_ON_DISK)?;
     connection.execute_batch("PRAGMA synchronous = FULL;")?;
-    put(connection, MARK, None)
+    put(connection, DIRTY_KEY, None)
 }
 
 /// What is stored under a key.
@@ -167,7 +168,7 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 /// An error of SQLite in the words that every other file uses.
-pub(super) fn plain(error: rusqlite::Error) -> io::Error {
+pub(super) fn to_io_error(error: rusqlite::Error) -> io::Error {
     let kind = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => io::ErrorKind::StorageFull,
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => io::ErrorKind::PermissionDenied,

@@ -5,7 +5,7 @@ use ostler_types::{EventName, SessionId};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::boot;
-use super::database::{MARK, get, put};
+use super::database::{DIRTY_KEY, get, put};
 
 /// Raised with every change to what the views say of the same records; views of another number start over.
 const FORMAT: &str = "1";
@@ -39,7 +39,7 @@ pub(super) struct PendingTexts {
 }
 
 impl PendingTexts {
-    pub(super) fn of(&self, file: TextFile) -> &str {
+    pub(super) fn text(&self, file: TextFile) -> &str {
         match file {
             TextFile::Context => &self.context,
             TextFile::Transcript => &self.transcript,
@@ -84,12 +84,12 @@ impl ViewProgress {
         let version: Option<i64> =
             connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0)).optional()?;
         let whose = get(connection, "session_id")?;
-        let left_open = get(connection, MARK)?;
+        let left_open = get(connection, DIRTY_KEY)?;
         let format = get(connection, "views_format")?;
         let trusted = format.as_deref() == Some(FORMAT)
             && version == Some(super::database::VERSION)
             && whose == Some(session.to_string())
-            && left_open.is_none_or(|then| boot::is_now(&then));
+            && left_open.is_none_or(|then| boot::is_current_boot(&then));
         if !trusted {
             return Ok(None);
         }

@@ -12,9 +12,9 @@ use super::{SessionViews, remove};
 use crate::RecorderError;
 
 /// Where the new ones are made.
-const ASIDE: &str = "views.new";
+const TEMPORARY_FOLDER: &str = "views.new";
 /// Records that are written in one transaction.
-const AT_ONCE: usize = 500;
+const RECORDS_PER_TRANSACTION: usize = 500;
 
 /// Makes the views of a folder from the session's whole log. The old ones stay as they are until the new ones are
 /// there; a failure before that changes nothing. Nobody may have the old ones open.
@@ -23,7 +23,7 @@ pub fn rebuild(
     session: SessionId,
     records: impl IntoIterator<Item = io::Result<Record>>,
 ) -> Result<(), RecorderError> {
-    let aside = dir.join(ASIDE);
+    let aside = dir.join(TEMPORARY_FOLDER);
     clear(&aside)?;
     fs::create_dir(&aside).map_err(|source| RecorderError { path: aside.clone(), source })?;
     let made = make(&aside, session, records).and_then(|()| move_in(&aside, dir));
@@ -40,7 +40,7 @@ fn make(
     let mut some = Vec::new();
     for record in records {
         some.push(record.map_err(|source| RecorderError { path: dir.to_owned(), source })?);
-        if some.len() == AT_ONCE {
+        if some.len() == RECORDS_PER_TRANSACTION {
             views.apply(&some)?;
             some.clear();
         }

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::database::{get, put};
-use crate::content::{message_text, result_text};
 use crate::log_id;
+use crate::plain_text::{message_text, result_text};
 use crate::text::verbose::VerboseFact;
 
 /// Writes rows, inside the transaction that this connection is in.
@@ -56,7 +56,7 @@ impl<'a> RowWriter<'a> {
     /// Adds the session's own instructions, which stand before every message.
     pub(super) fn add_system_prompt(&self, session: &Session) -> Result<Option<i64>, rusqlite::Error> {
         let Some(prompt) = &session.system_prompt else { return Ok(None) };
-        let row = NewMessageRow { timestamp: session.created_at, ..NewMessageRow::said("system", prompt) };
+        let row = NewMessageRow { timestamp: session.created_at, ..NewMessageRow::new("system", prompt) };
         self.insert(&row).map(Some)
     }
 
@@ -73,7 +73,7 @@ impl<'a> RowWriter<'a> {
                     name: Some(&tool_call.name),
                     tool_call_id: Some(&tool_call.id.0),
                     timestamp: record.ts,
-                    ..NewMessageRow::said("tool", &text)
+                    ..NewMessageRow::new("tool", &text)
                 })?;
                 self.remember(*message_id, row)
             }
@@ -133,7 +133,7 @@ impl<'a> RowWriter<'a> {
             tool_calls: tool_calls(message),
             tokens,
             timestamp: message.created_at,
-            ..NewMessageRow::said(message.role.as_str(), &text)
+            ..NewMessageRow::new(message.role.as_str(), &text)
         })?;
         self.remember(message.id, row)
     }
@@ -141,7 +141,7 @@ impl<'a> RowWriter<'a> {
 
 impl<'a> NewMessageRow<'a> {
     /// A row with nothing but who said what.
-    pub(super) fn said(role: &'a str, content: &'a str) -> NewMessageRow<'a> {
+    pub(super) fn new(role: &'a str, content: &'a str) -> NewMessageRow<'a> {
         NewMessageRow {
             role,
             content,

@@ -11,7 +11,7 @@ pub(super) fn append(path: &Path, length: u64, text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    if !cut(path, length)? {
+    if !truncate(path, length)? {
         let message = "the file is shorter than what was written to it; it is made again";
         return Err(io::Error::other(message));
     }
@@ -20,7 +20,7 @@ pub(super) fn append(path: &Path, length: u64, text: &str) -> io::Result<()> {
 }
 
 /// Takes off what is beyond `length`. False when the file is shorter or no file at all.
-pub(super) fn cut(path: &Path, length: u64) -> io::Result<bool> {
+pub(super) fn truncate(path: &Path, length: u64) -> io::Result<bool> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(length == 0),

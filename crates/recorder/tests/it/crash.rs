@@ -11,7 +11,7 @@ use ostler_types::SessionId;
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use crate::story::{SessionBuilder, ViewContents, held, session_id};
+use crate::session_builder::{SessionBuilder, ViewContents, session_id, view_contents};
 
 const TEXTS: [&str; 3] = ["context.md", "transcript.jsonl", "verbose.md"];
 
@@ -20,7 +20,7 @@ fn fresh(story: &SessionBuilder) -> ViewContents {
     let mut views = SessionViews::open(dir.path(), session_id()).unwrap();
     views.apply(&story.records).unwrap();
     drop(views);
-    held(dir.path())
+    view_contents(dir.path())
 }
 
 /// Opens the views, brings them up to the story and compares them with fresh ones.
@@ -29,7 +29,7 @@ fn recovers(dir: &Path, story: &SessionBuilder, position: u64) {
     assert_eq!(views.position(), position);
     views.apply(&story.records[position as usize..]).unwrap();
     drop(views);
-    assert_eq!(held(dir), fresh(story));
+    assert_eq!(view_contents(dir), fresh(story));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn records_that_are_there_are_passed_over_and_holes_are_refused() {
     views.apply(&story.records).unwrap();
     views.apply(&[]).unwrap();
     drop(views);
-    assert_eq!(held(dir.path()), fresh(&story));
+    assert_eq!(view_contents(dir.path()), fresh(&story));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_write_that_fails_changes_nothing() {
     fs::rename(&aside, &path).unwrap();
     views.apply(&story.records).unwrap();
     drop(views);
-    assert_eq!(held(dir.path()), fresh(&story));
+    assert_eq!(view_contents(dir.path()), fresh(&story));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::folder_files::FolderFiles;
 use crate::names;
-use crate::story::{SessionBuilder, at, session_id};
+use crate::session_builder::{SessionBuilder, at, session_id};
 
 /// A small picture (1 × 1, PNG).
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\nnot really";
@@ -78,7 +78,10 @@ fn sqlite_is_a_whole_copy() {
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("session.db"), copy).unwrap();
     let sql = "SELECT role || content FROM messages";
-    assert_eq!(crate::story::column(other.path(), sql), crate::story::column(dir.path(), sql));
+    assert_eq!(
+        crate::session_builder::column(other.path(), sql),
+        crate::session_builder::column(dir.path(), sql)
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use crate::exports::{folder, lines};
 use crate::folder_files::FolderFiles;
-use crate::story::{SessionBuilder, at, session_id};
+use crate::session_builder::{SessionBuilder, at, session_id};
 
 fn exported(story: &SessionBuilder) -> String {
     let mut bytes = Vec::new();
@@ -87,7 +87,7 @@ fn damage_is_refused_with_its_line() {
 
 #[test]
 fn a_second_copy_is_another_session() {
-    let mut story = SessionBuilder::of(NewSession {
+    let mut story = SessionBuilder::from_session(NewSession {
         parent_session_id: Some(SessionId::new(Uuid::from_u128(1))),
         idempotency_key: Some("key".into()),
         log_root: Some("/somewhere".into()),
@@ -116,14 +116,14 @@ fn a_file_does_not_decide_what_a_session_may_do() {
     let mut policy = Policy::default();
     policy.approval.require_for_kinds.clear();
     let root = Some("/etc".to_owned());
-    let story = SessionBuilder::of(NewSession {
+    let story = SessionBuilder::from_session(NewSession {
         policy,
         log_root: root,
         raw_log: true,
         ..NewSession::new(session_id(), at(0), "/w", "m")
     });
     let imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
-    let session = imported.adopted(Policy::default());
+    let session = imported.local_description(Policy::default());
     assert_eq!((session.policy, session.log_root, session.raw_log), (Policy::default(), None, false));
 }
 
@@ -134,7 +134,7 @@ fn what_the_records_made_of_a_session_stays() {
     story.end_turn();
     let imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
     let stands = State::fold(&story.records).unwrap().session;
-    let adopted = imported.adopted(Policy::default());
+    let adopted = imported.local_description(Policy::default());
     assert_eq!((&adopted.title, adopted.status, adopted.usage), (&stands.title, stands.status, stands.usage));
     assert!(adopted.title.is_some() && adopted.usage.input_tokens > 0, "{adopted:?}");
 }
@@ -178,7 +178,7 @@ fn what_answers_took_can_be_left_out_and_nothing_else_moves() {
     story.records = records;
     let mut imported = read_ndjson(exported(&story).as_bytes(), None).unwrap();
     let before = imported.records.clone();
-    imported.without_usage();
+    imported.remove_usage();
     let is_use = |record: &&Record| matches!(record.event, Event::Step(StepEvent::UsageRecorded { .. }));
     assert!(
         before.iter().any(|record| is_use(&record)) && !imported.records.iter().any(|record| is_use(&record))

@@ -6,13 +6,13 @@ mod crash;
 mod exports;
 mod folder_files;
 mod imports;
-mod keeping;
 mod properties;
 mod raw;
+mod recorder;
 mod schema;
 mod session;
+mod session_builder;
 mod snapshot;
-mod story;
 mod views;
 
 use jiff::Timestamp;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::story::{SessionBuilder, held, session_id};
+use crate::session_builder::{SessionBuilder, session_id, view_contents};
 
 /// Something that happens in a session.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ proptest! {
         drop(views);
         let anew = tempfile::tempdir().unwrap();
         rebuild(anew.path(), session_id(), story.records.iter().cloned().map(Ok)).unwrap();
-        prop_assert_eq!(held(dir.path()), held(anew.path()));
+        prop_assert_eq!(view_contents(dir.path()), view_contents(anew.path()));
     }
 
     #[test]

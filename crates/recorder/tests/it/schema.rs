@@ -2,7 +2,7 @@
 
 use ostler_recorder::SessionViews;
 
-use crate::story::{cell, column, session_id};
+use crate::session_builder::{cell, column, session_id};
 
 /// What the format says, statement by statement.
 const GOLDEN: [&str; 8] = [

@@ -9,7 +9,7 @@ use ostler_types::{NewSession, SessionId, results};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::story::{SessionBuilder, at, cell, column, held, session_id};
+use crate::session_builder::{SessionBuilder, at, cell, column, session_id, view_contents};
 use crate::{mode, names};
 
 fn written(story: &SessionBuilder) -> tempfile::TempDir {
@@ -280,7 +280,7 @@ fn a_call_that_lost_its_output_still_has_a_result() {
 
 #[test]
 fn folders_are_named_after_the_session() {
-    let story = SessionBuilder::of(NewSession {
+    let story = SessionBuilder::from_session(NewSession {
         log_root: Some("/logs".into()),
         mode: "agent".into(),
         ..NewSession::new(session_id(), at(500), "/w", "m")
@@ -315,7 +315,7 @@ fn a_child_is_found_in_its_parents_folder() {
 fn a_rebuild_replaces_all_or_nothing() {
     let story = SessionBuilder::eventful(true);
     let dir = written(&story);
-    let before = held(dir.path());
+    let before = view_contents(dir.path());
     fs::write(dir.path().join("context.md"), "scribbled").unwrap();
     fs::write(dir.path().join("session.db"), "scribbled").unwrap();
     let half = story.records.iter().take(5).cloned().map(Ok);
@@ -326,7 +326,7 @@ fn a_rebuild_replaces_all_or_nothing() {
     assert_eq!(read(dir.path(), "session.db"), "scribbled");
     assert_eq!(names(dir.path()), ["context.md", "session.db", "transcript.jsonl", "verbose.md"]);
     rebuild(dir.path(), session_id(), story.records.iter().cloned().map(Ok)).unwrap();
-    assert_eq!(held(dir.path()), before);
+    assert_eq!(view_contents(dir.path()), before);
     assert_eq!(names(dir.path()), ["context.md", "session.db", "transcript.jsonl", "verbose.md"]);
 }
 

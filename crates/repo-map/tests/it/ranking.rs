@@ -6,7 +6,7 @@ use crate::tags;
 
 fn index(files: &[(&str, &str)]) -> SymbolIndex {
     SymbolIndex::build(files.iter().map(|(path, source)| {
-        let language = SourceLanguage::of(path.as_ref()).unwrap();
+        let language = SourceLanguage::from_path(path.as_ref()).unwrap();
         ((*path).to_owned(), tags(language, source))
     }))
 }

@@ -9,7 +9,7 @@ use ostler_process::Program;
 use ostler_sandbox::{BackendChoice, Sandbox, SandboxSettings, is_placeholder};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::fixture::{PATH, PLACE, SandboxWorld, as_nobody, names};
+use crate::fixture::{PATH, SandboxWorld, TEST_DIRECTORY_VARIABLE, as_nobody, names};
 
 /// Says that the test runs again as the daemon that is to be killed, and by what it confines.
 const DAEMON: &str = "OSTLER_SANDBOX_TEST_CRASH";
@@ -78,12 +78,12 @@ struct Crashed {
 
 impl Crashed {
     fn new(test: &str, choice: &str, with_helper: bool) -> Crashed {
-        let inside = std::env::var_os(PLACE).map(PathBuf::from);
+        let inside = std::env::var_os(TEST_DIRECTORY_VARIABLE).map(PathBuf::from);
         let place = inside.unwrap_or_else(|| crate::place::beside_tmp(env!("CARGO_TARGET_TMPDIR")));
         let place = tempfile::tempdir_in(place).unwrap();
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--nocapture"])
-            .env(PLACE, place.path())
+            .env(TEST_DIRECTORY_VARIABLE, place.path())
             .env(DAEMON, choice)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -124,8 +124,8 @@ impl Crashed {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice: BackendChoice::Best,
-            anew: true,
+            backend_choice: BackendChoice::Best,
+            ignore_cached_probe: true,
         })
         .await;
     }

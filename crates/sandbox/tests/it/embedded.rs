@@ -25,18 +25,18 @@ async fn a_planted_repository_is_told(world: &SandboxWorld) {
     let fsmonitor = "git -C sub config core.fsmonitor 'touch /tmp/x; false'";
     let outcome = world.sh(&make("sub", &format!("{fsmonitor}; git add sub"))).await;
     outcome.ok();
-    let armed = &outcome.aftermath.armed;
+    let armed = &outcome.teardown.suspect_repositories;
     assert_eq!(armed.len(), 1, "{outcome:?}");
     assert_eq!(armed[0].path, world.workspace.join("sub"));
     assert_eq!(armed[0].reasons, ["core.fsmonitor"]);
 
     let outcome = world.sh(&make("hooked", "echo x > hooked/.git/hooks/pre-commit")).await;
-    assert_eq!(outcome.aftermath.armed[0].reasons, ["hooks/pre-commit"], "{outcome:?}");
+    assert_eq!(outcome.teardown.suspect_repositories[0].reasons, ["hooks/pre-commit"], "{outcome:?}");
 
     let elsewhere =
         "mv other/.git ./meta; echo 'gitdir: ../meta' > other/.git; git config -f meta/config alias.x '!x'";
     let outcome = world.sh(&make("other", elsewhere)).await;
-    assert_eq!(outcome.aftermath.armed[0].reasons, ["alias.x"], "{outcome:?}");
+    assert_eq!(outcome.teardown.suspect_repositories[0].reasons, ["alias.x"], "{outcome:?}");
 }
 
 /// The daemon reads what a command may not, and tells the model what it finds: none of it is from a file that
@@ -60,7 +60,7 @@ async fn nothing_of_hidden_files_is_told(world: &SandboxWorld) {
     {
         let outcome = world.sh(&make(&format!("sub{number}"), then)).await;
         outcome.ok();
-        let told = format!("{:?}", outcome.aftermath.armed);
+        let told = format!("{:?}", outcome.teardown.suspect_repositories);
         assert!(!told.contains("canary") && !told.contains("hooks/id"), "{then}: {told}");
         assert!(told.contains("sub"), "{then}: {told}");
     }
@@ -72,7 +72,8 @@ async fn a_planted_repository_far_below_is_told(world: &SandboxWorld) {
     let place = "one/two/three/four/five/six/seven";
     let outcome = world.sh(&make(place, &format!("git -C {place} config core.fsmonitor x"))).await;
     outcome.ok();
-    let paths: Vec<_> = outcome.aftermath.armed.iter().map(|armed| armed.path.clone()).collect();
+    let paths: Vec<_> =
+        outcome.teardown.suspect_repositories.iter().map(|armed| armed.path.clone()).collect();
     assert_eq!(paths, [world.workspace.join(place)], "{outcome:?}");
 }
 
@@ -87,7 +88,8 @@ async fn a_planted_repository_that_the_walk_does_not_reach_is_told(world: &Sandb
         );
         let outcome = world.sh(&make(&place, &then)).await;
         outcome.ok();
-        let paths: Vec<_> = outcome.aftermath.armed.iter().map(|armed| armed.path.clone()).collect();
+        let paths: Vec<_> =
+            outcome.teardown.suspect_repositories.iter().map(|armed| armed.path.clone()).collect();
         assert_eq!(paths, [world.workspace.join(&place)], "{outcome:?}");
     }
 }
@@ -108,7 +110,7 @@ async fn an_index_that_hides_what_it_names_is_told(world: &SandboxWorld) {
         let then = format!("git -C {place} config core.fsmonitor x; rm -f .git/index; git add -f {place}; {hide}");
         let outcome = world.sh(&make(&place, &then)).await;
         outcome.ok();
-        let told = format!("{:?}", outcome.aftermath.armed);
+        let told = format!("{:?}", outcome.teardown.suspect_repositories);
         assert!(told.contains("an index"), "{hide}: {told}");
         world.sh("rm -f .git/index").await.ok();
     }
@@ -124,7 +126,7 @@ async fn repositories_without_programs_are_not_told(world: &SandboxWorld) {
     let outcome = world.sh(&make("sub", clone)).await;
     outcome.ok();
     assert!(world.workspace.join("tree/.git").exists());
-    assert_eq!(outcome.aftermath.armed, []);
+    assert_eq!(outcome.teardown.suspect_repositories, []);
 }
 
 async fn what_was_there_before_is_not_told_again(world: &SandboxWorld) {
@@ -133,5 +135,5 @@ async fn what_was_there_before_is_not_told_again(world: &SandboxWorld) {
     fs::create_dir(&sub).unwrap();
     world.host_git(&sub, &["init", "-q"]);
     world.host_git(&sub, &["config", "core.pager", "less"]);
-    assert_eq!(world.sh("echo x > sub/file").await.aftermath.armed, []);
+    assert_eq!(world.sh("echo x > sub/file").await.teardown.suspect_repositories, []);
 }

@@ -20,7 +20,7 @@ async fn the_workspace_is_writable(world: &SandboxWorld) {
     let outcome =
         world.sh("mkdir -p a/b && echo hello > a/b/c && mv a d && cat d/b/c && rm -r d && pwd").await;
     assert_eq!(outcome.ok(), format!("hello\n{}\n", world.workspace.display()));
-    assert!(outcome.aftermath.restored.is_empty());
+    assert!(outcome.teardown.restored.is_empty());
     assert!(names(&world.workspace).is_empty(), "{:?}", names(&world.workspace));
 }
 

@@ -14,9 +14,9 @@ use crate::place::{beside_tmp, for_everybody};
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Tells a test that is run again where it may make files.
-pub(crate) const PLACE: &str = "OSTLER_SANDBOX_TEST_PLACE";
+pub(crate) const TEST_DIRECTORY_VARIABLE: &str = "OSTLER_SANDBOX_TEST_PLACE";
 /// Where a test that runs as somebody else finds the helper.
-const HELPER: &str = "OSTLER_TEST_HELPER";
+const HELPER_VARIABLE: &str = "OSTLER_TEST_HELPER";
 
 /// Makes four tests of each scenario, which is an async function of a [`World`].
 macro_rules! everywhere {
@@ -66,8 +66,8 @@ pub(crate) fn as_nobody(module: &str, test: &str) {
     command
         .env("HOME", "/nonexistent")
         .env("TMPDIR", "/tmp")
-        .env(PLACE, place.path())
-        .env(HELPER, helper())
+        .env(TEST_DIRECTORY_VARIABLE, place.path())
+        .env(HELPER_VARIABLE, helper())
         .current_dir("/")
         .stdin(Stdio::null());
     let output = command.output().unwrap();
@@ -90,7 +90,7 @@ pub(crate) struct SandboxWorld {
 pub(crate) struct ScriptOutcome {
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
-    pub(crate) aftermath: TeardownReport,
+    pub(crate) teardown: TeardownReport,
 }
 
 impl SandboxWorld {
@@ -126,8 +126,8 @@ impl SandboxWorld {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice,
-            anew: true,
+            backend_choice: choice,
+            ignore_cached_probe: true,
         })
         .await;
         assert!(sandbox.is_available(), "install bubblewrap, or use another kernel: {:?}", sandbox.report());
@@ -188,7 +188,7 @@ impl SandboxWorld {
         first.and(second).unwrap();
         let code = child.wait().await.unwrap().code();
         output.push_str(&errors);
-        ScriptOutcome { code, output, aftermath: confinement.finish() }
+        ScriptOutcome { code, output, teardown: confinement.finish() }
     }
 
     /// Git as its owner would run it, outside.
@@ -221,7 +221,8 @@ impl ScriptOutcome {
 
 /// A directory that is not private to a sandbox.
 fn test_directory() -> PathBuf {
-    std::env::var_os(PLACE).map_or_else(|| beside_tmp(env!("CARGO_TARGET_TMPDIR")), PathBuf::from)
+    std::env::var_os(TEST_DIRECTORY_VARIABLE)
+        .map_or_else(|| beside_tmp(env!("CARGO_TARGET_TMPDIR")), PathBuf::from)
 }
 
 /// What is left in the workspace, by name.
@@ -241,5 +242,5 @@ pub(crate) fn mode(path: &Path) -> u32 {
 /// The helper, at a place where every user can start it.
 fn helper() -> PathBuf {
     let own = || for_everybody(Path::new(env!("CARGO_BIN_EXE_ostler-sandbox-helper")));
-    std::env::var_os(HELPER).map_or_else(own, PathBuf::from)
+    std::env::var_os(HELPER_VARIABLE).map_or_else(own, PathBuf::from)
 }

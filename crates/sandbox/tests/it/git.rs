@@ -83,7 +83,7 @@ async fn a_linked_worktree_works(world: &SandboxWorld) {
     ] {
         let outcome = world.sh(attempt).await;
         if world.is_landlock() {
-            assert!(!outcome.aftermath.restored.is_empty(), "{attempt}: {outcome:?}");
+            assert!(!outcome.teardown.restored.is_empty(), "{attempt}: {outcome:?}");
         } else {
             outcome.failed();
         }

@@ -127,7 +127,7 @@ async fn a_rebase_runs_nothing_that_a_command_added(world: &SandboxWorld) {
     let outcome =
         world.sh(&format!("{BREAK}; echo 'exec touch pwned' >> .git/rebase-merge/git-rebase-todo")).await;
     let todo = world.workspace.join(".git/rebase-merge/git-rebase-todo");
-    assert!(outcome.aftermath.restored.contains(&todo), "{outcome:?}");
+    assert!(outcome.teardown.restored.contains(&todo), "{outcome:?}");
     let told = world.host_git(&world.workspace, &["rebase", "--continue"]);
     assert!(!world.workspace.join("pwned").exists(), "{told}");
     assert!(!todo.exists(), "{told}");
@@ -150,7 +150,7 @@ async fn a_rebase_works_inside(world: &SandboxWorld) {
     world.host_git(&world.workspace, &begun.replace('\'', "").split(' ').collect::<Vec<_>>());
     let todo = world.workspace.join(".git/rebase-merge/git-rebase-todo");
     if let Ok(before) = fs::read(&todo) {
-        assert_eq!(world.sh("git status").await.aftermath.restored, [""; 0].map(Path::new));
+        assert_eq!(world.sh("git status").await.teardown.restored, [""; 0].map(Path::new));
         assert_eq!(fs::read(&todo).unwrap(), before);
     }
 }

@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
+mod concurrent_commands;
 mod crash;
+mod directories;
 mod embedded;
 mod environment;
 mod files;
@@ -12,11 +14,9 @@ mod git;
 mod git_settings;
 mod home;
 mod network;
+mod outside_resources;
 #[path = "../../../../tests/place.rs"]
 mod place;
-mod places;
 mod processes;
 mod protected;
-mod reach;
 mod report;
-mod together;

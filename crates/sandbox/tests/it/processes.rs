@@ -7,7 +7,7 @@ use std::time::Instant;
 use ostler_process::Program;
 use ostler_sandbox::BackendChoice;
 
-use crate::fixture::{PATH, PLACE, SandboxWorld, everywhere};
+use crate::fixture::{PATH, SandboxWorld, TEST_DIRECTORY_VARIABLE, everywhere};
 
 /// Tells a test that is run again to play a daemon, and with what.
 const DAEMON: &str = "OSTLER_SANDBOX_TEST_DAEMON";
@@ -86,7 +86,7 @@ async fn a_sandbox_that_is_let_go_of_ends(world: &SandboxWorld) {
     drop(confinement);
     assert_eq!(child.wait().await.unwrap().code(), Some(137));
     assert_eq!(living_in(&world.workspace), 0);
-    world.sandbox.sweep();
+    world.sandbox.clean_up_abandoned();
     assert_eq!(std::fs::read_dir(&world.workspace).unwrap().count(), 1);
     // One that never began leaves nothing either.
     drop(world.sandbox.command(&world.profile(), "true", [""; 0]).unwrap());
@@ -130,7 +130,7 @@ fn kill_daemon(backend: &str) {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .arg("processes::a_daemon_that_is_killed_takes_its_sandboxes_with_it")
         .args(["--exact", "--nocapture"])
-        .env(PLACE, place.path())
+        .env(TEST_DIRECTORY_VARIABLE, place.path())
         .env(DAEMON, backend)
         .stdout(Stdio::piped())
         .spawn()
@@ -155,8 +155,10 @@ async fn endless_daemon(choice: BackendChoice) {
 async fn endless_attended_daemon() {
     let world = SandboxWorld::new(BackendChoice::Best).await;
     let script = "(setsid sh -c 'while :; do sleep 0.05; done' &); echo started; sleep 1000";
-    let confined =
-        world.sandbox.attended(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script]).unwrap();
+    let confined = world
+        .sandbox
+        .unconfined_command(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script])
+        .unwrap();
     let (mut command, _confinement) = confined.envs([("PATH", PATH)]).prepare();
     let _child = command.spawn().unwrap();
     std::future::pending::<()>().await;
@@ -167,8 +169,10 @@ async fn an_attended_program_is_not_confined_but_leaves_nothing_behind() {
     let world = SandboxWorld::new(BackendChoice::Best).await;
     let script =
         "(setsid sh -c 'while :; do sleep 0.05; done' &); cat > ../outside/written; pwd; echo $KEPT; exit 3";
-    let confined =
-        world.sandbox.attended(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script]).unwrap();
+    let confined = world
+        .sandbox
+        .unconfined_command(&world.workspace, &Program::at("/bin/sh".into()), ["-c", script])
+        .unwrap();
     let (mut command, confinement) = confined.envs([("PATH", PATH), ("KEPT", "kept")]).prepare();
     let output = command.output().await.unwrap();
     assert_eq!(output.status.code(), Some(3));
@@ -265,7 +269,7 @@ async fn nesting_takes_leave(world: &SandboxWorld) {
     let nested = "bwrap --unshare-user --unshare-pid --ro-bind / / --dev /dev --proc /proc echo nested";
     world.sh(nested).await.failed();
     let mut profile = world.profile();
-    profile.nested = true;
+    profile.may_nest_sandboxes = true;
     let outcome = world.sh_with(&profile, nested).await;
     if world.is_landlock() || rustix::process::geteuid().is_root() {
         // Landlock forbids mounts whatever is said, and root cannot map itself without capabilities.

@@ -21,7 +21,7 @@ everywhere! {
 async fn refused(world: &SandboxWorld, script: &str, touched: &str) {
     let outcome = world.sh(script).await;
     if world.is_landlock() {
-        let restored = &outcome.aftermath.restored;
+        let restored = &outcome.teardown.restored;
         assert!(
             restored.iter().any(|path| path.starts_with(world.workspace.join(touched))),
             "{script}: {outcome:?}"
@@ -30,7 +30,7 @@ async fn refused(world: &SandboxWorld, script: &str, touched: &str) {
         assert!(gaps.iter().any(|gap| gap.contains("restored when it has ended")), "{gaps:?}");
     } else {
         outcome.failed();
-        assert!(outcome.aftermath.restored.is_empty());
+        assert!(outcome.teardown.restored.is_empty());
         // Some ways end in words that also mean something else.
         let plain = ["Read-only file system", "Device or resource busy"];
         if plain.iter().any(|words| outcome.output.contains(words)) {
@@ -47,7 +47,7 @@ const HELD: usize = 13;
 async fn settings_that_do_not_exist_cannot_be_made(world: &SandboxWorld) {
     for name in &PROTECTED_NAMES[HELD..] {
         let outcome = world.sh(&format!("mkdir {name}; touch {name}/x; rm -r {name}; echo x > {name}")).await;
-        assert_eq!(outcome.aftermath.restored, [world.workspace.join(name)]);
+        assert_eq!(outcome.teardown.restored, [world.workspace.join(name)]);
         assert!(!world.workspace.join(name).exists());
         fs::write(world.workspace.join(name), "mine").unwrap();
         refused(world, &format!("echo x > {name}"), name).await;

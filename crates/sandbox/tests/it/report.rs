@@ -39,8 +39,8 @@ async fn a_helper_that_does_not_work_means_no_sandbox() {
         hides_home: true,
         readable: Vec::new(),
         search_path: Vec::new(),
-        choice: BackendChoice::Best,
-        anew: true,
+        backend_choice: BackendChoice::Best,
+        ignore_cached_probe: true,
     })
     .await;
     assert_eq!(sandbox.report().backend, SandboxBackend::None);
@@ -66,8 +66,8 @@ async fn a_probe_is_remembered() {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice: BackendChoice::Best,
-            anew,
+            backend_choice: BackendChoice::Best,
+            ignore_cached_probe: anew,
         };
         Sandbox::probe_without_embedded_helper(settings).await
     };
@@ -104,8 +104,8 @@ async fn a_command_runs_without_the_embedded_helper() {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice,
-            anew: true,
+            backend_choice: choice,
+            ignore_cached_probe: true,
         };
         let sandbox = Sandbox::probe_without_embedded_helper(settings).await;
         let script = "echo \"$WORD\" > written; touch /usr/x 2> /dev/null || echo refused";

@@ -27,7 +27,7 @@ pub(super) struct ScriptedChildren {
 }
 
 /// The outcome of a session that answered this.
-pub fn answered(text: &str) -> ChildOutcome {
+pub fn child_answered(text: &str) -> ChildOutcome {
     let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
     ChildOutcome {
         status: ChildStatus::Completed,
@@ -41,7 +41,7 @@ pub fn answered(text: &str) -> ChildOutcome {
 /// The outcome of a session that failed for this reason.
 pub fn child_failed(why: &str) -> ChildOutcome {
     let (status, error) = (ChildStatus::Failed, Some(why.to_owned()));
-    ChildOutcome { status, error, ..answered("") }
+    ChildOutcome { status, error, ..child_answered("") }
 }
 
 impl TurnHost {
@@ -51,18 +51,18 @@ impl TurnHost {
         self,
         script: impl Fn(&NewChild) -> Option<ChildOutcome> + Send + Sync + 'static,
     ) -> TurnHost {
-        self.held().children.script = Some(Arc::new(script));
+        self.lock().children.script = Some(Arc::new(script));
         self
     }
 
     /// The sessions that were started, in order. One that was found again is in it once.
     pub fn children(&self) -> Vec<(SessionId, NewChild)> {
-        self.held().children.started.clone()
+        self.lock().children.started.clone()
     }
 
     /// The worktrees that were merged or dropped.
     pub fn ended_worktrees(&self) -> Vec<(SessionId, WorktreeEnd)> {
-        self.held().children.worktrees.clone()
+        self.lock().children.worktrees.clone()
     }
 
     /// Waits until this many sessions have been started.
@@ -75,12 +75,12 @@ impl TurnHost {
         let news = ChildUpdate::Ended(outcome);
         self.command(Command::Child { session_id, news }).expect("news are never refused");
         let spent = self.state().children_usage.tokens();
-        self.held().children.tokens.store(spent, Ordering::Relaxed);
+        self.lock().children.tokens.store(spent, Ordering::Relaxed);
         let known = self.state().children.into_iter().find(|child| child.session_id == session_id);
         let Some(outcome) = known.and_then(|child| child.outcome) else { return };
-        let waiters = std::mem::take(&mut self.held().children.waiters);
+        let waiters = std::mem::take(&mut self.lock().children.waiters);
         let (woken, others) = waiters.into_iter().partition(|(id, _)| *id == session_id);
-        self.held().children.waiters = others;
+        self.lock().children.waiters = others;
         let woken: Vec<(SessionId, ChildWaiter)> = woken;
         woken.into_iter().for_each(|(_, reply)| _ = reply.send(Ok(outcome.clone())));
     }
@@ -90,12 +90,15 @@ impl TurnHost {
             ChildRequest::Start { child, reply } => _ = reply.send(self.start_child(turn_id, *child)),
             ChildRequest::Wait { session_id, reply } => self.wait_for_child(session_id, reply),
             ChildRequest::Cancel { session_id, reply } => {
-                self.end_child(session_id, ChildOutcome { status: ChildStatus::Canceled, ..answered("") });
+                self.end_child(
+                    session_id,
+                    ChildOutcome { status: ChildStatus::Canceled, ..child_answered("") },
+                );
                 _ = reply.send(Ok(()));
             }
             ChildRequest::PreviewMerge { reply, .. } => _ = reply.send(Ok("2 files".to_owned())),
             ChildRequest::EndWorktree { session_id, end, reply } => {
-                self.held().children.worktrees.push((session_id, end));
+                self.lock().children.worktrees.push((session_id, end));
                 _ = reply.send(Ok(format!("{end:?}: 2 files")));
             }
         }
@@ -119,9 +122,9 @@ impl TurnHost {
             background: child.background,
         };
         self.command(Command::Report { turn_id, report }).map_err(report_error)?;
-        let script = self.held().children.script.clone();
+        let script = self.lock().children.script.clone();
         let outcome = script.and_then(|script| script(&child));
-        self.held().children.started.push((session_id, child));
+        self.lock().children.started.push((session_id, child));
         self.changed();
         if let Some(outcome) = outcome {
             self.end_child(session_id, outcome);
@@ -133,7 +136,7 @@ impl TurnHost {
         let known = self.state().children.into_iter().find(|child| child.session_id == session_id);
         match known.map(|child| child.outcome) {
             Some(Some(outcome)) => _ = reply.send(Ok(outcome)),
-            Some(None) => self.held().children.waiters.push((session_id, reply)),
+            Some(None) => self.lock().children.waiters.push((session_id, reply)),
             None => {
                 let unknown = Refusal::not_found("child_not_found", format!("there is no task {session_id}"));
                 _ = reply.send(Err(ReportError::Refused(unknown)));

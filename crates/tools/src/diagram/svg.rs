@@ -52,17 +52,17 @@ struct Cleaner<'a> {
 impl<'a> Cleaner<'a> {
     fn step(&mut self) -> Result<(), String> {
         if let Some(rest) = self.rest.strip_prefix("<!--") {
-            self.rest = after(rest, "-->")?.1;
+            self.rest = split_after(rest, "-->")?.1;
         } else if let Some(rest) = self.rest.strip_prefix("<![CDATA[") {
-            let (text, rest) = after(rest, "]]>")?;
+            let (text, rest) = split_after(rest, "]]>")?;
             self.rest = rest;
             self.text(&escape(text));
         } else if let Some(rest) = self.rest.strip_prefix("<?") {
-            self.rest = after(rest, "?>")?.1;
+            self.rest = split_after(rest, "?>")?.1;
         } else if self.rest.starts_with("<!") {
             self.declaration()?;
         } else if let Some(rest) = self.rest.strip_prefix("</") {
-            let (name, rest) = after(rest, ">")?;
+            let (name, rest) = split_after(rest, ">")?;
             self.rest = rest;
             self.close(name.trim())?;
         } else if let Some(rest) = self.rest.strip_prefix('<') {
@@ -78,7 +78,7 @@ impl<'a> Cleaner<'a> {
 
     /// A document type may define entities, so none of it is kept.
     fn declaration(&mut self) -> Result<(), String> {
-        let (declaration, rest) = after(self.rest, ">")?;
+        let (declaration, rest) = split_after(self.rest, ">")?;
         if declaration.contains('[') {
             return Err("it defines entities".to_owned());
         }
@@ -90,7 +90,7 @@ impl<'a> Cleaner<'a> {
         if self.dropped.is_some() {
             return;
         }
-        let in_style = self.open.last().is_some_and(|name| local(name) == "style");
+        let in_style = self.open.last().is_some_and(|name| local_name(name) == "style");
         if !in_style || is_safe_style(text) {
             self.out.push_str(text);
         }
@@ -129,13 +129,13 @@ impl<'a> Cleaner<'a> {
             }
             let (attribute, value, after) = attribute(rest)?;
             rest = after;
-            if is_safe_attribute(&local(name), &attribute.to_lowercase(), &unescape(value)) {
+            if is_safe_attribute(&local_name(name), &attribute.to_lowercase(), &unescape(value)) {
                 written.push_str(&format!(" {attribute}=\"{}\"", value.replace('"', "&quot;")));
             }
         };
         self.rest = rest;
         if !is_empty {
-            if self.dropped.is_none() && DROPPED.contains(&local(name).as_str()) {
+            if self.dropped.is_none() && DROPPED.contains(&local_name(name).as_str()) {
                 self.dropped = Some(self.open.len());
             }
             self.open.push(name);
@@ -143,7 +143,7 @@ impl<'a> Cleaner<'a> {
                 return Err("its elements lie too deep".to_owned());
             }
         }
-        if self.dropped.is_none() && !DROPPED.contains(&local(name).as_str()) {
+        if self.dropped.is_none() && !DROPPED.contains(&local_name(name).as_str()) {
             self.out.push_str(&written);
             self.out.push_str(if is_empty { "/>" } else { ">" });
         }
@@ -198,7 +198,7 @@ fn is_safe_style(text: &str) -> bool {
 }
 
 /// The name without its prefix, in lower case.
-fn local(name: &str) -> String {
+fn local_name(name: &str) -> String {
     name.rsplit(':').next().unwrap_or(name).to_lowercase()
 }
 
@@ -244,7 +244,7 @@ fn entity(name: &str) -> Option<char> {
     }
 }
 
-fn after<'a>(text: &'a str, end: &str) -> Result<(&'a str, &'a str), String> {
+fn split_after<'a>(text: &'a str, end: &str) -> Result<(&'a str, &'a str), String> {
     text.split_once(end).ok_or_else(|| format!("a `{end}` is missing"))
 }
 

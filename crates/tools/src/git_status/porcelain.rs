@@ -20,7 +20,7 @@ pub(super) struct PorcelainStatus {
 /// One path that is not as it was.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PorcelainChange {
-    pub(super) what: &'static str,
+    pub(super) change_kind: &'static str,
     pub(super) path: String,
     /// What it was called, where it was renamed or copied.
     pub(super) from: Option<String>,
@@ -87,7 +87,7 @@ impl PorcelainStatus {
 
 impl PorcelainChange {
     fn new(what: &'static str, path: &str, from: Option<&str>) -> PorcelainChange {
-        PorcelainChange { what, path: path.to_owned(), from: from.map(str::to_owned) }
+        PorcelainChange { change_kind: what, path: path.to_owned(), from: from.map(str::to_owned) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! left to others.
 
 use super::document::TextDocument;
-use super::find::{LinesFinder, LinesMatch, MatchPreference, TooRepetitive};
+use super::lines_finder::{LinesFinder, LinesMatch, MatchPreference, TooRepetitive};
 use super::{HunkLine, PatchHunk};
 use crate::Failed;
 use crate::text::{excerpt, reveal_line};
@@ -36,7 +36,7 @@ pub(crate) fn apply(
         notes: Vec::new(),
     };
     for (index, hunk) in hunks.iter().enumerate() {
-        application.apply(&NumberedHunk { hunk, number: index + 1, of: hunks.len() })?;
+        application.apply(&NumberedHunk { hunk, number: index + 1, total: hunks.len() })?;
     }
     Ok(AppliedHunks {
         text: application.render(document),
@@ -49,7 +49,7 @@ pub(crate) fn apply(
 struct NumberedHunk<'h, 'a> {
     hunk: &'h PatchHunk<'a>,
     number: usize,
-    of: usize,
+    total: usize,
 }
 
 /// How far into the file the hunks have come.
@@ -282,7 +282,7 @@ impl<'a> HunkApplier<'a> {
              patch with the lines that it has now.",
             reveal_line(self.path),
             numbered.number,
-            numbered.of,
+            numbered.total,
             numbered.hunk.patch_line
         ))
     }

@@ -20,7 +20,7 @@ pub(crate) struct DocumentLine<'a> {
 impl TextDocument {
     /// Reads bytes as text; none where they are not.
     pub(crate) fn decode(bytes: &[u8]) -> Option<TextDocument> {
-        let encoding = TextEncoding::of(bytes);
+        let encoding = TextEncoding::detect(bytes);
         let text = encoding.decode(bytes)?;
         (!text.contains('\0')).then_some(TextDocument { encoding, text })
     }

@@ -14,13 +14,13 @@ pub(super) fn read<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<FilePatch<'
     while let Some(line) = lines.peek() {
         if line.trim().is_empty() {
             lines.skip();
-        } else if let Some(path) = marked(line, "*** Add File:") {
+        } else if let Some(path) = path_after_marker(line, "*** Add File:") {
             lines.skip();
             files.push(FilePatch { path: path.to_owned(), action: read_added(lines)? });
-        } else if let Some(path) = marked(line, "*** Delete File:") {
+        } else if let Some(path) = path_after_marker(line, "*** Delete File:") {
             lines.skip();
             files.push(FilePatch { path: path.to_owned(), action: FileAction::Delete { hunks: Vec::new() } });
-        } else if let Some(path) = marked(line, "*** Update File:") {
+        } else if let Some(path) = path_after_marker(line, "*** Update File:") {
             lines.skip();
             files.push(FilePatch { path: path.to_owned(), action: read_updated(lines)? });
         } else {
@@ -31,7 +31,7 @@ pub(super) fn read<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<FilePatch<'
 }
 
 /// The path after a marker; none where there is no such marker, or no path.
-fn marked<'a>(line: &'a str, marker: &str) -> Option<&'a str> {
+fn path_after_marker<'a>(line: &'a str, marker: &str) -> Option<&'a str> {
     line.strip_prefix(marker).map(str::trim).filter(|path| !path.is_empty())
 }
 
@@ -59,7 +59,7 @@ fn read_added<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FileAction<'a>, Fail
 }
 
 fn read_updated<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FileAction<'a>, Failed> {
-    let move_to = lines.peek().and_then(|line| marked(line, "*** Move to:")).map(str::to_owned);
+    let move_to = lines.peek().and_then(|line| path_after_marker(line, "*** Move to:")).map(str::to_owned);
     if move_to.is_some() {
         lines.skip();
     }
@@ -86,7 +86,7 @@ fn read_updated<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FileAction<'a>, Fa
 
 /// The `---` and `+++` lines that some models put under the section's own line.
 fn skip_file_names(lines: &mut PatchLines<'_, '_>) {
-    let is_named = |by: usize, sign: &str| lines.ahead(by).is_some_and(|line| line.starts_with(sign));
+    let is_named = |by: usize, sign: &str| lines.peek_ahead(by).is_some_and(|line| line.starts_with(sign));
     if is_named(0, "--- ") && is_named(1, "+++ ") && is_named(2, "@@") {
         lines.skip();
         lines.skip();

@@ -22,11 +22,11 @@ impl<'p, 'a> PatchLines<'p, 'a> {
     }
 
     pub(super) fn peek(&self) -> Option<&'a str> {
-        self.ahead(0)
+        self.peek_ahead(0)
     }
 
     /// The line so many after the next one.
-    pub(super) fn ahead(&self, by: usize) -> Option<&'a str> {
+    pub(super) fn peek_ahead(&self, by: usize) -> Option<&'a str> {
         self.lines.get(self.at + by).copied()
     }
 
@@ -100,10 +100,10 @@ pub(super) struct HunkReader<'a> {
     done: Vec<PatchHunk<'a>>,
     current: Option<PatchHunk<'a>>,
     /// How many lines at the end of the current hunk are wholly empty in the patch.
-    bare: usize,
+    trailing_empty_lines: usize,
     /// Whether the last line of either side has no line break.
-    old_unended: bool,
-    new_unended: bool,
+    old_lacks_newline: bool,
+    new_lacks_newline: bool,
 }
 
 impl<'a> HunkReader<'a> {
@@ -128,7 +128,7 @@ impl<'a> HunkReader<'a> {
             Some('+') => HunkLine::Add(&line[1..]),
             Some(_) => return false,
         };
-        self.bare = if line.is_empty() { self.bare + 1 } else { 0 };
+        self.trailing_empty_lines = if line.is_empty() { self.trailing_empty_lines + 1 } else { 0 };
         let hunk =
             self.current.get_or_insert_with(|| PatchHunk { patch_line: number, ..PatchHunk::default() });
         hunk.lines.push(parsed);
@@ -139,9 +139,9 @@ impl<'a> HunkReader<'a> {
     pub(super) fn take_no_newline(&mut self) {
         let last = self.current.as_ref().and_then(|hunk| hunk.lines.last());
         match last {
-            Some(HunkLine::Keep(_)) => (self.old_unended, self.new_unended) = (true, true),
-            Some(HunkLine::Remove(_)) => self.old_unended = true,
-            Some(HunkLine::Add(_)) => self.new_unended = true,
+            Some(HunkLine::Keep(_)) => (self.old_lacks_newline, self.new_lacks_newline) = (true, true),
+            Some(HunkLine::Remove(_)) => self.old_lacks_newline = true,
+            Some(HunkLine::Add(_)) => self.new_lacks_newline = true,
             None => {}
         }
     }
@@ -161,8 +161,11 @@ impl<'a> HunkReader<'a> {
     }
 
     fn close(&mut self) -> Result<(), Failed> {
-        let (bare, old, new) =
-            (mem::take(&mut self.bare), mem::take(&mut self.old_unended), mem::take(&mut self.new_unended));
+        let (bare, old, new) = (
+            mem::take(&mut self.trailing_empty_lines),
+            mem::take(&mut self.old_lacks_newline),
+            mem::take(&mut self.new_lacks_newline),
+        );
         let Some(mut hunk) = self.current.take() else { return Ok(()) };
         if !hunk.at_end {
             // Empty lines at the end are more often a model's spacing than lines of the file, and as

@@ -10,12 +10,12 @@ use super::apply::apply;
 use super::document::TextDocument;
 use super::{FileAction, FilePatch, ParsedPatch, PatchHunk};
 use crate::Failed;
-use crate::change::{FileEdit, FileEditAction};
-use crate::path::Workspace;
-use crate::place::{FileLocation, FileLocationId};
-use crate::replace::FileVersion;
-use crate::sight::SessionFileTracker;
+use crate::file_edit::{FileEdit, FileEditAction};
+use crate::file_location::{FileLocation, FileLocationId};
+use crate::file_replacement::FileVersion;
+use crate::file_tracker::SessionFileTracker;
 use crate::text::reveal_line;
+use crate::workspace::Workspace;
 
 /// How long a file may be that is patched.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -37,13 +37,14 @@ pub(crate) fn plan(
     patch: &ParsedPatch<'_>,
 ) -> Result<PatchPlan, Failed> {
     let (changes, notes) = (Vec::new(), Vec::new());
-    let mut planner = PatchPlanner { workspace, shown, taken: HashMap::new(), read: 0, changes, notes };
+    let mut planner =
+        PatchPlanner { workspace, files: shown, named_files: HashMap::new(), read: 0, changes, notes };
     for file in &patch.files {
         planner.plan(file)?;
     }
     for change in &planner.changes {
         if let FileEditAction::Update { seen, content } = &change.action
-            && seen.base() == Some(content)
+            && seen.edit_base() == Some(content)
         {
             return Err(refused(&change.path, "the patch changes nothing in it"));
         }
@@ -84,9 +85,9 @@ enum FileId {
 
 struct PatchPlanner<'a> {
     workspace: &'a Workspace,
-    shown: &'a SessionFileTracker,
+    files: &'a SessionFileTracker,
     /// The files that the patch has named so far, and the change that each is in.
-    taken: HashMap<FileId, usize>,
+    named_files: HashMap<FileId, usize>,
     read: u64,
     changes: Vec<FileEdit>,
     notes: Vec<String>,
@@ -95,9 +96,9 @@ struct PatchPlanner<'a> {
 impl PatchPlanner<'_> {
     fn plan(&mut self, file: &FilePatch<'_>) -> Result<(), Failed> {
         let path = &file.path;
-        let place = FileLocation::look(self.workspace, path)?;
+        let place = FileLocation::find_if_parent_exists(self.workspace, path)?;
         let id = self.id(path, place.as_ref())?;
-        let earlier = self.taken.insert(id, self.changes.len());
+        let earlier = self.named_files.insert(id, self.changes.len());
         if let Some(index) = earlier {
             return self.plan_again(index, file);
         }
@@ -124,14 +125,14 @@ impl PatchPlanner<'_> {
             }
             FileAction::Update { move_to: Some(to), hunks } => {
                 let (seen, document) = self.read(path, place, FinalLinkPolicy::No)?;
-                let target = FileLocation::look(self.workspace, to)?;
+                let target = FileLocation::find_if_parent_exists(self.workspace, to)?;
                 let id = self.id(to, target.as_ref())?;
-                if self.taken.insert(id, self.changes.len()).is_some() {
-                    return Err(twice(to));
+                if self.named_files.insert(id, self.changes.len()).is_some() {
+                    return Err(named_twice(to));
                 }
                 self.refuse_existing(to, target.as_ref(), "a file cannot be moved onto it")?;
                 let content = if hunks.is_empty() {
-                    seen.base().unwrap_or_default().to_vec()
+                    seen.edit_base().unwrap_or_default().to_vec()
                 } else {
                     self.updated(path, &document, hunks)?
                 };
@@ -153,17 +154,18 @@ impl PatchPlanner<'_> {
             FileAction::Update { move_to: None, hunks },
         ) = (self.changes.get(index), &file.action)
         else {
-            return Err(twice(&file.path));
+            return Err(named_twice(&file.path));
         };
-        let document = TextDocument::decode(content).ok_or_else(|| twice(&file.path))?;
+        let document = TextDocument::decode(content).ok_or_else(|| named_twice(&file.path))?;
         let updated = self.updated(&file.path, &document, hunks)?;
         if let Some(FileEdit { action: FileEditAction::Update { content, .. }, .. }) =
             self.changes.get_mut(index)
         {
             *content = updated;
         }
-        let id = self.id(&file.path, FileLocation::look(self.workspace, &file.path)?.as_ref())?;
-        self.taken.insert(id, index);
+        let id =
+            self.id(&file.path, FileLocation::find_if_parent_exists(self.workspace, &file.path)?.as_ref())?;
+        self.named_files.insert(id, index);
         Ok(())
     }
 
@@ -196,7 +198,7 @@ impl PatchPlanner<'_> {
                 "it is a symbolic link, which can be neither deleted nor moved here; use a command",
             ));
         }
-        let (seen, document) = read_text(self.workspace, self.shown, &place, path)?;
+        let (seen, document) = read_text(self.workspace, self.files, &place, path)?;
         self.read += seen.bytes();
         if self.read > MAX_READ_BYTES {
             return Err(refused(path, "the files of this patch are too long together; send it in parts"));
@@ -232,7 +234,7 @@ enum FinalLinkPolicy {
     No,
 }
 
-fn twice(path: &str) -> Failed {
+fn named_twice(path: &str) -> Failed {
     refused(path, "the patch names it twice in ways that do not go together; say once what becomes of it")
 }
 

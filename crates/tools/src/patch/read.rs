@@ -16,7 +16,7 @@ const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 
 /// Reads a patch.
-pub(crate) fn read(text: &str) -> Result<ParsedPatch<'_>, Failed> {
+pub(crate) fn parse_patch(text: &str) -> Result<ParsedPatch<'_>, Failed> {
     if text.len() > MAX_PATCH_BYTES {
         return Err(Failed::new(format!(
             "The patch has {} bytes and may have {MAX_PATCH_BYTES}. Nothing was changed. Send it in parts.",
@@ -24,9 +24,9 @@ pub(crate) fn read(text: &str) -> Result<ParsedPatch<'_>, Failed> {
         )));
     }
     let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-    let (body, first) = unwrap(&lines)?;
+    let (body, first) = strip_wrappers(&lines)?;
     let mut lines = PatchLines::new(body, first);
-    let files = match format(body) {
+    let files = match detect_format(body) {
         Some(PatchFormat::Envelope) => envelope::read(&mut lines)?,
         Some(PatchFormat::Unified) => unified::read(&mut lines)?,
         None if body.is_empty() => Vec::new(),
@@ -54,7 +54,7 @@ enum PatchFormat {
     Unified,
 }
 
-fn format(body: &[&str]) -> Option<PatchFormat> {
+fn detect_format(body: &[&str]) -> Option<PatchFormat> {
     let first = body.first()?;
     if first.starts_with("*** ") && !unified::is_context_diff(body) {
         return Some(PatchFormat::Envelope);
@@ -64,7 +64,7 @@ fn format(body: &[&str]) -> Option<PatchFormat> {
 
 /// Takes off blank lines, code fences, here-documents and the envelope, and gives what is left with the
 /// number of its first line.
-fn unwrap<'p, 'a>(lines: &'p [&'a str]) -> Result<(&'p [&'a str], usize), Failed> {
+fn strip_wrappers<'p, 'a>(lines: &'p [&'a str]) -> Result<(&'p [&'a str], usize), Failed> {
     let (mut start, mut end) = (0, lines.len());
     let trim = |start: &mut usize, end: &mut usize| {
         while *start < *end && lines[*start].trim().is_empty() {
@@ -76,7 +76,7 @@ fn unwrap<'p, 'a>(lines: &'p [&'a str]) -> Result<(&'p [&'a str], usize), Failed
     };
     trim(&mut start, &mut end);
     for _ in 0..MAX_WRAPPERS {
-        let Some(closing) = lines[start..end].first().and_then(|line| wrapper(line)) else { break };
+        let Some(closing) = lines[start..end].first().and_then(|line| closing_line(line)) else { break };
         start += 1;
         if start < end && lines[end - 1].trim() == closing {
             end -= 1;
@@ -107,7 +107,7 @@ fn unwrap<'p, 'a>(lines: &'p [&'a str]) -> Result<(&'p [&'a str], usize), Failed
 }
 
 /// The line that closes what this line opens: a code fence, or a here-document.
-fn wrapper(line: &str) -> Option<&str> {
+fn closing_line(line: &str) -> Option<&str> {
     let line = line.trim();
     if line.starts_with("```") {
         return Some("```");

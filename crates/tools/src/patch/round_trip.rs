@@ -3,7 +3,7 @@
 
 use super::apply::{AppliedHunks, apply};
 use super::document::TextDocument;
-use super::read::read;
+use super::read::parse_patch;
 use super::{FileAction, ParsedPatch};
 use crate::Failed;
 use ostler_workspace_fs::DiffNames;
@@ -77,7 +77,7 @@ fn a_diff_applies_back() {
             continue;
         }
         let made = diff(&old, &new, names, usize::MAX);
-        let patch = read(&made.text).unwrap_or_else(|failed| panic!("{}\n{}", failed.0, made.text));
+        let patch = parse_patch(&made.text).unwrap_or_else(|failed| panic!("{}\n{}", failed.0, made.text));
         let applied = applied(&patch, &old).unwrap_or_else(|failed| panic!("{}\n{}", failed.0, made.text));
         assert_eq!(applied.text, new, "round {round}, from {old:?} by\n{}", made.text);
         assert_eq!(applied.notes, Vec::<String>::new(), "numbers that are right leave no doubt");
@@ -112,7 +112,7 @@ fn many_hunks_in_a_long_file_are_found_in_linear_work() {
     // Exact lines need one pass over the file; lines with other space need a pass for each step.
     for (indent, passes) in [("    ", 1), ("\t", 3)] {
         let text = long_patch(indent, &lines);
-        let applied = applied(&read(&text).unwrap(), &old).unwrap();
+        let applied = applied(&parse_patch(&text).unwrap(), &old).unwrap();
         assert_eq!(applied.text.matches("changed").count(), HUNKS);
         let most = passes * LINES + HUNKS * 100;
         assert!(applied.comparisons <= most, "{} comparisons, {most} allowed", applied.comparisons);
@@ -123,7 +123,7 @@ fn many_hunks_in_a_long_file_are_found_in_linear_work() {
 fn many_hunks_that_are_all_alike_are_found_in_linear_work() {
     let old = "same\n".repeat(LINES);
     let text = format!("*** Update File: f\n{}", "@@\n same\n-same\n+changed\n".repeat(HUNKS));
-    let applied = applied(&read(&text).unwrap(), &old).unwrap();
+    let applied = applied(&parse_patch(&text).unwrap(), &old).unwrap();
     assert_eq!(applied.text.matches("changed").count(), HUNKS);
     assert_eq!(applied.notes.len(), HUNKS, "each of them fits in many places");
     assert!(applied.comparisons <= LINES + HUNKS * 100, "{}", applied.comparisons);

@@ -56,7 +56,7 @@ fn read_file<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FilePatch<'a>, Failed
              send it again."
         ))
     };
-    let (old, new) = names(&head).ok_or_else(|| refuse("the diff does not name its file"))?;
+    let (old, new) = file_names(&head).ok_or_else(|| refuse("the diff does not name its file"))?;
     if let (Some(from), Some(to)) = (head.rename_from, head.rename_to) {
         return Ok(FilePatch { path: from, action: FileAction::Update { move_to: Some(to), hunks } });
     }
@@ -136,7 +136,7 @@ fn read_hunks<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<PatchHunk<'a>>, 
             let header = hunk_header(line);
             left = header.ranges.map(|HunkRanges { old_count, new_count, .. }| (old_count, new_count));
             hunks.open(lines.number(), &header)?;
-        } else if lines.is_at_file() && (is_counted_out || is_surely_file(lines)) {
+        } else if lines.is_at_file() && (is_counted_out || is_certain_file_start(lines)) {
             break;
         } else if line.starts_with("\\ ") {
             hunks.take_no_newline();
@@ -147,7 +147,7 @@ fn read_hunks<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<PatchHunk<'a>>, 
             }
             break;
         } else if hunks.take(lines.number(), line) {
-            left = left.map(|left| counted(left, line));
+            left = left.map(|left| remaining_counts(left, line));
         } else {
             return Err(lines.unexpected(
                 "a line of the hunk, which begins with a space (keep), `-` (remove) or `+` (add), or the next `@@`",
@@ -162,7 +162,7 @@ fn is_hunk_line(line: &str) -> bool {
     line.is_empty() || line.starts_with([' ', '-', '+'])
 }
 
-fn counted((old, new): (usize, usize), line: &str) -> (usize, usize) {
+fn remaining_counts((old, new): (usize, usize), line: &str) -> (usize, usize) {
     match line.chars().next() {
         Some('-') => (old.saturating_sub(1), new),
         Some('+') => (old, new.saturating_sub(1)),
@@ -172,20 +172,20 @@ fn counted((old, new): (usize, usize), line: &str) -> (usize, usize) {
 
 /// Whether a file begins here even though the counts say that the hunk goes on: a removed line can look
 /// like `--- x`, but hardly with a hunk right below.
-fn is_surely_file(lines: &PatchLines<'_, '_>) -> bool {
+fn is_certain_file_start(lines: &PatchLines<'_, '_>) -> bool {
     lines.peek().is_some_and(|line| line.starts_with("diff --git "))
-        || lines.ahead(2).is_some_and(|line| line.starts_with("@@ "))
+        || lines.peek_ahead(2).is_some_and(|line| line.starts_with("@@ "))
 }
 
 impl PatchLines<'_, '_> {
     fn is_at_file(&self) -> bool {
-        let ahead: Vec<&str> = (0..2).filter_map(|by| self.ahead(by)).collect();
+        let ahead: Vec<&str> = (0..2).filter_map(|by| self.peek_ahead(by)).collect();
         is_file_start(&ahead)
     }
 }
 
 /// The file before and after, none where there is none.
-fn names(head: &FileHead) -> Option<(Option<String>, Option<String>)> {
+fn file_names(head: &FileHead) -> Option<(Option<String>, Option<String>)> {
     let (old, new) = match (&head.old, &head.new, &head.git) {
         (Some(old), Some(new), _) => (old.as_str(), new.as_str()),
         (_, _, Some((old, new))) => (old.as_str(), new.as_str()),

@@ -11,18 +11,18 @@ use ostler_types::SessionId;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::attend::{KillReason, ProgramInput, attend};
-use super::group::{EndedProgram, ProgramGroup};
-use super::{CommandEnding, notes, terminal, warnings};
-use crate::confine::{ProgramConfiner, ProgramSpec};
+use super::program_group::{EndedProgram, ProgramGroup};
+use super::program_io::{KillReason, ProgramInput, run_until_ended};
+use super::{CommandEnding, sandbox_notes, sandbox_warnings, terminal};
 use crate::output::OutputCapture;
+use crate::program_confiner::{ProgramConfiner, ProgramSpec};
 
 /// How much is kept of what was printed and not yet asked for.
-const KEPT_BYTES: usize = 1024 * 1024;
+const MAX_UNREAD_BYTES: usize = 1024 * 1024;
 /// How many pieces of input may wait for the program to read them.
 const QUEUED_INPUTS: usize = 16;
 /// How long an end that was asked for is awaited.
-const END_TIME: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long more output is awaited when some has come.
 const SETTLE_TIME: Duration = Duration::from_millis(200);
 
@@ -42,7 +42,7 @@ pub(crate) struct BackgroundSnapshot {
     /// Head and tail where it is long.
     pub(crate) output: String,
     /// All of it that was kept, where `output` leaves some out.
-    pub(crate) whole: Option<Vec<u8>>,
+    pub(crate) full_output: Option<Vec<u8>>,
     /// None while it runs.
     pub(crate) ending: Option<CommandEnding>,
     /// What the sandbox has to say of it.
@@ -57,7 +57,7 @@ struct BackgroundShared {
     unread: Mutex<UnreadOutput>,
     /// How much was printed so far, and how it ended.
     progress: watch::Sender<BackgroundProgress>,
-    end: Notify,
+    end_requested: Notify,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,7 @@ impl BackgroundProcess {
         id: String,
         timeout: Option<Duration>,
     ) -> Result<BackgroundProcess, String> {
-        if let Some(reason) = confines.no_background() {
+        if let Some(reason) = confines.background_refusal() {
             return Err(reason.to_owned());
         }
         let terminal = program.terminal;
@@ -91,8 +91,13 @@ impl BackgroundProcess {
         let group = ProgramGroup::spawn(prepared, terminal, true).map_err(|error| format!("{error}."))?;
         let shared = Arc::<BackgroundShared>::default();
         let (input, queue) = mpsc::channel(QUEUED_INPUTS);
-        let task =
-            tokio::spawn(run(group, profile, ProgramInput::from_queue(queue), timeout, shared.clone()));
+        let task = tokio::spawn(attend_to_end(
+            group,
+            profile,
+            ProgramInput::from_queue(queue),
+            timeout,
+            shared.clone(),
+        ));
         Ok(BackgroundProcess { session: context.session, id, terminal, shared, input, task })
     }
 
@@ -116,17 +121,17 @@ impl BackgroundProcess {
     }
 
     /// Asks it to end. [`Background::until_ended`] says when it has.
-    pub(crate) fn end(&self) {
-        self.shared.end.notify_one();
+    pub(crate) fn request_end(&self) {
+        self.shared.end_requested.notify_one();
     }
 
     /// Waits until it has ended, but not for ever.
-    pub(crate) async fn until_ended(&self) {
-        self.wait_for(END_TIME, |progress| progress.ended.is_some()).await;
+    pub(crate) async fn wait_until_ended(&self) {
+        self.wait_for(END_TIMEOUT, |progress| progress.ended.is_some()).await;
     }
 
     /// Waits until it has printed something that was not asked for yet, or has ended.
-    pub(crate) async fn wait(&self, time: Duration) {
+    pub(crate) async fn wait_for_output(&self, time: Duration) {
         let has_unread = !self.shared.unread().bytes.is_empty();
         let printed = self.shared.progress.borrow().printed;
         let is_news = |progress: &BackgroundProgress| {
@@ -150,7 +155,7 @@ impl BackgroundProcess {
         let UnreadOutput { bytes, left_out } = std::mem::take(&mut *self.shared.unread());
         let mut text = String::from_utf8_lossy(&Vec::from(bytes)).into_owned();
         if self.terminal {
-            text = terminal::plain(&text);
+            text = terminal::strip_control_sequences(&text);
         }
         let mut capture = OutputCapture::new(&|_, _| {});
         if left_out > 0 {
@@ -162,7 +167,7 @@ impl BackgroundProcess {
         let (ending, said) =
             ended.map_or((None, SandboxRemarks::default()), |(ending, said)| (Some(ending), said));
         let SandboxRemarks { notes, warnings } = said;
-        BackgroundSnapshot { output: captured.text, whole: captured.whole, ending, notes, warnings }
+        BackgroundSnapshot { output: captured.text, full_output: captured.whole, ending, notes, warnings }
     }
 
     async fn wait_for(&self, time: Duration, is_true: impl FnMut(&BackgroundProgress) -> bool) {
@@ -180,7 +185,7 @@ impl Drop for BackgroundProcess {
 }
 
 /// Attends the program to its end.
-async fn run(
+async fn attend_to_end(
     mut group: ProgramGroup,
     profile: Option<SandboxProfile>,
     mut input: ProgramInput,
@@ -200,15 +205,15 @@ async fn run(
     let cut = async {
         tokio::select! {
             cut = time_is_up => cut,
-            () = shared.end.notified() => KillReason::Asked,
+            () = shared.end_requested.notified() => KillReason::Requested,
         }
     };
-    let attended = attend(&mut group, &mut input, cut, &mut take).await;
-    let EndedProgram { status, aftermath } = group.end().await;
-    let ending = attended.cut.map_or_else(|| super::ending_of(status), CommandEnding::from);
+    let attended = run_until_ended(&mut group, &mut input, cut, &mut take).await;
+    let EndedProgram { status, teardown: aftermath } = group.end().await;
+    let ending = attended.kill_reason.map_or_else(|| super::ending_from_status(status), CommandEnding::from);
     let last = String::from_utf8_lossy(shared.unread().bytes.make_contiguous()).into_owned();
-    let notes = notes(&ending, profile.as_ref(), &aftermath, &last);
-    let said = SandboxRemarks { notes, warnings: warnings(&aftermath) };
+    let notes = sandbox_notes(&ending, profile.as_ref(), &aftermath, &last);
+    let said = SandboxRemarks { notes, warnings: sandbox_warnings(&aftermath) };
     // Its model may never ask how it ended.
     said.warnings.iter().for_each(|warning| tracing::warn!("a command in the background: {warning}"));
     shared.progress.send_modify(|progress| progress.ended = Some((ending, said)));
@@ -238,7 +243,7 @@ struct UnreadOutput {
 impl UnreadOutput {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
-        let over = self.bytes.len().saturating_sub(KEPT_BYTES);
+        let over = self.bytes.len().saturating_sub(MAX_UNREAD_BYTES);
         self.bytes.drain(..over);
         self.left_out += over as u64;
     }
@@ -246,7 +251,7 @@ impl UnreadOutput {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT_BYTES, UnreadOutput};
+    use super::{MAX_UNREAD_BYTES, UnreadOutput};
 
     #[test]
     fn the_last_of_it_is_kept() {
@@ -255,8 +260,8 @@ mod tests {
             unread.push(&[b'x'; 64 * 1024]);
         }
         unread.push(b"end");
-        assert_eq!(unread.bytes.len(), KEPT_BYTES);
-        assert_eq!(unread.left_out, 40 * 64 * 1024 + 3 - KEPT_BYTES as u64);
+        assert_eq!(unread.bytes.len(), MAX_UNREAD_BYTES);
+        assert_eq!(unread.left_out, 40 * 64 * 1024 + 3 - MAX_UNREAD_BYTES as u64);
         assert!(unread.bytes.make_contiguous().ends_with(b"xend"));
     }
 }

@@ -39,7 +39,7 @@ impl PseudoTerminal {
 }
 
 /// The text of what a program printed on a terminal, without what the terminal would have obeyed.
-pub(crate) fn plain(text: &str) -> String {
+pub(crate) fn strip_control_sequences(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
@@ -78,7 +78,7 @@ fn skip_string(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::strip_control_sequences;
 
     #[test]
     fn what_a_terminal_obeys_is_taken_out() {
@@ -92,7 +92,7 @@ mod tests {
             ("\u{1b}]never ends", ""),
             ("é\u{1b}", "é"),
         ] {
-            assert_eq!(plain(printed), shown, "{printed:?}");
+            assert_eq!(strip_control_sequences(printed), shown, "{printed:?}");
         }
     }
 }

@@ -17,7 +17,7 @@ const ARCHIVE: &str = "List or unpack it with the shell.";
 const CONVERT: &str = "Convert it with the shell, if a program for it is there.";
 const NO_ADVICE: &str = "Look at it with the shell, as with `file` or `xxd`.";
 
-const OTHERS: &[(&str, &str, &str)] = &[
+const OTHER_KINDS: &[(&str, &str, &str)] = &[
     ("application/pdf", "a PDF document", "Convert it with the shell, as with `pdftotext`."),
     ("application/zip", "a ZIP archive (or a document made of one)", ARCHIVE),
     ("application/gzip", "gzip-compressed data", ARCHIVE),
@@ -37,7 +37,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
 
 impl FileKind {
     /// What a file is that begins like this.
-    pub(super) fn of(sample: &[u8]) -> FileKind {
+    pub(super) fn from_sample(sample: &[u8]) -> FileKind {
         let media_type = media_type(sample);
         if let Some(image) = media_type.filter(|media_type| is_visible_image(media_type)) {
             return FileKind::Image(image);
@@ -46,14 +46,14 @@ impl FileKind {
         if sample.starts_with(b"\xff\xfe\0\0") {
             return FileKind::Other("UTF-32 text", CONVERT);
         }
-        match TextEncoding::of(sample) {
+        match TextEncoding::detect(sample) {
             encoding @ (TextEncoding::Utf16Little | TextEncoding::Utf16Big) => {
                 return FileKind::Text(encoding);
             }
             TextEncoding::Utf8Marked => return FileKind::binary_or(sample, TextEncoding::Utf8Marked),
             TextEncoding::Utf8 => {}
         }
-        match OTHERS.iter().find(|(kind, _, _)| Some(*kind) == media_type) {
+        match OTHER_KINDS.iter().find(|(kind, _, _)| Some(*kind) == media_type) {
             // A text may begin with the letters of a mark; then it has no byte that no text has.
             Some((kind, what, advice))
                 if !begins_like_text(sample) || *kind == "application/pdf" || has_zero(sample) =>
@@ -96,7 +96,7 @@ mod tests {
             (b"GIF89a..", FileKind::Image("image/gif")),
             (b"RIFF....WEBPVP8 ", FileKind::Image("image/webp")),
         ] {
-            assert_eq!(FileKind::of(sample), kind, "{sample:?}");
+            assert_eq!(FileKind::from_sample(sample), kind, "{sample:?}");
         }
         for (sample, word) in [
             (&b"%PDF-1.7"[..], "PDF"),
@@ -107,7 +107,7 @@ mod tests {
             (b"RIFF....WAVE\0", "binary data"),
         ] {
             assert!(
-                matches!(FileKind::of(sample), FileKind::Other(what, _) if what.contains(word)),
+                matches!(FileKind::from_sample(sample), FileKind::Other(what, _) if what.contains(word)),
                 "{sample:?}"
             );
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ostler_command_line::ReadExtent;
 
-use super::scope::PublicReadScope;
+use super::public_read_scope::PublicReadScope;
 
 /// A glob, taken apart.
 pub(super) struct Glob {
@@ -104,21 +104,21 @@ impl GlobComponent {
         // Older shells match `.` and `..` too.
         let special = [".", ".."].map(OsStr::new).into_iter().filter(|_| self.texts[0].starts_with('.'));
         let mut found: Vec<PathBuf> =
-            special.filter(|name| self.fits(name)).map(|name| directory.join(name)).collect();
+            special.filter(|name| self.matches(name)).map(|name| directory.join(name)).collect();
         let Ok(entries) = directory.read_dir() else { return Some(found) };
         for entry in entries {
-            if !scope.may_look() {
+            if !scope.count_lookup() {
                 return None;
             }
             let name = entry.ok()?.file_name();
-            if self.fits(&name) {
+            if self.matches(&name) {
                 found.push(directory.join(name));
             }
         }
         Some(found)
     }
 
-    fn fits(&self, name: &OsStr) -> bool {
+    fn matches(&self, name: &OsStr) -> bool {
         let [first, middle @ .., last] = self.texts.as_slice() else { return false };
         let Some(mut rest) = name.as_bytes().strip_prefix(first.as_bytes()) else { return false };
         for text in middle {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_part_fits_at_least_what_bash_matches() {
-        let fits = |glob: &str, name: &str| Glob::new(glob).parts[0].fits(OsStr::new(name));
+        let fits = |glob: &str, name: &str| Glob::new(glob).parts[0].matches(OsStr::new(name));
         for (glob, name) in [
             ("*", "a"),
             ("*.rs", "a.rs"),

@@ -14,7 +14,8 @@ const VIRTUAL: &[&str] = &["/proc", "/dev", "/sys"];
 /// An absolute path without links; of one that does not exist, as far as it does, followed by the rest. None where that
 /// cannot be told, as for a link to nothing, which may lead to something by the time that it is read.
 pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
-    let mut rest: VecDeque<PathStep> = path.components().map(PathStep::of).collect::<Option<_>>()?;
+    let mut rest: VecDeque<PathStep> =
+        path.components().map(PathStep::from_component).collect::<Option<_>>()?;
     let (mut real, mut links, mut is_missing) = (PathBuf::from("/"), 0, false);
     while let Some(step) = rest.pop_front() {
         let name = match step {
@@ -44,7 +45,8 @@ pub(super) fn resolve(path: &Path) -> Option<PathBuf> {
                 if real.metadata().is_err() {
                     return None;
                 }
-                let steps: Vec<PathStep> = target.components().map(PathStep::of).collect::<Option<_>>()?;
+                let steps: Vec<PathStep> =
+                    target.components().map(PathStep::from_component).collect::<Option<_>>()?;
                 real.pop();
                 steps.into_iter().rev().for_each(|step| rest.push_front(step));
             }
@@ -63,7 +65,7 @@ enum PathStep {
 }
 
 impl PathStep {
-    fn of(component: Component<'_>) -> Option<PathStep> {
+    fn from_component(component: Component<'_>) -> Option<PathStep> {
         match component {
             Component::RootDir => Some(PathStep::Root),
             Component::ParentDir => Some(PathStep::Up),

@@ -59,7 +59,7 @@ impl ShellProcess {
         let process = self.processes.get(context.session, &input.process_id)?;
         let wait = input.wait_seconds.map(Duration::from_secs);
         match input.action {
-            ShellProcessAction::Poll => process.wait(wait.unwrap_or_default()).await,
+            ShellProcessAction::Poll => process.wait_for_output(wait.unwrap_or_default()).await,
             ShellProcessAction::Write => {
                 let text = input.input.filter(|text| !text.is_empty());
                 let text = text.ok_or_else(|| Failed::new("`input` is missing: say what to write."))?;
@@ -69,11 +69,11 @@ impl ShellProcess {
                     )));
                 }
                 process.write(text).map_err(Failed::new)?;
-                process.wait(wait.unwrap_or(Duration::from_secs(ANSWER_SECONDS))).await;
+                process.wait_for_output(wait.unwrap_or(Duration::from_secs(ANSWER_SECONDS))).await;
             }
             ShellProcessAction::Kill => {
-                process.end();
-                process.until_ended().await;
+                process.request_end();
+                process.wait_until_ended().await;
             }
         }
         let snapshot = process.snapshot();
@@ -127,7 +127,7 @@ impl Tool for ShellProcess {
 
 /// How a process stands and what it printed, for the model and for clients.
 pub(super) fn outcome(id: &str, snapshot: BackgroundSnapshot) -> ToolOutcome {
-    let BackgroundSnapshot { output, whole, ending, notes, warnings } = snapshot;
+    let BackgroundSnapshot { output, full_output: whole, ending, notes, warnings } = snapshot;
     let mut text = output;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

@@ -20,14 +20,14 @@ use crate::Failed;
 use crate::text::reveal_line;
 
 /// How long all of it may take.
-const TIME: Duration = Duration::from_secs(30);
-const CONNECT_TIME: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of a page is read.
 const MAX_BYTES: usize = 5 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
 /// Ports below are other protocols', but for the two of the web.
 const FIRST_FREE_PORT: u16 = 1024;
-const ACCEPTED: &str =
+const ACCEPT_HEADER: &str =
     "text/html,text/markdown,text/plain,application/json,application/xml;q=0.9,text/*;q=0.8";
 
 /// Looks up the addresses of a name.
@@ -35,7 +35,7 @@ type Lookup = dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>
 
 /// Fetches pages. Its client is made when it is first used.
 pub(super) struct Fetcher {
-    gate: Arc<AddressPolicy>,
+    address_policy: Arc<AddressPolicy>,
     client: OnceCell<Client>,
 }
 
@@ -64,25 +64,29 @@ impl Fetcher {
         private_hosts: &[String],
         lookup: impl Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
     ) -> Fetcher {
-        let private_hosts = private_hosts.iter().map(|host| bare(host)).collect();
+        let private_hosts = private_hosts.iter().map(|host| normalized_host(host)).collect();
         let gate = Arc::new(AddressPolicy { private_hosts, lookup: Box::new(lookup) });
-        Fetcher { gate, client: OnceCell::new() }
+        Fetcher { address_policy: gate, client: OnceCell::new() }
     }
 
     /// Fetches one page, redirects included.
     pub(super) async fn fetch(&self, url: &str) -> Result<Fetched, Failed> {
-        let late =
-            || Failed::new(format!("The page did not come within {} s. Try another one.", TIME.as_secs()));
-        tokio::time::timeout(TIME, self.follow(url)).await.map_err(|_| late())?
+        let late = || {
+            Failed::new(format!(
+                "The page did not come within {} s. Try another one.",
+                FETCH_TIMEOUT.as_secs()
+            ))
+        };
+        tokio::time::timeout(FETCH_TIMEOUT, self.fetch_following_redirects(url)).await.map_err(|_| late())?
     }
 
-    async fn follow(&self, url: &str) -> Result<Fetched, Failed> {
+    async fn fetch_following_redirects(&self, url: &str) -> Result<Fetched, Failed> {
         let mut url = Url::parse(url)
             .map_err(|error| Failed::new(format!("`{}` is no address: {error}.", reveal_line(url))))?;
         for _ in 0..=MAX_REDIRECTS {
-            self.gate.check(&url)?;
-            let client = self.client.get_or_try_init(|| client(self.gate.clone())).await?;
-            let request = client.get(url.clone()).header(ACCEPT, ACCEPTED).send();
+            self.address_policy.check_url(&url)?;
+            let client = self.client.get_or_try_init(|| client(self.address_policy.clone())).await?;
+            let request = client.get(url.clone()).header(ACCEPT, ACCEPT_HEADER).send();
             let response = request.await.map_err(|error| unreachable(&url, &error))?;
             match redirect(&response, &url)? {
                 Some(next) => url = next,
@@ -103,7 +107,7 @@ struct AddressPolicy {
 
 impl AddressPolicy {
     /// Checks all of an address but what its name leads to, which is checked when it is looked up.
-    fn check(&self, url: &Url) -> Result<(), Failed> {
+    fn check_url(&self, url: &Url) -> Result<(), Failed> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Failed::new(format!("Only http and https are fetched, not `{}`.", url.scheme())));
         }
@@ -116,20 +120,22 @@ impl AddressPolicy {
         if !matches!(port, 80 | 443) && port < FIRST_FREE_PORT {
             return Err(Failed::new(format!("Port {port} is not one of the web; nothing was fetched.")));
         }
-        let host = bare(url.host_str().unwrap_or_default());
+        let host = normalized_host(url.host_str().unwrap_or_default());
         // An address as host is never looked up, so it is checked here.
         match host.parse::<IpAddr>() {
-            Ok(address) => self.admit(&host, &[address]).map_err(Failed::new),
+            Ok(address) => self.check_addresses(&host, &[address]).map_err(Failed::new),
             Err(_) => Ok(()),
         }
     }
 
     /// Whether all addresses of a host may be reached. The error says why not.
-    fn admit(&self, host: &str, addresses: &[IpAddr]) -> Result<(), String> {
+    fn check_addresses(&self, host: &str, addresses: &[IpAddr]) -> Result<(), String> {
         if addresses.is_empty() {
             return Err(format!("The host `{}` has no address.", reveal_line(host)));
         }
-        if self.private_hosts.contains(&bare(host)) || addresses.iter().all(|address| is_public(*address)) {
+        if self.private_hosts.contains(&normalized_host(host))
+            || addresses.iter().all(|address| is_public(*address))
+        {
             return Ok(());
         }
         Err(format!(
@@ -149,7 +155,7 @@ impl Resolve for CheckedResolver {
         let host = name.as_str().to_owned();
         Box::pin(async move {
             let addresses = (gate.lookup)(host.clone()).await?;
-            gate.admit(&host, &addresses).map_err(RefusedHost)?;
+            gate.check_addresses(&host, &addresses).map_err(RefusedHost)?;
             let addresses: Addrs = Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0)));
             Ok(addresses)
         })
@@ -177,7 +183,7 @@ async fn client(gate: Arc<AddressPolicy>) -> Result<Client, Failed> {
                 .user_agent(concat!("ostler/", env!("CARGO_PKG_VERSION")))
                 .redirect(Policy::none())
                 .no_proxy()
-                .connect_timeout(CONNECT_TIME)
+                .connect_timeout(CONNECT_TIMEOUT)
                 .pool_max_idle_per_host(0)
                 .dns_resolver(CheckedResolver(Arc::clone(&gate)))
         };
@@ -252,7 +258,7 @@ fn is_text(media_type: &str) -> bool {
 }
 
 /// A host without the brackets of IPv6 and the dot of the root, in lower case.
-fn bare(host: &str) -> String {
+fn normalized_host(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_lowercase()
 }
 

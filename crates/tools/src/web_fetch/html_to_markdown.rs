@@ -8,7 +8,7 @@
 
 use reqwest::Url;
 
-use super::tags::{HtmlToken, HtmlTokens, attribute, unescape};
+use super::html_tokens::{HtmlToken, HtmlTokens, attribute, unescape};
 
 /// How much Markdown a page may come to.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -146,7 +146,7 @@ impl MarkdownWriter<'_> {
             }
             "a" => self.open_link(attributes),
             "img" => self.picture(attributes),
-            _ => match mark(name) {
+            _ => match inline_mark(name) {
                 Some(mark) => self.marks.push(mark.to_owned()),
                 None if is_block(name) => self.break_line(2),
                 None => {}
@@ -180,7 +180,7 @@ impl MarkdownWriter<'_> {
                 self.break_line(2);
             }
             "a" => self.close_link(),
-            _ => match mark(name) {
+            _ => match inline_mark(name) {
                 Some(mark) if self.marks.last().is_some_and(|last| last == mark) => drop(self.marks.pop()),
                 Some(mark) if self.breaks == 0 && !self.out.is_empty() => self.out.push_str(mark),
                 None if is_block(name) => self.break_line(2),
@@ -234,7 +234,7 @@ impl MarkdownWriter<'_> {
 }
 
 /// What stands around an element of a line.
-fn mark(name: &str) -> Option<&'static str> {
+fn inline_mark(name: &str) -> Option<&'static str> {
     match name {
         "strong" | "b" => Some("**"),
         "em" | "i" => Some("*"),

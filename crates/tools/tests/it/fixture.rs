@@ -18,7 +18,7 @@ const HANG: Duration = Duration::from_secs(60);
 pub(crate) struct ToolFixture {
     folder: TempDir,
     tools: Tools,
-    shown: Arc<Mutex<String>>,
+    streamed_output: Arc<Mutex<String>>,
 }
 
 impl ToolFixture {
@@ -30,7 +30,7 @@ impl ToolFixture {
         std::fs::write(folder_path.join("outside/secret.txt"), "top secret\n").unwrap();
         let environment = std::env::vars_os().collect();
         let settings = ToolSettings { allow_unconfined: true, environment, ..ToolSettings::default() };
-        ToolFixture { folder, tools: Tools::new(settings), shown: Arc::default() }
+        ToolFixture { folder, tools: Tools::new(settings), streamed_output: Arc::default() }
     }
 
     /// A fixture with these files in its workspace.
@@ -87,11 +87,11 @@ impl ToolFixture {
 
     /// What was streamed by the calls so far.
     pub(crate) fn shown(&self) -> String {
-        self.shown.lock().unwrap().clone()
+        self.streamed_output.lock().unwrap().clone()
     }
 
     pub(crate) fn context(&self) -> ToolContext {
-        let shown = Arc::clone(&self.shown);
+        let shown = Arc::clone(&self.streamed_output);
         let output = Arc::new(move |_: &'static str, text: &str| shown.lock().unwrap().push_str(text));
         ToolContext::new(self.workspace(), session(1), output)
     }

@@ -107,7 +107,7 @@ async fn processes_end_with_the_tools() {
     assert!(world.running(&mark) > 1);
     drop(tools);
     let mut world = world;
-    world.tools = Tools::of(Vec::new());
+    world.tools = Tools::with_tools(Vec::new());
     until("all are killed", || world.running(&mark) == 0).await;
 }
 

@@ -9,7 +9,7 @@ use ostler_tools::{ToolSettings, Tools};
 use serde_json::{Value, json};
 
 use crate::fixture::{ToolFixture, until};
-use crate::sandboxed::{SECRET, Sandboxed, as_nobody, with_secret};
+use crate::sandboxed::{SECRET_VARIABLE, Sandboxed, as_nobody, with_secret};
 
 #[tokio::test]
 async fn writes_outside_fail_and_are_explained() {
@@ -82,7 +82,7 @@ async fn endings_are_told() {
 /// process, because only there can the environment be set.
 #[tokio::test]
 async fn the_daemons_environment_is_out_of_reach() {
-    if std::env::var_os(SECRET).is_none() {
+    if std::env::var_os(SECRET_VARIABLE).is_none() {
         return with_secret("process_sandbox::the_daemons_environment_is_out_of_reach");
     }
     let world = Sandboxed::new().await;

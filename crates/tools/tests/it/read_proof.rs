@@ -236,7 +236,7 @@ async fn a_remembered_command_runs_wherever_it_leads() {
     let line = "cat out.txt | head -5";
     let looked = subject(&fixture, line).await;
     assert_eq!(looked, known(line, vec![false, true]));
-    let rule = Rule::of(&shell(line), &looked);
+    let rule = Rule::for_call(&shell(line), &looked);
     assert_eq!(rule.to_string(), "cat out.txt");
     let policy = ApprovalPolicy { rules: vec![rule], ..ApprovalPolicy::default() };
     for (line, is_asked) in [(line, false), ("cat out.txt; ls", false), ("cat out.txt out/secret.txt", true)]

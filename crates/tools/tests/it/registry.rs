@@ -9,7 +9,7 @@ use crate::fixture::ToolFixture;
 #[test]
 fn the_tools_have_names_kinds_and_a_fixed_order() {
     let tools = Tools::builtin();
-    let kinds: Vec<(&str, ToolKind)> = tools.set().kinds().collect();
+    let kinds: Vec<(&str, ToolKind)> = tools.tool_set().kinds().collect();
     assert_eq!(
         kinds,
         [

@@ -14,12 +14,12 @@ use crate::fixture::{session, soon};
 use crate::place::{beside_tmp, for_everybody};
 
 /// Tells a test that is run again where it may make files.
-const PLACE: &str = "OSTLER_TOOLS_TEST_PLACE";
+const TEST_DIRECTORY_VARIABLE: &str = "OSTLER_TOOLS_TEST_PLACE";
 /// Where a test that runs as somebody else finds the helper.
-const HELPER: &str = "OSTLER_TEST_HELPER";
+const HELPER_VARIABLE: &str = "OSTLER_TEST_HELPER";
 
 /// What no command may find.
-pub(crate) const SECRET: &str = "OSTLER_TOOLS_TEST_SECRET";
+pub(crate) const SECRET_VARIABLE: &str = "OSTLER_TOOLS_TEST_SECRET";
 
 /// A workspace with a sandbox around it, and something outside.
 pub(crate) struct Sandboxed {
@@ -27,7 +27,7 @@ pub(crate) struct Sandboxed {
     pub(crate) workspace: PathBuf,
     pub(crate) outside: PathBuf,
     pub(crate) sandbox: Sandbox,
-    shown: Arc<Mutex<String>>,
+    streamed_output: Arc<Mutex<String>>,
     _place: TempDir,
 }
 
@@ -38,7 +38,7 @@ impl Sandboxed {
 
     pub(crate) async fn with(choice: BackendChoice, adjust: impl FnOnce(&mut ToolSettings)) -> Sandboxed {
         // Beside /tmp, which a confined program has for itself.
-        let place = std::env::var_os(PLACE)
+        let place = std::env::var_os(TEST_DIRECTORY_VARIABLE)
             .map_or_else(|| beside_tmp(env!("CARGO_TARGET_TMPDIR")), std::path::PathBuf::from);
         let place = tempfile::Builder::new().prefix("ostler-tools-").tempdir_in(place).unwrap();
         let root = place.path().canonicalize().unwrap();
@@ -58,8 +58,8 @@ impl Sandboxed {
             hides_home: true,
             readable: Vec::new(),
             search_path: Vec::new(),
-            choice,
-            anew: true,
+            backend_choice: choice,
+            ignore_cached_probe: true,
         })
         .await;
         assert!(sandbox.is_available(), "install bubblewrap: {:?}", sandbox.report());
@@ -70,18 +70,18 @@ impl Sandboxed {
         };
         adjust(&mut settings);
         let tools = Tools::new(settings);
-        Sandboxed { tools, workspace, outside, sandbox, shown: Arc::default(), _place: place }
+        Sandboxed { tools, workspace, outside, sandbox, streamed_output: Arc::default(), _place: place }
     }
 
     pub(crate) fn context(&self) -> ToolContext {
-        let shown = Arc::clone(&self.shown);
+        let shown = Arc::clone(&self.streamed_output);
         let output = Arc::new(move |_: &'static str, text: &str| shown.lock().unwrap().push_str(text));
         ToolContext::new(self.workspace.clone(), session(1), output)
     }
 
     /// What was streamed so far.
     pub(crate) fn shown(&self) -> String {
-        self.shown.lock().unwrap().clone()
+        self.streamed_output.lock().unwrap().clone()
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
@@ -135,19 +135,23 @@ pub(crate) fn as_nobody(test: &str) {
     } else {
         Command::new(own)
     };
-    again(&mut command, test, &place);
+    run_again(&mut command, test, &place);
 }
 
 /// Runs a test again with something secret in its environment.
 pub(crate) fn with_secret(test: &str) {
     let place = tempfile::tempdir_in(beside_tmp(env!("CARGO_TARGET_TMPDIR"))).unwrap();
-    again(&mut Command::new(std::env::current_exe().unwrap()), test, &place);
+    run_again(&mut Command::new(std::env::current_exe().unwrap()), test, &place);
 }
 
-fn again(command: &mut Command, test: &str, place: &TempDir) {
+fn run_again(command: &mut Command, test: &str, place: &TempDir) {
     command.args([test, "--exact", "--nocapture"]);
-    command.env("HOME", "/nonexistent").env("TMPDIR", "/tmp").env(PLACE, place.path()).env(HELPER, helper());
-    command.env(SECRET, "canary-4711").current_dir("/").stdin(Stdio::null());
+    command
+        .env("HOME", "/nonexistent")
+        .env("TMPDIR", "/tmp")
+        .env(TEST_DIRECTORY_VARIABLE, place.path())
+        .env(HELPER_VARIABLE, helper());
+    command.env(SECRET_VARIABLE, "canary-4711").current_dir("/").stdin(Stdio::null());
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let told = format!("{text}{}", String::from_utf8_lossy(&output.stderr));
@@ -157,5 +161,5 @@ fn again(command: &mut Command, test: &str, place: &TempDir) {
 /// The helper, at a place where every user can start it.
 fn helper() -> PathBuf {
     let own = || for_everybody(Path::new(env!("CARGO_BIN_EXE_ostler-tools-sandbox-helper")));
-    std::env::var_os(HELPER).map_or_else(own, PathBuf::from)
+    std::env::var_os(HELPER_VARIABLE).map_or_else(own, PathBuf::from)
 }

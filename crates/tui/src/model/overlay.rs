@@ -41,7 +41,7 @@ pub enum Overlay {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picker {
     /// What is picked.
-    pub picking: PickerKind,
+    pub kind: PickerKind,
     /// What was typed to make the list shorter.
     pub query: String,
     /// All there is.
@@ -85,7 +85,7 @@ pub struct PickerItem {
 impl Picker {
     /// A list of which everything is shown.
     pub fn new(picking: PickerKind, items: Vec<PickerItem>) -> Picker {
-        Picker { picking, query: String::new(), items, selected: 0, loading: false }
+        Picker { kind: picking, query: String::new(), items, selected: 0, loading: false }
     }
 
     /// What matches the query: all of its letters, in their order. The better ones come first.
@@ -93,7 +93,9 @@ impl Picker {
         let mut found: Vec<(u32, &PickerItem)> = self
             .items
             .iter()
-            .filter_map(|item| Some((score(&format!("{} {}", item.label, item.detail), &self.query)?, item)))
+            .filter_map(|item| {
+                Some((match_score(&format!("{} {}", item.label, item.detail), &self.query)?, item))
+            })
             .collect();
         found.sort_by_key(|(score, _)| *score);
         found.into_iter().map(|(_, item)| item).collect()
@@ -106,7 +108,7 @@ impl Picker {
 }
 
 /// How badly a text matches a query: its letters may have others between them, which costs. None if it does not.
-pub(crate) fn score(text: &str, query: &str) -> Option<u32> {
+pub(crate) fn match_score(text: &str, query: &str) -> Option<u32> {
     let (text, query) = (text.to_lowercase(), query.to_lowercase());
     if query.is_empty() {
         return Some(0);

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use ostler_types::SessionId;
 
-use crate::picture::{PictureProtocol, PlacedPicture, ShownPicture, fit};
+use crate::picture::{PictureProtocol, PlacedPicture, ShownPicture, fit_to_cells};
 
 /// How many pictures are known at a time.
-const MOST: usize = 64;
+const MAX_PICTURES: usize = 64;
 
 /// The pictures that are known.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl PictureRegistry {
     }
 
     /// Those of a session that can be shown.
-    pub fn of(&self, session: SessionId) -> HashMap<String, ShownPicture> {
+    pub fn of_session(&self, session: SessionId) -> HashMap<String, ShownPicture> {
         let of_session = self.known.iter().filter(|known| known.session == session);
         of_session.filter_map(|known| Some((known.reference.clone(), known.shown()?))).collect()
     }
@@ -54,16 +54,18 @@ impl PictureRegistry {
     }
 
     /// Says that a picture is on the screen.
-    pub fn seen(&mut self, session: SessionId, reference: &str) {
+    pub fn note_on_screen(&mut self, session: SessionId, reference: &str) {
         let known = |known: &KnownPicture| known.session == session && known.reference == reference;
-        if self.protocol != PictureProtocol::None && !self.known.iter().any(known) && self.wanted.len() < MOST
+        if self.protocol != PictureProtocol::None
+            && !self.known.iter().any(known)
+            && self.wanted.len() < MAX_PICTURES
         {
             self.wanted.push((session, reference.to_owned()));
         }
     }
 
     /// Gives a number to each picture that is to be asked for.
-    pub fn ask(&mut self) -> Vec<(SessionId, String, u32)> {
+    pub fn take_wanted(&mut self) -> Vec<(SessionId, String, u32)> {
         let mut asked = Vec::new();
         for (session, reference) in std::mem::take(&mut self.wanted) {
             if self.known.iter().any(|known| known.session == session && known.reference == reference) {
@@ -71,7 +73,7 @@ impl PictureRegistry {
             }
             let number = self.next;
             self.next = (self.next + 1) & 0xff_ffff;
-            if self.known.len() >= MOST {
+            if self.known.len() >= MAX_PICTURES {
                 self.known.remove(0);
             }
             self.known.push(KnownPicture { session, reference: reference.clone(), number, size: None });
@@ -81,11 +83,11 @@ impl PictureRegistry {
     }
 
     /// A picture is here, or is not to be had; says how it is shown, if it can be on a screen of so many columns.
-    pub fn arrived(&mut self, number: u32, bytes: &[u8], columns: u16) -> Option<ShownPicture> {
+    pub fn note_arrived(&mut self, number: u32, bytes: &[u8], columns: u16) -> Option<ShownPicture> {
         let (protocol, cell) = (self.protocol, self.cell);
         let known = self.known.iter_mut().find(|known| known.number == number)?;
-        let size = imagesize::blob_size(bytes).ok().filter(|_| protocol.takes(bytes))?;
-        known.size = Some(fit((size.width, size.height), cell, columns.saturating_sub(6)));
+        let size = imagesize::blob_size(bytes).ok().filter(|_| protocol.accepts(bytes))?;
+        known.size = Some(fit_to_cells((size.width, size.height), cell, columns.saturating_sub(6)));
         self.version += 1;
         known.shown()
     }

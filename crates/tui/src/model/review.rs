@@ -17,9 +17,9 @@ pub enum FileReviewState {
     /// It stays as the turn has left it.
     Kept,
     /// Some of its hunks are put back.
-    Partly,
+    PartlyReverted,
     /// It is put back.
-    Back,
+    Reverted,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,16 +30,16 @@ enum RejectedPart {
 
 impl RejectedHunks {
     /// How a file stands.
-    pub fn standing(&self, path: &str) -> FileReviewState {
+    pub fn file_state(&self, path: &str) -> FileReviewState {
         match self.0.get(path) {
             None => FileReviewState::Kept,
-            Some(RejectedPart::Hunks(_)) => FileReviewState::Partly,
-            Some(RejectedPart::All) => FileReviewState::Back,
+            Some(RejectedPart::Hunks(_)) => FileReviewState::PartlyReverted,
+            Some(RejectedPart::All) => FileReviewState::Reverted,
         }
     }
 
     /// Whether a hunk of a file is put back.
-    pub fn has(&self, path: &str, hunk: usize) -> bool {
+    pub fn rejects_hunk(&self, path: &str, hunk: usize) -> bool {
         match self.0.get(path) {
             None => false,
             Some(RejectedPart::All) => true,
@@ -49,9 +49,9 @@ impl RejectedHunks {
 
     /// Puts a file back, or no longer; what was said of its hunks is forgotten.
     pub fn toggle_file(&mut self, path: &str) {
-        match self.standing(path) {
-            FileReviewState::Back => _ = self.0.remove(path),
-            FileReviewState::Kept | FileReviewState::Partly => {
+        match self.file_state(path) {
+            FileReviewState::Reverted => _ = self.0.remove(path),
+            FileReviewState::Kept | FileReviewState::PartlyReverted => {
                 _ = self.0.insert(path.to_owned(), RejectedPart::All)
             }
         }
@@ -59,7 +59,7 @@ impl RejectedHunks {
 
     /// Puts one hunk of a file back, or no longer. A file of which every hunk is put back is put back.
     pub fn toggle_hunk(&mut self, file: &FileChange, hunk: usize) {
-        let count = hunks_of(file);
+        let count = hunk_count(file);
         let mut chosen: BTreeSet<usize> = match self.0.remove(&file.path) {
             None => BTreeSet::new(),
             Some(RejectedPart::All) => (0..count).collect(),
@@ -69,7 +69,7 @@ impl RejectedHunks {
             chosen.insert(hunk);
         }
         // Of a diff that is not shown whole, nobody can mean what they have not seen.
-        if chosen.len() == count && is_whole(file) {
+        if chosen.len() == count && shows_whole_change(file) {
             self.0.insert(file.path.clone(), RejectedPart::All);
         } else if !chosen.is_empty() {
             self.0.insert(file.path.clone(), RejectedPart::Hunks(chosen));
@@ -77,7 +77,7 @@ impl RejectedHunks {
     }
 
     /// The same as an answer.
-    pub fn answer(&self) -> Vec<RejectedFile> {
+    pub fn to_rejected_files(&self) -> Vec<RejectedFile> {
         let of = |(path, part): (&String, &RejectedPart)| RejectedFile {
             path: path.clone(),
             hunks: match part {
@@ -95,21 +95,21 @@ impl RejectedHunks {
 }
 
 /// How many hunks of a file can be put back one by one; none when it is all or nothing.
-pub fn hunks_of(file: &FileChange) -> usize {
+pub fn hunk_count(file: &FileChange) -> usize {
     let shown = file.diff.as_deref().filter(|_| file.kind == ChangeKind::Modified);
     let count = shown.map_or(0, |text| diff::hunks(text).iter().filter(|hunk| hunk.head.is_some()).count());
-    if count > 1 || !is_whole(file) { count } else { 0 }
+    if count > 1 || !shows_whole_change(file) { count } else { 0 }
 }
 
 /// Whether all of a file's change is shown.
-fn is_whole(file: &FileChange) -> bool {
-    let (added, removed) = file.diff.as_deref().map_or((0, 0), diff::counts);
+fn shows_whole_change(file: &FileChange) -> bool {
+    let (added, removed) = file.diff.as_deref().map_or((0, 0), diff::changed_line_counts);
     (added as u64, removed as u64) == (file.added, file.removed)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FileReviewState, RejectedHunks, hunks_of};
+    use super::{FileReviewState, RejectedHunks, hunk_count};
     use ostler_types::{ChangeKind, FileChange};
 
     fn file() -> FileChange {
@@ -128,20 +128,20 @@ mod tests {
     #[test]
     fn hunks_add_up_to_a_file_and_come_apart_again() {
         let (file, mut rejected) = (file(), RejectedHunks::default());
-        assert_eq!(hunks_of(&file), 2);
+        assert_eq!(hunk_count(&file), 2);
         rejected.toggle_hunk(&file, 1);
         assert_eq!(
-            (rejected.standing("a"), rejected.has("a", 0), rejected.has("a", 1)),
-            (FileReviewState::Partly, false, true)
+            (rejected.file_state("a"), rejected.rejects_hunk("a", 0), rejected.rejects_hunk("a", 1)),
+            (FileReviewState::PartlyReverted, false, true)
         );
-        assert_eq!(rejected.answer()[0].hunks, Some(vec![1]));
+        assert_eq!(rejected.to_rejected_files()[0].hunks, Some(vec![1]));
         rejected.toggle_hunk(&file, 0);
         assert_eq!(
-            (rejected.standing("a"), rejected.answer()[0].hunks.clone()),
-            (FileReviewState::Back, None)
+            (rejected.file_state("a"), rejected.to_rejected_files()[0].hunks.clone()),
+            (FileReviewState::Reverted, None)
         );
         rejected.toggle_hunk(&file, 1);
-        assert_eq!(rejected.answer()[0].hunks, Some(vec![0]));
+        assert_eq!(rejected.to_rejected_files()[0].hunks, Some(vec![0]));
         rejected.toggle_hunk(&file, 0);
         assert!(rejected.is_empty());
     }
@@ -151,8 +151,8 @@ mod tests {
         let (file, mut rejected) = (FileChange { added: 90, ..file() }, RejectedHunks::default());
         rejected.toggle_hunk(&file, 0);
         rejected.toggle_hunk(&file, 1);
-        assert_eq!(rejected.answer()[0].hunks, Some(vec![0, 1]));
+        assert_eq!(rejected.to_rejected_files()[0].hunks, Some(vec![0, 1]));
         rejected.toggle_file("a");
-        assert_eq!(rejected.answer()[0].hunks, None);
+        assert_eq!(rejected.to_rejected_files()[0].hunks, None);
     }
 }

@@ -35,11 +35,11 @@ pub struct FollowedSession {
     /// Messages that are on their way.
     pub outbox: VecDeque<OutboxMessage>,
     /// The message that waits and is being changed.
-    pub editing: Option<QueuedMessageEdit>,
+    pub queue_edit: Option<QueuedMessageEdit>,
     /// The question that is shown.
-    pub dock: ApprovalPanel,
+    pub approval_panel: ApprovalPanel,
     /// What of the transcript is on the screen.
-    pub place: ScrollPosition,
+    pub scroll_position: ScrollPosition,
     /// Lines to scroll up by, once it is known how high things are; down when negative.
     pub scroll: isize,
     /// Whether the screen shows the beginning of what is held.
@@ -49,11 +49,11 @@ pub struct FollowedSession {
     /// Whether its stream is open.
     pub following: bool,
     /// When to open it again, if it is not.
-    pub follow_at: u64,
+    pub reopen_at: u64,
     /// When it was last looked at, for letting go of the others.
-    pub used: u64,
+    pub last_used: u64,
     /// What was laid out of the transcript.
-    pub(crate) drawn: LayoutCache,
+    pub(crate) layout: LayoutCache,
 }
 
 /// What of a transcript is on the screen.
@@ -104,18 +104,18 @@ impl FollowedSession {
             trusted,
             log_dir,
             outbox: VecDeque::new(),
-            editing: None,
-            dock: ApprovalPanel::default(),
-            place: ScrollPosition::Tail,
+            queue_edit: None,
+            approval_panel: ApprovalPanel::default(),
+            scroll_position: ScrollPosition::Tail,
             scroll: 0,
             wants_older: false,
             loading: false,
             following: false,
-            follow_at: 0,
-            used: now,
-            drawn: LayoutCache::default(),
+            reopen_at: 0,
+            last_used: now,
+            layout: LayoutCache::default(),
         };
-        session.settle(now);
+        session.sync_with_view(now);
         session
     }
 
@@ -123,8 +123,8 @@ impl FollowedSession {
     pub fn begin_after(&mut self, seq: u64) {
         self.transcript = Transcript::after(seq);
         // Keys begin anew, so nothing that was laid out for the old ones may stay.
-        self.drawn = LayoutCache::default();
-        (self.place, self.scroll, self.loading) = (ScrollPosition::Tail, 0, false);
+        self.layout = LayoutCache::default();
+        (self.scroll_position, self.scroll, self.loading) = (ScrollPosition::Tail, 0, false);
     }
 
     /// Takes in how the session stands, unless more is known already.
@@ -132,7 +132,7 @@ impl FollowedSession {
         let SessionWithContext { view, context, log_dir, trusted } = shown;
         (self.context, self.trusted, self.log_dir) = (context, trusted, log_dir);
         if self.view.refresh(view) {
-            self.settle(now);
+            self.sync_with_view(now);
         }
     }
 
@@ -147,7 +147,7 @@ impl FollowedSession {
             self.outbox.retain(|outgoing| outgoing.key != *key);
         }
         if self.view.apply(record) {
-            self.settle(now);
+            self.sync_with_view(now);
         }
         true
     }
@@ -166,28 +166,28 @@ impl FollowedSession {
 
     /// Calls that wait for an answer, the oldest first.
     pub fn approvals(&self) -> impl Iterator<Item = &PendingApproval> {
-        self.dock.pending(&self.view)
+        self.approval_panel.pending(&self.view)
     }
 
     /// Forgets a question that the daemon says is over, before its record comes.
     pub fn forget_question(&mut self, call: &str, now: u64) {
-        self.dock.over.extend(
+        self.approval_panel.ended_calls.extend(
             self.view
                 .pending_approvals()
                 .map(|approval| &approval.tool_call_id)
                 .find(|id| id.0 == call)
                 .cloned(),
         );
-        self.settle(now);
+        self.sync_with_view(now);
     }
 
     /// Brings what is kept for the screen in line with the view.
-    fn settle(&mut self, now: u64) {
+    fn sync_with_view(&mut self, now: u64) {
         self.running = self.view.running_turn_id().map(|turn| match self.running {
             Some((known, since)) if turn == known => (turn, since),
             Some(_) | None => (turn, now),
         });
-        self.dock.settle(&self.view, now);
+        self.approval_panel.show_oldest_pending(&self.view, now);
         let waits =
             |id: &ToolCallId| self.view.pending_approvals().any(|approval| approval.tool_call_id == *id);
         self.reviews.retain(|(id, _)| waits(id));
@@ -202,22 +202,22 @@ impl FollowedSession {
 
     /// Whether nothing of what its reader does is under way.
     pub fn is_idle(&self) -> bool {
-        self.outbox.is_empty() && self.editing.is_none()
+        self.outbox.is_empty() && self.queue_edit.is_none()
     }
 
     /// The last turn that changed the workspace, and so can be undone.
-    pub fn undoable(&self) -> Option<TurnId> {
+    pub fn undoable_turn(&self) -> Option<TurnId> {
         self.view.turns().iter().rev().find(|turn| turn.checkpoint_before.is_some()).map(|turn| turn.id)
     }
 
     /// The last turn, if it failed or was canceled.
-    pub fn repeatable(&self) -> Option<TurnId> {
+    pub fn retryable_turn(&self) -> Option<TurnId> {
         let last = self.view.turns().back()?;
         matches!(last.status, TurnStatus::Failed | TurnStatus::Canceled).then_some(last.id)
     }
 
     /// How much of the model's window is taken, in percent.
-    pub fn percent(&self) -> Option<u64> {
+    pub fn context_percent(&self) -> Option<u64> {
         let agent = self.view.agent_state();
         let tokens = self.context.tokens.or_else(|| agent?.context_tokens)?;
         let window = self.context.window.or_else(|| agent?.context_window).filter(|window| *window > 0)?;

@@ -12,7 +12,7 @@ use ostler_process::{Invocation, PreparedCommand, Program};
 use ostler_types::SessionId;
 use tokio::io::AsyncReadExt;
 
-use super::network::MessageToSend;
+use super::requests::MessageToSend;
 use super::{TuiShell, files, history};
 use crate::input::{DaemonNews, TuiEffect, TuiInput};
 
@@ -20,7 +20,7 @@ use crate::input::{DaemonNews, TuiEffect, TuiInput};
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 const COMMAND_BYTES: u64 = 64 << 10;
 /// How many files are offered for a word.
-const FILES: u32 = 8;
+const MAX_COMPLETED_FILES: u32 = 8;
 /// The largest picture that is shown.
 const MAX_PICTURE: usize = 4 << 20;
 /// The largest file that can be attached.
@@ -34,7 +34,7 @@ impl TuiShell {
             TuiEffect::Suspend => self.suspend()?,
             TuiEffect::Redraw => {
                 self.screen.redraw()?;
-                self.gallery.cleared();
+                self.pictures.note_screen_cleared();
             }
             TuiEffect::Copy(text) => self.screen.copy(&text)?,
             TuiEffect::Bell => self.screen.bell()?,
@@ -57,12 +57,12 @@ impl TuiShell {
             TuiEffect::Shell { id, workspace, command } => {
                 self.network.spawn(async move {
                     let output = shell(&workspace, &command).await;
-                    TuiInput::Shelled { id, command, output }
+                    TuiInput::CommandEnded { id, command, output }
                 });
             }
             TuiEffect::Attach { id, path } => self.attach(id, path),
             TuiEffect::Picture { id, reference, number } => self.picture(id, &reference, number),
-            TuiEffect::Show { shown, bytes } => self.gallery.show(&mut self.screen, shown, &bytes)?,
+            TuiEffect::Show { shown, bytes } => self.pictures.take_in(&mut self.screen, shown, &bytes)?,
             effect => self.request(effect),
         }
         Ok(())
@@ -73,10 +73,10 @@ impl TuiShell {
     fn request(&mut self, effect: TuiEffect) {
         let network = &mut self.network;
         match effect {
-            TuiEffect::Load(id) => network.ask(move |client| async move {
-                Ok(Some(DaemonNews::Loaded(Box::new(client.shown(id).await?))))
+            TuiEffect::Load(id) => network.spawn_request(move |client| async move {
+                Ok(Some(DaemonNews::Loaded(Box::new(client.session_with_context(id).await?))))
             }),
-            TuiEffect::Create { session, key } => network.ask(move |client| async move {
+            TuiEffect::Create { session, key } => network.spawn_request(move |client| async move {
                 Ok(Some(match client.create_session(&session).await {
                     Ok(id) => DaemonNews::Created { key, id },
                     Err(error) => {
@@ -85,7 +85,7 @@ impl TuiShell {
                     }
                 }))
             }),
-            TuiEffect::Answer { id, answer } => network.ask(move |client| async move {
+            TuiEffect::Answer { id, answer } => network.spawn_request(move |client| async move {
                 let given = client.approve(id, &answer).await;
                 let call = answer.tool_call_id.0.clone();
                 Ok(given.err().map(|error| {
@@ -94,77 +94,86 @@ impl TuiShell {
                 }))
             }),
             TuiEffect::Cancel(id) => {
-                network.ask(move |client| async move { client.cancel(id).await.map(|_| None) })
+                network.spawn_request(move |client| async move { client.cancel(id).await.map(|_| None) })
             }
             TuiEffect::Withdraw(id, message) => {
-                network.ask(move |client| async move { client.withdraw(id, message).await.map(|()| None) });
+                network.spawn_request(move |client| async move {
+                    client.withdraw(id, message).await.map(|()| None)
+                });
             }
-            TuiEffect::Requeue { id, message, change, text } => network.ask(move |client| async move {
-                let changed = client.requeue(id, message, &change).await;
-                Ok(changed.err().map(|error| DaemonNews::NotRequeued { id, text, why: error.to_string() }))
-            }),
+            TuiEffect::Requeue { id, message, change, text } => {
+                network.spawn_request(move |client| async move {
+                    let changed = client.requeue(id, message, &change).await;
+                    Ok(changed.err().map(|error| DaemonNews::NotRequeued {
+                        id,
+                        text,
+                        why: error.to_string(),
+                    }))
+                })
+            }
             TuiEffect::Retry(id, turn) => {
-                network.ask(move |client| async move { client.retry(id, turn).await.map(|_| None) });
+                network
+                    .spawn_request(move |client| async move { client.retry(id, turn).await.map(|_| None) });
             }
-            TuiEffect::Compact(id) => network.ask(move |client| async move {
+            TuiEffect::Compact(id) => network.spawn_request(move |client| async move {
                 client.compact(id).await?;
-                Ok(Some(DaemonNews::Told("making the conversation shorter".to_owned())))
+                Ok(Some(DaemonNews::Notice("making the conversation shorter".to_owned())))
             }),
-            TuiEffect::Fork(id) => network.ask(move |client| async move {
+            TuiEffect::Fork(id) => network.spawn_request(move |client| async move {
                 let fork = client.fork(id, None).await?;
-                Ok(Some(DaemonNews::Told(format!("forked as {fork}; ctrl+o goes there"))))
+                Ok(Some(DaemonNews::Notice(format!("forked as {fork}; ctrl+o goes there"))))
             }),
-            TuiEffect::Close(id) => network.ask(move |client| async move {
+            TuiEffect::Close(id) => network.spawn_request(move |client| async move {
                 client.delete(id, false).await?;
-                Ok(Some(DaemonNews::Told("closed".to_owned())))
+                Ok(Some(DaemonNews::Notice("closed".to_owned())))
             }),
-            TuiEffect::Undo { id, undo } => network.ask(move |client| async move {
+            TuiEffect::Undo { id, undo } => network.spawn_request(move |client| async move {
                 let undone = client.undo(id, &undo).await?;
                 Ok(Some(DaemonNews::Undone { id, turn: undo.turn_id, preview: undone.preview, undone }))
             }),
-            TuiEffect::Update(id, change) => {
-                network.ask(move |client| async move { client.update(id, &change).await.map(|_| None) })
-            }
-            TuiEffect::Choose { id, setting, choice } => network.ask(move |client| async move {
+            TuiEffect::Update(id, change) => network
+                .spawn_request(move |client| async move { client.update(id, &change).await.map(|_| None) }),
+            TuiEffect::Choose { id, setting, choice } => network.spawn_request(move |client| async move {
                 let settings = BTreeMap::from([(setting, choice.clone())]);
-                client.choose(id, &settings).await?;
-                Ok(Some(DaemonNews::Told(format!("{choice} from now on"))))
+                client.set_agent_setting(id, &settings).await?;
+                Ok(Some(DaemonNews::Notice(format!("{choice} from now on"))))
             }),
-            effect => self.look(effect),
+            effect => self.request_state(effect),
         }
     }
 
     /// Effects that only ask how something stands, and the one that says whom to trust.
-    fn look(&mut self, effect: TuiEffect) {
+    fn request_state(&mut self, effect: TuiEffect) {
         let network = &mut self.network;
         match effect {
             TuiEffect::Models => {
-                network
-                    .ask(|client| async move { Ok(Some(DaemonNews::Models(client.models(false).await?))) });
+                network.spawn_request(|client| async move {
+                    Ok(Some(DaemonNews::Models(client.models(false).await?)))
+                });
             }
-            TuiEffect::Agents => network.ask(|client| async move {
+            TuiEffect::Agents => network.spawn_request(|client| async move {
                 let names = client.agent_infos().await?.into_iter().map(|agent| agent.name).collect();
                 Ok(Some(DaemonNews::Agents(names)))
             }),
-            TuiEffect::Compare { id, of, call } => network.ask(move |client| async move {
+            TuiEffect::Compare { id, of, call } => network.spawn_request(move |client| async move {
                 // Without an answer the call's own words are shown.
                 let files = client.approval_diff(of, &call).await.ok().flatten();
                 Ok(Some(DaemonNews::Compared { id, call, files }))
             }),
-            TuiEffect::Search(query) => network.ask(move |client| async move {
+            TuiEffect::Search(query) => network.spawn_request(move |client| async move {
                 let filter =
                     SessionFilter { q: Some(query.clone()), limit: Some(50), ..SessionFilter::default() };
                 let sessions = client.list_sessions(&filter).await?.sessions;
                 Ok(Some(DaemonNews::Found { query, sessions }))
             }),
             TuiEffect::Context(id) => {
-                network.ask(
-                    move |client| async move { Ok(Some(DaemonNews::Context(client.context(id).await?))) },
-                );
+                network.spawn_request(move |client| async move {
+                    Ok(Some(DaemonNews::Context(client.context(id).await?)))
+                });
             }
-            TuiEffect::Trust(workspace) => network.ask(move |client| async move {
+            TuiEffect::Trust(workspace) => network.spawn_request(move |client| async move {
                 client.trust(&workspace, true).await?;
-                Ok(Some(DaemonNews::Told(format!("{workspace} is trusted"))))
+                Ok(Some(DaemonNews::Notice(format!("{workspace} is trusted"))))
             }),
             // The rest has been seen to by the callers.
             TuiEffect::Quit
@@ -203,18 +212,19 @@ impl TuiShell {
     }
 
     fn files(&mut self, id: Option<SessionId>, query: String) {
-        let workspace = self.model.workspace_here();
-        let client = self.network.held.get();
+        let workspace = self.model.current_workspace();
+        let client = self.network.client.get();
         self.network.spawn(async move {
             let asked = match (client, id) {
-                (Some(client), Some(id)) => client.find_files(id, &query, FILES).await.ok(),
+                (Some(client), Some(id)) => client.find_files(id, &query, MAX_COMPLETED_FILES).await.ok(),
                 _ => None,
             };
             let paths = match asked {
                 Some(found) => found.files.into_iter().map(|file| file.path).collect(),
                 None => {
                     let looked_for = query.clone();
-                    let walk = move || files::find(&workspace, &looked_for, FILES as usize);
+                    let walk =
+                        move || files::find_files(&workspace, &looked_for, MAX_COMPLETED_FILES as usize);
                     tokio::task::spawn_blocking(walk).await.unwrap_or_default()
                 }
             };
@@ -225,7 +235,7 @@ impl TuiShell {
     /// Asks for a picture. One that is not to be had stays a link.
     fn picture(&mut self, id: SessionId, reference: &str, number: u32) {
         let parts: Vec<String> = reference.split('/').map(str::to_owned).collect();
-        self.network.ask(move |client| async move {
+        self.network.spawn_request(move |client| async move {
             let bytes = match parts.as_slice() {
                 [folder, name] if folder == "attachments" => client.attachment(id, name).await.ok(),
                 [folder, turn, name] if folder == "artifacts" => match turn.parse() {
@@ -240,8 +250,8 @@ impl TuiShell {
     }
 
     fn attach(&mut self, id: SessionId, path: String) {
-        let path = std::path::Path::new(&self.model.workspace_here()).join(path);
-        self.network.ask(move |client| async move {
+        let path = std::path::Path::new(&self.model.current_workspace()).join(path);
+        self.network.spawn_request(move |client| async move {
             let told = |why: String| Ok(Some(DaemonNews::Failed(why)));
             match tokio::fs::metadata(&path).await {
                 Ok(found) if found.len() > MAX_FILE => {
@@ -264,10 +274,10 @@ impl TuiShell {
     async fn edit(&mut self, text: String) -> io::Result<()> {
         self.keys = None;
         self.screen.leave();
-        let edited = edited(&self.editor, &text).await;
-        self.again()?;
+        let edited = edit_in_editor(&self.editor, &text).await;
+        self.resume()?;
         let news = match edited {
-            Ok(text) => TuiInput::Edited(Some(text)),
+            Ok(text) => TuiInput::EditorClosed(Some(text)),
             Err(error) => {
                 let why = format!("`{}` could not be used: {error}; set EDITOR", self.editor);
                 TuiInput::News(DaemonNews::Failed(why))
@@ -278,8 +288,8 @@ impl TuiShell {
 }
 
 /// The text as it is after an editor was closed.
-async fn edited(editor: &str, text: &str) -> io::Result<String> {
-    let name = format!("ostler-{}-{}.md", std::process::id(), super::seed());
+async fn edit_in_editor(editor: &str, text: &str) -> io::Result<String> {
+    let name = format!("ostler-{}-{}.md", std::process::id(), super::random_seed());
     let path = std::env::temp_dir().join(name);
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -304,11 +314,11 @@ async fn edited(editor: &str, text: &str) -> io::Result<String> {
 /// A shell of the person's own, at this terminal.
 fn own_shell(arguments: &[&str], file: Option<&Path>) -> PreparedCommand {
     let shell = Invocation::new(shell_program()).args(arguments).args(file);
-    shell.with_own_environment().in_own_directory().prepare()
+    shell.inherit_environment().inherit_directory().prepare()
 }
 
 fn shell_program() -> Program {
-    Program::of_system("sh").unwrap_or_else(|| Program::at(PathBuf::from("/bin/sh")))
+    Program::from_system("sh").unwrap_or_else(|| Program::at(PathBuf::from("/bin/sh")))
 }
 
 /// Runs a command as the person would, and says what it printed and how it ended.
@@ -316,7 +326,7 @@ async fn shell(workspace: &str, command: &str) -> String {
     let line = format!("exec 2>&1\n{command}");
     let child = Invocation::new(shell_program())
         .args(["-c", &line])
-        .with_own_environment()
+        .inherit_environment()
         .current_dir(workspace)
         .prepare()
         .stdout(Stdio::piped())

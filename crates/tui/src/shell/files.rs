@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use crate::model::score;
+use crate::model::match_score;
 
 /// How many files and directories are looked at.
-const MOST: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// How deep.
-const DEPTH: usize = 12;
+const MAX_DEPTH: usize = 12;
 /// Directories that hold what was made rather than written.
-const MADE: [&str; 4] = ["target", "node_modules", "dist", "__pycache__"];
+const GENERATED_DIRECTORIES: [&str; 4] = ["target", "node_modules", "dist", "__pycache__"];
 
 /// The files below a directory that match best.
-pub(super) fn find(root: &str, query: &str, limit: usize) -> Vec<String> {
+pub(super) fn find_files(root: &str, query: &str, limit: usize) -> Vec<String> {
     let mut found: Vec<(u32, String)> = Vec::new();
-    let mut left = MOST;
-    walk(Path::new(root), "", DEPTH, &mut left, &mut |path| {
-        if let Some(score) = score(path, query) {
+    let mut left = MAX_ENTRIES;
+    walk(Path::new(root), "", MAX_DEPTH, &mut left, &mut |path| {
+        if let Some(score) = match_score(path, query) {
             found.push((score.saturating_add(u32::try_from(path.len()).unwrap_or(0)), path.to_owned()));
         }
     });
@@ -36,7 +36,7 @@ fn walk(root: &Path, below: &str, depth: usize, left: &mut usize, found: &mut im
         let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
         // Links are not followed.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 0 && !MADE.contains(&name) => {
+            Ok(kind) if kind.is_dir() && depth > 0 && !GENERATED_DIRECTORIES.contains(&name) => {
                 walk(root, &path, depth - 1, left, found)
             }
             Ok(kind) if kind.is_file() => found(&path),

@@ -19,10 +19,10 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 
 /// How much can be put on the clipboard; terminals take no more.
-const MAX_COPY: usize = 74_000;
+const MAX_CLIPBOARD_BYTES: usize = 74_000;
 
 /// Whether the terminal is ours now, for the hook that gives it back when something breaks.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static IS_TERMINAL_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that is drawn on. Dropping it gives it back.
 pub(super) struct TerminalScreen {
@@ -32,16 +32,16 @@ pub(super) struct TerminalScreen {
 
 impl TerminalScreen {
     pub(super) fn enter(mouse: bool) -> io::Result<TerminalScreen> {
-        give_back_on_panic();
+        restore_on_panic();
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         let mut screen = TerminalScreen { terminal, mouse };
-        screen.take_again()?;
+        screen.reenter()?;
         Ok(screen)
     }
 
     /// Takes the terminal, also when it is ours already but somebody else has changed it.
-    pub(super) fn take_again(&mut self) -> io::Result<()> {
-        TAKEN.store(true, Ordering::SeqCst);
+    pub(super) fn reenter(&mut self) -> io::Result<()> {
+        IS_TERMINAL_TAKEN.store(true, Ordering::SeqCst);
         enable_raw_mode()?;
         let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
         // Terminals that do not know the keyboard's finer points pass over that.
@@ -57,7 +57,7 @@ impl TerminalScreen {
 
     /// Gives the terminal back for a while.
     pub(super) fn leave(&mut self) {
-        give_back();
+        restore_terminal();
     }
 
     pub(super) fn listen_to_mouse(&mut self, mouse: bool) -> io::Result<()> {
@@ -101,7 +101,7 @@ impl TerminalScreen {
 
     /// Asks the terminal to put a text on the clipboard; this works through ssh too.
     pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
-        let mut end = text.len().min(MAX_COPY);
+        let mut end = text.len().min(MAX_CLIPBOARD_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
@@ -111,7 +111,7 @@ impl TerminalScreen {
 
 impl Drop for TerminalScreen {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
@@ -136,8 +136,8 @@ fn write_all(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Puts the terminal back as it was. Nobody is left to hear of it when that fails.
-fn give_back() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+fn restore_terminal() {
+    if IS_TERMINAL_TAKEN.swap(false, Ordering::SeqCst) {
         _ = execute!(
             io::stdout(),
             DisableMouseCapture,
@@ -151,12 +151,12 @@ fn give_back() {
 }
 
 /// A message about what broke is of no use on a screen that is about to vanish.
-fn give_back_on_panic() {
+fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore_terminal();
             before(panic);
         }));
     });

@@ -3,8 +3,8 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::clean::clean;
 use super::highlight::{HighlightState, highlight, language};
+use super::sanitize::sanitize;
 use super::wrap::{shorten, wrap};
 use crate::theme::{StyleRole, Theme};
 
@@ -25,7 +25,7 @@ pub fn hunks(diff: &str) -> Vec<DiffHunk> {
     let mut file = None;
     // How many lines of either side are still to come: within a hunk, what looks like a head is none.
     let mut left = (0usize, 0usize);
-    for line in clean(diff).lines() {
+    for line in sanitize(diff).lines() {
         let inside = left != (0, 0);
         if inside && !line.starts_with('\\') {
             match line.chars().next() {
@@ -34,7 +34,7 @@ pub fn hunks(diff: &str) -> Vec<DiffHunk> {
                 Some(_) | None => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
             }
         } else if line.starts_with("@@") {
-            left = sizes(line);
+            left = hunk_sizes(line);
             hunks.push(DiffHunk { file: file.take(), head: Some(line.to_owned()), lines: Vec::new() });
             continue;
         } else if let Some(named) = head(line) {
@@ -52,8 +52,8 @@ pub fn hunks(diff: &str) -> Vec<DiffHunk> {
 }
 
 /// One text in the place of another, as a diff of which nothing else is known.
-pub fn replaced(old: &str, new: &str) -> DiffHunk {
-    let (old, new) = (clean(old), clean(new));
+pub fn replacement_hunk(old: &str, new: &str) -> DiffHunk {
+    let (old, new) = (sanitize(old), sanitize(new));
     let removed = old.lines().map(|line| format!("-{line}"));
     DiffHunk {
         lines: removed.chain(new.lines().map(|line| format!("+{line}"))).collect(),
@@ -73,7 +73,7 @@ pub fn lines(diff: &str, path: &str, cells: usize, limit: usize, theme: &Theme) 
             out.push(Line::styled(shorten(&format!("  {file}"), cells), theme.style(StyleRole::Link)));
         }
         let of = if path.is_empty() { hunk.file.as_deref().unwrap_or("") } else { path };
-        out.extend(some_of(hunk, of, cells, &mut room, theme));
+        out.extend(limited_hunk_lines(hunk, of, cells, &mut room, theme));
     }
     if count > limit {
         let text = format!("  … {} more lines", count - limit);
@@ -85,11 +85,11 @@ pub fn lines(diff: &str, path: &str, cells: usize, limit: usize, theme: &Theme) 
 /// Draws one hunk.
 pub fn hunk_lines(hunk: &DiffHunk, path: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut room = usize::MAX;
-    some_of(hunk, path, cells, &mut room, theme)
+    limited_hunk_lines(hunk, path, cells, &mut room, theme)
 }
 
 /// How many lines a diff adds and removes.
-pub fn counts(diff: &str) -> (usize, usize) {
+pub fn changed_line_counts(diff: &str) -> (usize, usize) {
     let hunks = hunks(diff);
     let marked = |mark: char| {
         let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
@@ -127,18 +127,24 @@ fn head(line: &str) -> Option<Option<String>> {
     line.strip_prefix("*** ").map(|rest| Some(rest.to_owned()))
 }
 
-fn some_of(hunk: &DiffHunk, path: &str, cells: usize, room: &mut usize, theme: &Theme) -> Vec<Line<'static>> {
+fn limited_hunk_lines(
+    hunk: &DiffHunk,
+    path: &str,
+    cells: usize,
+    room: &mut usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let mut numbers = DiffLineNumbers::default();
     let mut out = Vec::new();
     for line in hunk.head.iter().chain(&hunk.lines) {
         let Some(left) = room.checked_sub(1) else { break };
         *room = left;
-        out.extend(one(line, path, cells, &mut numbers, theme));
+        out.extend(diff_line(line, path, cells, &mut numbers, theme));
     }
     out
 }
 
-fn one(
+fn diff_line(
     line: &str,
     path: &str,
     cells: usize,
@@ -146,7 +152,7 @@ fn one(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     if let Some(ranges) = line.strip_prefix("@@") {
-        (numbers.old, numbers.new) = starts(ranges);
+        (numbers.old, numbers.new) = hunk_starts(ranges);
         return vec![Line::styled(shorten(line, cells), theme.style(StyleRole::Dim))];
     }
     if line.starts_with('\\') {
@@ -180,7 +186,7 @@ fn one(
 }
 
 /// The first lines that a hunk speaks of, from its ` -3,7 +3,9 @@`.
-fn starts(ranges: &str) -> (u32, u32) {
+fn hunk_starts(ranges: &str) -> (u32, u32) {
     let mut parts = ranges.split_whitespace();
     let mut start = || {
         let range = parts.next()?.trim_start_matches(['-', '+']);
@@ -190,7 +196,7 @@ fn starts(ranges: &str) -> (u32, u32) {
 }
 
 /// How many lines of either side a hunk has; none when its head does not say so.
-fn sizes(head: &str) -> (usize, usize) {
+fn hunk_sizes(head: &str) -> (usize, usize) {
     let of = |mark: char| {
         let range = head.split_whitespace().find_map(|word| word.strip_prefix(mark))?;
         match range.split_once(',') {
@@ -203,7 +209,7 @@ fn sizes(head: &str) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{counts, hunks, lines};
+    use super::{changed_line_counts, hunks, lines};
     use crate::theme::{ColorDepth, Theme};
 
     const DIFF: &str = "--- a/x.rs\n+++ b/x.rs\n@@ -3,2 +3,3 @@\n keep\n-old\n+new\n+more\n";
@@ -217,7 +223,7 @@ mod tests {
     fn lines_have_the_numbers_of_the_file_that_they_are_in() {
         let expected = ["@@ -3,2 +3,3 @@", "   3   keep", "   4 - old", "   4 + new", "   5 + more"];
         assert_eq!(drawn(DIFF, "x.rs", 10), expected);
-        assert_eq!(counts(DIFF), (2, 1));
+        assert_eq!(changed_line_counts(DIFF), (2, 1));
     }
 
     #[test]
@@ -229,7 +235,7 @@ mod tests {
     fn a_removed_comment_is_no_head() {
         let diff =
             "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,1 @@\n--- all of it\n select 1\n@@ -9 +8 @@\n-a\n+++ b\n";
-        assert_eq!(counts(diff), (1, 2));
+        assert_eq!(changed_line_counts(diff), (1, 2));
         let hunks = hunks(diff);
         assert_eq!(hunks[0].lines, ["--- all of it", " select 1"]);
         assert_eq!(hunks[1].lines, ["-a", "+++ b"]);

@@ -9,13 +9,13 @@ mod table;
 use pulldown_cmark::{Options, Parser};
 use ratatui::text::Line;
 
-use super::clean::clean;
+use super::sanitize::sanitize;
 use crate::theme::Theme;
 use blocks::BlockRenderer;
 
 /// Lays a text out in lines of so many cells.
 pub fn render(text: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let text = clean(text);
+    let text = sanitize(text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut blocks = BlockRenderer::new(cells.max(8), *theme);
     for event in Parser::new_ext(&text, options) {

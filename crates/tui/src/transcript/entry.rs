@@ -33,7 +33,7 @@ pub enum EntryKind {
         files: Vec<String>,
     },
     /// What the model was told and nobody said.
-    Told {
+    SystemMessage {
         /// The message.
         id: MessageId,
         /// Its text.
@@ -208,9 +208,9 @@ impl TranscriptEntry {
     /// Roughly how many bytes it holds.
     pub fn size(&self) -> usize {
         let text = match &self.kind {
-            EntryKind::User { text, .. } | EntryKind::Told { text, .. } | EntryKind::Note { text, .. } => {
-                text.len()
-            }
+            EntryKind::User { text, .. }
+            | EntryKind::SystemMessage { text, .. }
+            | EntryKind::Note { text, .. } => text.len(),
             EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) => spoken.text.len(),
             EntryKind::ToolCall(call) => {
                 let diffs: usize = call.diffs.iter().map(|(path, diff)| path.len() + diff.len()).sum();
@@ -230,7 +230,7 @@ impl TranscriptEntry {
     /// Whether it is drawn as one line: by the reader's wish, or as its kind is at first.
     pub fn is_folded(&self) -> bool {
         self.folded.unwrap_or(match &self.kind {
-            EntryKind::Thinking(_) | EntryKind::Told { .. } => true,
+            EntryKind::Thinking(_) | EntryKind::SystemMessage { .. } => true,
             EntryKind::ToolCall(call) => {
                 call.status.is_over() && call.diffs.is_empty() && call.status != TranscriptCallStatus::Failed
             }
@@ -250,7 +250,7 @@ impl TranscriptEntry {
         matches!(
             self.kind,
             EntryKind::Thinking(_)
-                | EntryKind::Told { .. }
+                | EntryKind::SystemMessage { .. }
                 | EntryKind::ToolCall(_)
                 | EntryKind::Check { .. }
                 | EntryKind::Review { .. }
@@ -262,7 +262,7 @@ impl TranscriptEntry {
         let all = match &self.kind {
             EntryKind::User { files, .. } => files,
             EntryKind::ToolCall(call) if !self.is_folded() => &call.pictures,
-            EntryKind::Told { .. }
+            EntryKind::SystemMessage { .. }
             | EntryKind::Answer(_)
             | EntryKind::Thinking(_)
             | EntryKind::ToolCall(_)
@@ -278,7 +278,7 @@ impl TranscriptEntry {
     pub fn text(&self) -> String {
         match &self.kind {
             EntryKind::User { text, .. }
-            | EntryKind::Told { text, .. }
+            | EntryKind::SystemMessage { text, .. }
             | EntryKind::Note { text, .. }
             | EntryKind::End { text, .. } => text.clone(),
             EntryKind::Answer(spoken) | EntryKind::Thinking(spoken) => spoken.text.clone(),

@@ -71,7 +71,7 @@ impl Transcript {
             )
             | Event::Agent(_)
             | Event::Child(ChildEvent::Completed { .. })) => {
-                if let Some((tone, text)) = note(event) {
+                if let Some((tone, text)) = event_note(event) {
                     self.push(seq, turn, EntryKind::Note { tone, text });
                 }
             }
@@ -79,14 +79,14 @@ impl Transcript {
     }
 
     fn message(&mut self, seq: u64, turn: Option<TurnId>, message: &Message) {
-        let known = |entry: &TranscriptEntry| matches!(&entry.kind, EntryKind::User { id, .. } | EntryKind::Told { id, .. } if *id == message.id);
+        let known = |entry: &TranscriptEntry| matches!(&entry.kind, EntryKind::User { id, .. } | EntryKind::SystemMessage { id, .. } if *id == message.id);
         if self.entries.iter().any(known) {
             return;
         }
         let (id, text) = (message.id, message.text());
         let kind = match message.role {
             Role::User => EntryKind::User { id, text, files: files(message) },
-            Role::System | Role::Assistant | Role::Tool => EntryKind::Told { id, text },
+            Role::System | Role::Assistant | Role::Tool => EntryKind::SystemMessage { id, text },
         };
         self.push(seq, turn, kind);
     }
@@ -199,7 +199,7 @@ impl Transcript {
                 } else {
                     TranscriptCallStatus::Failed
                 });
-                call.result = Some(shortened(&result.text()));
+                call.result = Some(head_and_tail(&result.text()));
                 call.duration_ms = Some(duration_ms);
                 call.output = String::new();
                 call.diffs = diffs(result.details.as_ref());
@@ -261,7 +261,7 @@ impl Transcript {
                     call.status = TranscriptCallStatus::Failed
                 }
                 EntryKind::User { .. }
-                | EntryKind::Told { .. }
+                | EntryKind::SystemMessage { .. }
                 | EntryKind::Answer(_)
                 | EntryKind::Thinking(_)
                 | EntryKind::ToolCall(_)
@@ -305,7 +305,7 @@ fn diffs(details: Option<&Value>) -> Vec<(String, String)> {
 }
 
 /// The head and the tail of a long text.
-fn shortened(text: &str) -> String {
+fn head_and_tail(text: &str) -> String {
     if text.len() <= RESULT_BYTES {
         return text.to_owned();
     }
@@ -329,7 +329,7 @@ fn completed(usage: &Usage, verified: Option<bool>, stop_reason: &str) -> TurnEn
         None if stop_reason == "nothing_to_compact" => (Tone::Plain, "✓ there is nothing to shorten"),
         None => (Tone::Plain, "✓ done"),
     };
-    (tone, format!("{word}{}", spent(usage)), None)
+    (tone, format!("{word}{}", usage_text(usage)), None)
 }
 
 fn failed(Failure { message, hint, .. }: &Failure) -> TurnEndNote {
@@ -343,19 +343,19 @@ fn canceled(by: &str, reason: Option<&String>) -> TurnEndNote {
 }
 
 /// What something took, in a few words.
-fn spent(usage: &Usage) -> String {
+fn usage_text(usage: &Usage) -> String {
     let tokens = usage.input_tokens + usage.output_tokens;
     match (tokens, usage.cost_usd) {
         (0, _) => String::new(),
         (tokens, Some(cost)) if cost > Cost::default() => {
-            format!(" · {} · {}", crate::words::tokens(tokens), crate::words::money(cost))
+            format!(" · {} · {}", crate::formatting::tokens(tokens), crate::formatting::money(cost))
         }
-        (tokens, _) => format!(" · {}", crate::words::tokens(tokens)),
+        (tokens, _) => format!(" · {}", crate::formatting::tokens(tokens)),
     }
 }
 
 /// Events that are told in a line.
-fn note(event: &Event) -> Option<(Tone, String)> {
+fn event_note(event: &Event) -> Option<(Tone, String)> {
     Some(match event {
         Event::Session(SessionEvent::Completed { by }) => (Tone::Plain, format!("■ session closed by {by}")),
         Event::Turn(TurnEvent::Retried { .. }) => (Tone::Plain, "↻ once more".to_owned()),
@@ -364,14 +364,14 @@ fn note(event: &Event) -> Option<(Tone, String)> {
         }
         Event::Step(StepEvent::ModelWaiting { attempt, attempts, wait_ms, error, .. }) => {
             let text = format!("… {} (asked {attempt} of {attempts} times)", error.message);
-            (Tone::Warn, format!("{text}; again in {}", crate::words::duration(*wait_ms)))
+            (Tone::Warn, format!("{text}; again in {}", crate::formatting::duration(*wait_ms)))
         }
         Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => {
             (Tone::Warn, format!("! this turn cannot be undone: {reason}"))
         }
         Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
             let (before, after) = (compaction.tokens_before, compaction.tokens_after);
-            let (before, after) = (crate::words::tokens(before), crate::words::tokens(after));
+            let (before, after) = (crate::formatting::tokens(before), crate::formatting::tokens(after));
             (Tone::Plain, format!("≡ the conversation was made shorter: {before} → {after}"))
         }
         Event::Child(ChildEvent::Completed { session_id, outcome }) => {

@@ -3,10 +3,10 @@
 use ostler_api_types::{InputPart, UndoTurn, UpdateSession};
 use ostler_types::Delivery;
 
-use super::{compose, modes, needs_link, overlays, queue, sessions};
+use super::{compose, modes, overlays, queue, require_connection, sessions};
 use crate::input::TuiEffect;
 use crate::model::{Overlay, PickerKind, TuiModel};
-use crate::theme::{NAMES, Theme};
+use crate::theme::{THEME_NAMES, Theme};
 use crate::transcript::{EntryKind, Tone};
 
 /// The commands: name, what follows it, what it does.
@@ -45,7 +45,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 /// Commands that begin so, as completions: first ours, then those that the session's agent understands.
-pub(super) fn matching(model: &TuiModel, word: &str) -> Vec<(String, String)> {
+pub(super) fn completions(model: &TuiModel, word: &str) -> Vec<(String, String)> {
     let ours = COMMANDS.iter().filter(|(name, _, _)| name.starts_with(word));
     let mut items: Vec<(String, String)> = ours
         .map(|(name, follows, what)| {
@@ -57,8 +57,8 @@ pub(super) fn matching(model: &TuiModel, word: &str) -> Vec<(String, String)> {
     let theirs =
         agent.into_iter().flat_map(|agent| &agent.commands).filter(|known| known.name.starts_with(word));
     items.extend(theirs.map(|known| {
-        let what = crate::text::clean::in_one_line(&known.description, 120);
-        (format!("/{} ", crate::text::clean::in_one_line(&known.name, 60)), what)
+        let what = crate::text::sanitize::sanitize_line(&known.description, 120);
+        (format!("/{} ", crate::text::sanitize::sanitize_line(&known.name, 60)), what)
     }));
     items
 }
@@ -87,14 +87,18 @@ pub(super) fn run(model: &mut TuiModel, line: &str, effects: &mut Vec<TuiEffect>
             model.find = rest;
             overlays::find_next(model, true);
         }
-        "agent" if rest.is_empty() => overlays::ask(model, PickerKind::Agent, TuiEffect::Agents, effects),
+        "agent" if rest.is_empty() => {
+            overlays::open_loading_picker(model, PickerKind::Agent, TuiEffect::Agents, effects)
+        }
         "agent" => {
             model.next.agent = Some(rest);
             sessions::focus(model, None, effects);
         }
-        "model" if rest.is_empty() => overlays::ask(model, PickerKind::Model, TuiEffect::Models, effects),
+        "model" if rest.is_empty() => {
+            overlays::open_loading_picker(model, PickerKind::Model, TuiEffect::Models, effects)
+        }
         "model" => set_model(model, rest, effects),
-        "theme" if NAMES.contains(&rest.as_str()) => model.theme = Theme::new(&rest, model.theme.depth),
+        "theme" if THEME_NAMES.contains(&rest.as_str()) => model.theme = Theme::new(&rest, model.theme.depth),
         "theme" => overlays::pick_theme(model),
         "expand" => model.composer_mut().expand_chips(),
         "editor" => effects.push(TuiEffect::Edit(String::new())),
@@ -102,17 +106,19 @@ pub(super) fn run(model: &mut TuiModel, line: &str, effects: &mut Vec<TuiEffect>
             model.mouse = !model.mouse;
             effects.push(TuiEffect::Mouse(model.mouse));
         }
-        "trust" => effects.push(TuiEffect::Trust(model.workspace_here())),
-        "attach" if !rest.is_empty() && model.focus.is_none() => compose::begin_with(model, rest, effects),
+        "trust" => effects.push(TuiEffect::Trust(model.current_workspace())),
+        "attach" if !rest.is_empty() && model.focus.is_none() => {
+            compose::begin_with_file(model, rest, effects)
+        }
         "help" => overlays::help(model),
         "quit" => effects.push(TuiEffect::Quit),
-        _ => of_session(model, name, rest, effects),
+        _ => run_session_command(model, name, rest, effects),
     }
     true
 }
 
 /// Commands about the session that is looked at.
-fn of_session(model: &mut TuiModel, name: &str, rest: String, effects: &mut Vec<TuiEffect>) {
+fn run_session_command(model: &mut TuiModel, name: &str, rest: String, effects: &mut Vec<TuiEffect>) {
     let Some(session) = model.focused() else {
         model.notify(Tone::Warn, format!("/{name} is about a session, and there is none here yet"));
         return;
@@ -134,8 +140,8 @@ fn of_session(model: &mut TuiModel, name: &str, rest: String, effects: &mut Vec<
         ),
         "note" => compose::submit(model, vec![InputPart::Text { text: rest }], None, Some(false), effects),
         "queue" => queue::open(model),
-        "mode" if rest.is_empty() => modes::pick(model),
-        "mode" => modes::set(model, &rest, effects),
+        "mode" if rest.is_empty() => modes::pick_mode(model),
+        "mode" => modes::set_mode(model, &rest, effects),
         "copy" => {
             let text = session.transcript.last_answer().unwrap_or_default().to_owned();
             effects.push(TuiEffect::Copy(text));
@@ -147,23 +153,23 @@ fn of_session(model: &mut TuiModel, name: &str, rest: String, effects: &mut Vec<
                 session.transcript.fold_all(fold, |_| true);
             }
         }
-        _ => asked_of_daemon(model, name, rest, id, effects),
+        _ => run_daemon_command(model, name, rest, id, effects),
     }
 }
 
 /// Commands that the daemon carries out.
-fn asked_of_daemon(
+fn run_daemon_command(
     model: &mut TuiModel,
     name: &str,
     rest: String,
     id: ostler_types::SessionId,
     effects: &mut Vec<TuiEffect>,
 ) {
-    if !needs_link(model) {
+    if !require_connection(model) {
         return;
     }
     let Some(session) = model.focused() else { return };
-    let (repeatable, undoable) = (session.repeatable(), session.undoable());
+    let (repeatable, undoable) = (session.retryable_turn(), session.undoable_turn());
     match name {
         "stop" => effects.push(TuiEffect::Cancel(id)),
         "retry" => match repeatable {
@@ -193,7 +199,7 @@ fn asked_of_daemon(
                 id,
                 Box::new(UpdateSession { archived: Some(true), ..UpdateSession::default() }),
             ));
-            sessions::forget(model, id, effects);
+            sessions::forget_session(model, id, effects);
         }
         "close" => effects.push(TuiEffect::Close(id)),
         "attach" if rest.is_empty() => model.notify(Tone::Warn, "say which file: /attach FILE"),
@@ -206,7 +212,7 @@ fn asked_of_daemon(
 pub(super) fn set_model(model: &mut TuiModel, name: String, effects: &mut Vec<TuiEffect>) {
     let focus = model.focus;
     match focus {
-        Some(id) if needs_link(model) => {
+        Some(id) if require_connection(model) => {
             let update = UpdateSession { model: Some(name.clone()), ..UpdateSession::default() };
             effects.push(TuiEffect::Update(id, Box::new(update)));
             model.notify(Tone::Plain, format!("{name} from the next turn on"));
@@ -219,8 +225,8 @@ pub(super) fn set_model(model: &mut TuiModel, name: String, effects: &mut Vec<Tu
 fn search(model: &mut TuiModel, words: &str, effects: &mut Vec<TuiEffect>) {
     if words.is_empty() {
         model.notify(Tone::Warn, "say what to look for: /search WORDS");
-    } else if needs_link(model) {
-        overlays::ask(model, PickerKind::Found, TuiEffect::Search(words.to_owned()), effects);
+    } else if require_connection(model) {
+        overlays::open_loading_picker(model, PickerKind::Found, TuiEffect::Search(words.to_owned()), effects);
     }
 }
 

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_api_types::{CreateSession, InputPart, SendMessage, Speaker};
 use ostler_types::{Delivery, SessionId};
 
-use super::{command, needs_link, queue, settle_area};
+use super::{command, fix_focus_area, queue, require_connection};
 use crate::input::TuiEffect;
 use crate::model::{
     Completion, DaemonLinkState, FirstContent, FocusArea, MAX_HISTORY, OutboxMessage, PendingSession,
@@ -14,7 +14,7 @@ use crate::transcript::Tone;
 
 /// Takes a key for what is being written.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) {
+pub(super) fn composer_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let shift = key.modifiers.contains(KeyModifiers::SHIFT);
@@ -105,7 +105,7 @@ pub(super) fn complete(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     let from = if before.is_char_boundary(from) { from } else { before.len() };
     let word = before[from..].to_owned();
     if from == 0 && word.starts_with('/') && !word[1..].contains('/') {
-        let items = command::matching(model, &word[1..]);
+        let items = command::completions(model, &word[1..]);
         model.completion = Some(Completion { from, word, items, selected: 0 });
     } else if let Some(query) = word.strip_prefix('@') {
         let query = query.to_owned();
@@ -124,7 +124,7 @@ pub(super) fn found_files(model: &mut TuiModel, query: &str, paths: Vec<String>)
         && completion.word.strip_prefix('@') == Some(query)
     {
         let item =
-            |path: String| (format!("@{} ", crate::text::clean::in_one_line(&path, 400)), String::new());
+            |path: String| (format!("@{} ", crate::text::sanitize::sanitize_line(&path, 400)), String::new());
         completion.items = paths.into_iter().take(8).map(item).collect();
         completion.selected = 0;
     }
@@ -133,7 +133,7 @@ pub(super) fn found_files(model: &mut TuiModel, query: &str, paths: Vec<String>)
 /// Sends what is written: a command to us, a command to the shell, or a message.
 pub(super) fn send(model: &mut TuiModel, delivery: Delivery, effects: &mut Vec<TuiEffect>) {
     model.completion = None;
-    if queue::save(model, effects) {
+    if queue::save_edit(model, effects) {
         return;
     }
     if model.composer().is_empty() || (model.composer().is_blank() && model.composer().files.is_empty()) {
@@ -146,7 +146,7 @@ pub(super) fn send(model: &mut TuiModel, delivery: Delivery, effects: &mut Vec<T
         remember(model, &written, effects);
         if !command.is_empty() {
             model.notify(Tone::Plain, format!("running {command}"));
-            effects.push(TuiEffect::Shell { id: model.focus, workspace: model.workspace_here(), command });
+            effects.push(TuiEffect::Shell { id: model.focus, workspace: model.current_workspace(), command });
         }
         return;
     }
@@ -163,7 +163,7 @@ pub(super) fn send(model: &mut TuiModel, delivery: Delivery, effects: &mut Vec<T
     }
     parts.extend(files.into_iter().map(|file| InputPart::attached(file.reference, file.mime_type)));
     submit(model, parts, Some(delivery), None, effects);
-    settle_area(model);
+    fix_focus_area(model);
 }
 
 /// Says something in the session that is looked at, or in a new one.
@@ -174,7 +174,7 @@ pub(super) fn submit(
     auto_run: Option<bool>,
     effects: &mut Vec<TuiEffect>,
 ) {
-    let key = model.key();
+    let key = model.new_key();
     let live = model.link == DaemonLinkState::Live;
     let message =
         SendMessage { role: Speaker::User, parts, auto_run, delivery, idempotency_key: Some(key.clone()) };
@@ -186,7 +186,7 @@ pub(super) fn submit(
                 message: message.clone(),
                 held: !live,
             });
-            (session.place, session.scroll) = (ScrollPosition::Tail, 0);
+            (session.scroll_position, session.scroll) = (ScrollPosition::Tail, 0);
             if live {
                 effects.push(TuiEffect::Send { id, message: Box::new(message), key });
             }
@@ -207,9 +207,9 @@ pub(super) fn submit(
 }
 
 /// Begins a session with a file that goes with its first message, because files are a session's.
-pub(super) fn begin_with(model: &mut TuiModel, path: String, effects: &mut Vec<TuiEffect>) {
-    if needs_link(model) && model.creating.is_none() {
-        let key = model.key();
+pub(super) fn begin_with_file(model: &mut TuiModel, path: String, effects: &mut Vec<TuiEffect>) {
+    if require_connection(model) && model.creating.is_none() {
+        let key = model.new_key();
         model.creating =
             Some(PendingSession { key, first: FirstContent::File(path), session: None, held: false });
         create(model, effects);
@@ -243,14 +243,14 @@ pub(super) fn remember(model: &mut TuiModel, text: &str, effects: &mut Vec<TuiEf
 }
 
 /// A command of the person's own has ended: the session is told, so that the model knows of it with the next turn.
-pub(super) fn shelled(
+pub(super) fn command_ended(
     model: &mut TuiModel,
     id: Option<SessionId>,
     command: &str,
     output: &str,
     effects: &mut Vec<TuiEffect>,
 ) {
-    let output = crate::text::clean::clean(output);
+    let output = crate::text::sanitize::sanitize(output);
     let text = format!("I ran `{command}`:\n\n```\n{}\n```", output.trim_end());
     let Some(id) = id.filter(|id| model.session(*id).is_some()) else {
         let lines = output.lines().map(str::to_owned).collect();

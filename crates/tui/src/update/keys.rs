@@ -4,7 +4,10 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ostler_types::Delivery;
 
-use super::{TWICE_MS, command, compose, docked, modes, overlays, queue, scroll, sessions, settle_area};
+use super::{
+    DOUBLE_PRESS_MS, approval_panel, command, compose, fix_focus_area, modes, overlays, queue, scroll,
+    sessions,
+};
 use crate::input::TuiEffect;
 use crate::model::{DaemonLinkState, FocusArea, Overlay, ScrollPosition, TuiModel};
 use crate::transcript::{EntryKind, Tone};
@@ -14,34 +17,36 @@ pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffe
     if key.kind == KeyEventKind::Release {
         return;
     }
-    let taken = overlays::key(model, key, effects)
-        || docked::reason_key(model, key, effects)
+    let taken = overlays::overlay_key(model, key, effects)
+        || approval_panel::reason_key(model, key, effects)
         || compose::completion_key(model, key, effects)
-        || everywhere(model, key, effects);
+        || global_key(model, key, effects);
     if !taken {
         let area = model.area;
         match area {
-            FocusArea::Dock if docked::key(model, key, effects) => {}
+            FocusArea::Approval if approval_panel::approval_key(model, key, effects) => {}
             FocusArea::Transcript(at) if transcript_key(model, at, key, effects) => {}
-            FocusArea::Composer | FocusArea::Dock | FocusArea::Transcript(_) => {
-                compose::key(model, key, effects)
+            FocusArea::Composer | FocusArea::Approval | FocusArea::Transcript(_) => {
+                compose::composer_key(model, key, effects)
             }
         }
     }
-    settle_area(model);
+    fix_focus_area(model);
 }
 
 /// Takes in what was pasted.
 pub(super) fn paste(model: &mut TuiModel, text: &str, effects: &mut Vec<TuiEffect>) {
     match &mut model.overlay {
         Some(Overlay::Picker(picker)) => {
-            picker.query.push_str(&crate::text::clean::in_one_line(text, 200));
+            picker.query.push_str(&crate::text::sanitize::sanitize_line(text, 200));
             picker.selected = 0;
         }
-        Some(Overlay::Find) => model.find.push_str(&crate::text::clean::in_one_line(text, 200)),
+        Some(Overlay::Find) => model.find.push_str(&crate::text::sanitize::sanitize_line(text, 200)),
         Some(Overlay::Page { .. } | Overlay::Undo { .. } | Overlay::Queue { .. }) => {}
         None => {
-            if let Some((_, reason)) = model.focused_mut().and_then(|session| session.dock.reason.as_mut()) {
+            if let Some((_, reason)) =
+                model.focused_mut().and_then(|session| session.approval_panel.reason.as_mut())
+            {
                 reason.paste(text);
                 return;
             }
@@ -53,7 +58,7 @@ pub(super) fn paste(model: &mut TuiModel, text: &str, effects: &mut Vec<TuiEffec
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-fn everywhere(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
+fn global_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let page = isize::try_from(model.size.1 / 2).unwrap_or(10).max(1);
@@ -71,17 +76,17 @@ fn everywhere(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>)
         KeyCode::Char('r') if control => reconnect(model, effects),
         KeyCode::Char('t') if control => compose::send(model, Delivery::Steer, effects),
         KeyCode::Char('x') if control => compose::send(model, Delivery::Interrupt, effects),
-        KeyCode::Char('n') if alt => sessions::next_waiting(model, effects),
-        KeyCode::Up if alt => sessions::neighbour(model, true, effects),
-        KeyCode::Down if alt => sessions::neighbour(model, false, effects),
+        KeyCode::Char('n') if alt => sessions::focus_next_waiting(model, effects),
+        KeyCode::Up if alt => sessions::focus_neighbour(model, true, effects),
+        KeyCode::Down if alt => sessions::focus_neighbour(model, false, effects),
         KeyCode::Char('e') if alt => model.composer_mut().expand_chips(),
         KeyCode::Char('t') if alt => command::toggle_thinking(model),
-        KeyCode::Char('m') if alt => modes::pick(model),
+        KeyCode::Char('m') if alt => modes::pick_mode(model),
         KeyCode::F(1) => overlays::help(model),
         KeyCode::PageUp => scroll(model, page),
         KeyCode::PageDown => scroll(model, -page),
         KeyCode::Home if control => scroll(model, isize::MAX / 2),
-        KeyCode::End if control => to_the_end(model),
+        KeyCode::End if control => scroll_to_end(model),
         KeyCode::Tab | KeyCode::BackTab => next_area(model, key.code == KeyCode::BackTab),
         KeyCode::Esc => escape(model, effects),
         _ => return false,
@@ -102,11 +107,11 @@ fn interrupt(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
         model.notify(Tone::Plain, "stopping the turn; what was written is kept");
         return;
     }
-    if model.leaving.is_some_and(|since| model.now.saturating_sub(since) < TWICE_MS) {
+    if model.leave_pressed_at.is_some_and(|since| model.now.saturating_sub(since) < DOUBLE_PRESS_MS) {
         effects.push(TuiEffect::Quit);
         return;
     }
-    model.leaving = Some(model.now);
+    model.leave_pressed_at = Some(model.now);
     model.notify(Tone::Plain, "ctrl+c once more to leave; sessions go on without you");
 }
 
@@ -115,11 +120,11 @@ fn escape(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     if model.area != FocusArea::Composer {
         model.area = FocusArea::Composer;
         if let Some(session) = model.focused_mut() {
-            session.dock.left = true;
+            session.approval_panel.is_dismissed = true;
         }
         return;
     }
-    if queue::leave(model) {
+    if queue::cancel_edit(model) {
         return;
     }
     if !model.find.is_empty() {
@@ -128,14 +133,14 @@ fn escape(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     }
     let Some(id) = model.focused().filter(|session| session.running.is_some()).map(|session| session.id)
     else {
-        to_the_end(model);
+        scroll_to_end(model);
         return;
     };
-    if model.stopping.take().is_some() {
+    if model.stop_pressed_at.take().is_some() {
         effects.push(TuiEffect::Cancel(id));
         model.notify(Tone::Plain, "stopping the turn; what was written is kept");
     } else {
-        model.stopping = Some(model.now);
+        model.stop_pressed_at = Some(model.now);
         model.notify(Tone::Plain, "esc once more to stop the turn");
     }
 }
@@ -149,24 +154,24 @@ fn reconnect(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     }
 }
 
-fn to_the_end(model: &mut TuiModel) {
+fn scroll_to_end(model: &mut TuiModel) {
     if let Some(session) = model.focused_mut() {
-        (session.place, session.scroll) = (ScrollPosition::Tail, 0);
+        (session.scroll_position, session.scroll) = (ScrollPosition::Tail, 0);
     }
 }
 
 /// Tab: from what is written to the question, to what was said, and around.
 fn next_area(model: &mut TuiModel, back: bool) {
     let Some(session) = model.focused() else { return };
-    let asks = session.dock.question(&session.view).is_some();
+    let asks = session.approval_panel.question(&session.view).is_some();
     let last = session.transcript.entries().back().map(|entry| entry.key);
     let transcript = last.map_or(FocusArea::Composer, FocusArea::Transcript);
     model.area = match (model.area, back) {
-        (FocusArea::Composer, false) if asks => FocusArea::Dock,
-        (FocusArea::Composer, false) | (FocusArea::Dock, false) => transcript,
+        (FocusArea::Composer, false) if asks => FocusArea::Approval,
+        (FocusArea::Composer, false) | (FocusArea::Approval, false) => transcript,
         (FocusArea::Composer, true) => transcript,
-        (FocusArea::Transcript(_), true) if asks => FocusArea::Dock,
-        (FocusArea::Transcript(_), _) | (FocusArea::Dock, true) => FocusArea::Composer,
+        (FocusArea::Transcript(_), true) if asks => FocusArea::Approval,
+        (FocusArea::Transcript(_), _) | (FocusArea::Approval, true) => FocusArea::Composer,
     };
 }
 
@@ -197,7 +202,7 @@ fn transcript_key(model: &mut TuiModel, at: u64, key: KeyEvent, effects: &mut Ve
             let child = session.transcript.get(at).and_then(|entry| match &entry.kind {
                 EntryKind::ToolCall(call) => call.child,
                 EntryKind::User { .. }
-                | EntryKind::Told { .. }
+                | EntryKind::SystemMessage { .. }
                 | EntryKind::Answer(_)
                 | EntryKind::Thinking(_)
                 | EntryKind::Check { .. }
@@ -213,12 +218,12 @@ fn transcript_key(model: &mut TuiModel, at: u64, key: KeyEvent, effects: &mut Ve
         _ => return false,
     };
     if let Some(next) = next {
-        session.place = ScrollPosition::At { key: next, line: 0 };
+        session.scroll_position = ScrollPosition::At { key: next, line: 0 };
         session.scroll = third;
         model.area = FocusArea::Transcript(next);
     } else if key.code == KeyCode::Down {
         model.area = FocusArea::Composer;
-        to_the_end(model);
+        scroll_to_end(model);
     }
     true
 }

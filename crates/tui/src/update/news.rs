@@ -9,26 +9,26 @@ use ostler_types::{
     TurnEvent, View, WorkspaceEvent,
 };
 
-use super::{PAGE, compose, docked, overlays, queue, sessions, settle_area};
+use super::{PAGE_RECORDS, approval_panel, compose, fix_focus_area, overlays, queue, sessions};
 use crate::composer::AttachedFile;
 use crate::input::{DaemonNews, TuiEffect};
-use crate::line::StreamLine;
 use crate::model::{
     DaemonLinkState, FirstContent, FollowedSession, OutboxMessage, Overlay, PickerItem, PickerKind,
     SessionListEntry, TuiModel,
 };
+use crate::stream_line::StreamLine;
 use crate::transcript::Tone;
 
 /// Who was away for longer than so many records is shown the end rather than everything between.
-const FAR: u64 = 2000;
+const MAX_CATCH_UP_RECORDS: u64 = 2000;
 /// How long to wait before a stream is opened again, in milliseconds.
-const AGAIN_MS: u64 = 500;
+const REOPEN_DELAY_MS: u64 = 500;
 
 /// Takes in what the daemon says.
-pub(super) fn news(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<TuiEffect>) {
+pub(super) fn apply_news(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<TuiEffect>) {
     match news {
         DaemonNews::Connected { note } => connected(model, note, effects),
-        DaemonNews::Lost { why, starting } => lost(model, &why, starting),
+        DaemonNews::Disconnected { why, starting } => lost(model, &why, starting),
         DaemonNews::Listed { sessions, approvals } => listed(model, sessions, &approvals),
         DaemonNews::Feed(record) => feed(model, &record, effects),
         DaemonNews::Loaded(shown) => loaded(model, *shown, effects),
@@ -51,38 +51,38 @@ pub(super) fn news(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<Tui
             }
         }
         DaemonNews::NotSent { id, key, why, later } => not_sent(model, id, &key, &why, later),
-        DaemonNews::NotAnswered { id, call, why, over } => docked::not_answered(model, id, &call, why, over),
-        DaemonNews::NotRequeued { id, text, why } => queue::not_changed(model, id, text.as_deref(), &why),
+        DaemonNews::NotAnswered { id, call, why, over } => {
+            approval_panel::answer_refused(model, id, &call, why, over)
+        }
+        DaemonNews::NotRequeued { id, text, why } => queue::change_refused(model, id, text.as_deref(), &why),
         DaemonNews::Models(models) => models_listed(model, models),
         DaemonNews::Agents(names) => {
             let of = |name: String| PickerItem { value: name.clone(), label: name, detail: String::new() };
-            overlays::fill(model, PickerKind::Agent, names.into_iter().map(of).collect());
+            overlays::fill_picker(model, PickerKind::Agent, names.into_iter().map(of).collect());
         }
         DaemonNews::Files { query, paths } => compose::found_files(model, &query, paths),
         DaemonNews::Found { query, sessions } => {
             model.searched = query;
-            overlays::found(model, sessions);
+            overlays::found_sessions(model, sessions);
         }
-        DaemonNews::Undone { id, turn, preview, undone } => {
-            overlays_undone(model, id, turn, preview, &undone)
-        }
+        DaemonNews::Undone { id, turn, preview, undone } => show_undo(model, id, turn, preview, &undone),
         DaemonNews::Context(context) => {
             let lines = crate::view::context_lines(&context);
             model.overlay = Some(Overlay::Page { title: "context".to_owned(), lines, scroll: 0 });
         }
         DaemonNews::Attached { id, file } => attached(model, id, file),
         DaemonNews::Compared { id, call, files } => {
-            let dock = model.session_mut(id).map(|session| &mut session.dock);
+            let dock = model.session_mut(id).map(|session| &mut session.approval_panel);
             if let Some(dock) = dock.filter(|dock| dock.showing.as_ref() == Some(&call)) {
                 dock.compared = files;
             }
         }
         DaemonNews::Picture { number, bytes } => {
-            if let Some(shown) = model.pictures.arrived(number, &bytes, model.size.0) {
+            if let Some(shown) = model.pictures.note_arrived(number, &bytes, model.size.0) {
                 effects.push(TuiEffect::Show { shown, bytes });
             }
         }
-        DaemonNews::Told(text) => model.notify(Tone::Plain, text),
+        DaemonNews::Notice(text) => model.notify(Tone::Plain, text),
         DaemonNews::Failed(why) => {
             if let Some(Overlay::Picker(picker)) = &model.overlay
                 && picker.loading
@@ -97,18 +97,18 @@ pub(super) fn news(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<Tui
 fn models_listed(model: &mut TuiModel, models: ModelList) {
     let of = |info: ostler_types::ModelInfo| PickerItem {
         detail: info.unavailable.clone().unwrap_or_else(|| match info.context_window {
-            Some(window) => crate::words::tokens(window),
+            Some(window) => crate::formatting::tokens(window),
             None => String::new(),
         }),
         label: info.name.clone(),
         value: info.name,
     };
-    overlays::fill(model, PickerKind::Model, models.models.into_iter().map(of).collect());
+    overlays::fill_picker(model, PickerKind::Model, models.models.into_iter().map(of).collect());
 }
 
 /// A file is with the daemon, and goes with the next message.
 fn attached(model: &mut TuiModel, id: SessionId, file: StoredFile) {
-    let name = crate::text::clean::in_one_line(&file.name, 80);
+    let name = crate::text::sanitize::sanitize_line(&file.name, 80);
     model.notify(Tone::Plain, format!("{name} goes with the next message"));
     let file = AttachedFile { name, reference: file.reference, mime_type: file.mime_type };
     model.draft_mut(Some(id)).files.push(file);
@@ -146,10 +146,10 @@ fn connected(model: &mut TuiModel, note: Option<String>, effects: &mut Vec<TuiEf
 }
 
 fn lost(model: &mut TuiModel, why: &str, starting: bool) {
-    model.link = DaemonLinkState::Lost { why: crate::text::clean::in_one_line(why, 200), starting };
+    model.link = DaemonLinkState::Lost { why: crate::text::sanitize::sanitize_line(why, 200), starting };
     for session in &mut model.open {
         (session.following, session.loading) = (false, false);
-        session.dock.sent = None;
+        session.approval_panel.answered_call = None;
     }
 }
 
@@ -167,15 +167,15 @@ fn listed(model: &mut TuiModel, sessions: Vec<ListedSession>, approvals: &[Pendi
         };
         // The session's own stream may be ahead of the list, and tells more.
         if let Some(open) = model.open.iter().find(|open| open.id == row.session().id) {
-            row.view.refresh(open.view.shown());
+            row.view.refresh(open.view.session_view());
         }
         model.list.push(row);
     }
     if let Some(Overlay::Picker(picker)) = &model.overlay
-        && picker.picking == PickerKind::Session
+        && picker.kind == PickerKind::Session
     {
         let items = overlays::session_choices(model);
-        overlays::fill(model, PickerKind::Session, items);
+        overlays::fill_picker(model, PickerKind::Session, items);
     }
 }
 
@@ -197,7 +197,7 @@ fn feed(model: &mut TuiModel, record: &Record, effects: &mut Vec<TuiEffect>) {
     if let Event::Session(SessionEvent::Updated { session }) = &record.event
         && session.archived
     {
-        sessions::forget(model, id, effects);
+        sessions::forget_session(model, id, effects);
     } else if record.event.name().ends_turn() {
         row.unread |= away;
         if away {
@@ -207,7 +207,7 @@ fn feed(model: &mut TuiModel, record: &Record, effects: &mut Vec<TuiEffect>) {
         row.unread |= away;
         effects.push(TuiEffect::Bell);
         if away {
-            let summary = crate::text::clean::in_one_line(summary, 80);
+            let summary = crate::text::sanitize::sanitize_line(summary, 80);
             model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
         }
     } else if let Event::Workspace(WorkspaceEvent::PatchReviewRequested { waits: true, .. }) = &record.event {
@@ -222,8 +222,8 @@ fn loaded(model: &mut TuiModel, shown: SessionWithContext, effects: &mut Vec<Tui
     if let Some(session) = model.session_mut(id) {
         let cursor = session.transcript.cursor();
         // Behind what was seen there is another history; far ahead of it the end is what matters.
-        if last < cursor.min(session.transcript.first()) || last > cursor + FAR {
-            session.begin_after(last.saturating_sub(PAGE));
+        if last < cursor.min(session.transcript.first()) || last > cursor + MAX_CATCH_UP_RECORDS {
+            session.begin_after(last.saturating_sub(PAGE_RECORDS));
             session.view = View::from(shown.view.clone());
             session.following = false;
         }
@@ -233,7 +233,7 @@ fn loaded(model: &mut TuiModel, shown: SessionWithContext, effects: &mut Vec<Tui
             effects.push(TuiEffect::Follow { id, after: session.transcript.cursor() });
         }
     } else {
-        let mut session = FollowedSession::new(shown, PAGE, now);
+        let mut session = FollowedSession::new(shown, PAGE_RECORDS, now);
         session.following = true;
         effects.push(TuiEffect::Follow { id, after: session.transcript.cursor() });
         if let Some(creating) = model.creating.take_if(|creating| creating.session == Some(id)) {
@@ -251,9 +251,9 @@ fn loaded(model: &mut TuiModel, shown: SessionWithContext, effects: &mut Vec<Tui
             }
         }
         model.open.push(session);
-        sessions::evict(model, effects);
+        sessions::evict_least_used(model, effects);
     }
-    settle_area(model);
+    fix_focus_area(model);
 }
 
 fn lines(model: &mut TuiModel, id: SessionId, lines: Vec<StreamLine>, effects: &mut Vec<TuiEffect>) {
@@ -283,17 +283,17 @@ fn lines(model: &mut TuiModel, id: SessionId, lines: Vec<StreamLine>, effects: &
     if over {
         effects.push(TuiEffect::Load(id));
     }
-    queue::settle(model, id);
-    settle_area(model);
+    queue::end_stale_edit(model, id);
+    fix_focus_area(model);
 }
 
 fn ended(model: &mut TuiModel, id: SessionId, refused: Option<String>) {
-    let again = model.now + AGAIN_MS;
+    let again = model.now + REOPEN_DELAY_MS;
     if let Some(session) = model.session_mut(id) {
-        (session.following, session.follow_at) = (false, again);
+        (session.following, session.reopen_at) = (false, again);
         if refused.is_some() {
             // Nothing that waits would help; looking at it anew may.
-            session.follow_at = u64::MAX;
+            session.reopen_at = u64::MAX;
         }
     }
     if let Some(why) = refused {
@@ -361,7 +361,7 @@ fn not_sent(model: &mut TuiModel, id: Option<SessionId>, key: &str, why: &str, l
     }
 }
 
-fn overlays_undone(
+fn show_undo(
     model: &mut TuiModel,
     id: SessionId,
     turn_id: ostler_types::TurnId,

@@ -7,11 +7,11 @@ use ostler_types::SessionId;
 use super::{command, compose, modes, queue, sessions};
 use crate::input::TuiEffect;
 use crate::model::{Overlay, Picker, PickerItem, PickerKind, ScrollPosition, TuiModel, title};
-use crate::theme::{NAMES, Theme};
+use crate::theme::{THEME_NAMES, Theme};
 use crate::transcript::Tone;
 
 /// Takes a key for what lies over everything; says whether there is something.
-pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
+pub(super) fn overlay_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffect>) -> bool {
     let Some(overlay) = &mut model.overlay else { return false };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
@@ -24,7 +24,7 @@ pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffe
     match overlay {
         Overlay::Picker(picker) => {
             if picker_key(picker, key) {
-                let (picking, chosen) = (picker.picking, picker.chosen());
+                let (picking, chosen) = (picker.kind, picker.chosen());
                 model.overlay = None;
                 if let Some(choice) = chosen {
                     picked(model, picking, &choice, effects);
@@ -32,12 +32,12 @@ pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffe
             }
         }
         Overlay::Page { scroll, lines, .. } => {
-            if !scrolled(scroll, lines.len(), key.code) {
+            if !scroll_key(scroll, lines.len(), key.code) {
                 model.overlay = None;
             }
         }
         Overlay::Undo { id, undo, lines, scroll } => {
-            if scrolled(scroll, lines.len(), key.code) {
+            if scroll_key(scroll, lines.len(), key.code) {
                 return true;
             }
             let (id, turn_id) = (*id, undo.turn_id);
@@ -55,7 +55,7 @@ pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffe
         Overlay::Find => find_key(model, key),
         Overlay::Queue { chosen } => {
             let chosen = *chosen;
-            queue::key(model, chosen, key, effects);
+            queue::queue_key(model, chosen, key, effects);
         }
     }
     true
@@ -63,7 +63,7 @@ pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffe
 
 /// Takes a key that scrolls; says whether it was one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-fn scrolled(scroll: &mut usize, lines: usize, key: KeyCode) -> bool {
+fn scroll_key(scroll: &mut usize, lines: usize, key: KeyCode) -> bool {
     let by: isize = match key {
         KeyCode::Up | KeyCode::Char('k') => -1,
         KeyCode::Down | KeyCode::Char('j') => 1,
@@ -117,7 +117,7 @@ fn picked(model: &mut TuiModel, picking: PickerKind, choice: &PickerItem, effect
             sessions::focus(model, None, effects);
             model.notify(Tone::Plain, format!("the next session is run by {}", choice.value));
         }
-        PickerKind::Mode => modes::chosen(model, &choice.value, effects),
+        PickerKind::Mode => modes::mode_chosen(model, &choice.value, effects),
         PickerKind::Theme => model.theme = Theme::new(&choice.value, model.theme.depth),
         PickerKind::Command => {
             let line = format!("/{}", choice.value);
@@ -138,7 +138,7 @@ fn picked(model: &mut TuiModel, picking: PickerKind, choice: &PickerItem, effect
 }
 
 /// Opens a list that is still to come, and asks for it.
-pub(super) fn ask(
+pub(super) fn open_loading_picker(
     model: &mut TuiModel,
     picking: PickerKind,
     effect: TuiEffect,
@@ -149,9 +149,9 @@ pub(super) fn ask(
 }
 
 /// What was asked for is here, if it is still wanted.
-pub(super) fn fill(model: &mut TuiModel, picking: PickerKind, items: Vec<PickerItem>) {
+pub(super) fn fill_picker(model: &mut TuiModel, picking: PickerKind, items: Vec<PickerItem>) {
     if let Some(Overlay::Picker(picker)) = &mut model.overlay
-        && picker.picking == picking
+        && picker.kind == picking
     {
         (picker.items, picker.loading) = (items, false);
     }
@@ -172,8 +172,8 @@ pub(super) fn session_choices(model: &TuiModel) -> Vec<PickerItem> {
         PickerItem { value: String::new(), label: "+ new session".to_owned(), detail: "ctrl+n".to_owned() };
     let of = |listed: &crate::model::SessionListEntry| {
         let id = listed.session().id;
-        let place = crate::words::place(&listed.session().workspace_path, model.home.as_deref());
-        let ago = crate::words::ago(model.unix - listed.session().updated_at.as_second());
+        let place = crate::formatting::short_path(&listed.session().workspace_path, model.home.as_deref());
+        let ago = crate::formatting::ago(model.unix_seconds - listed.session().updated_at.as_second());
         let draft = if model.draft(Some(id)).is_some() { " · draft" } else { "" };
         let label = format!("{} {}", crate::view::status_mark(listed), model.title_of(listed.session()));
         PickerItem { value: id.to_string(), label, detail: format!("{place} · {ago}{draft}") }
@@ -200,7 +200,7 @@ pub(super) fn pick_theme(model: &mut TuiModel) {
         label: name.to_owned(),
         detail: about.to_owned(),
     };
-    let items = NAMES.into_iter().zip(about).map(of).collect();
+    let items = THEME_NAMES.into_iter().zip(about).map(of).collect();
     model.overlay = Some(Overlay::Picker(Picker::new(PickerKind::Theme, items)));
 }
 
@@ -228,7 +228,7 @@ pub(super) fn find_next(model: &mut TuiModel, up: bool) {
     let query = model.find.to_lowercase();
     let Some(session) = model.focused_mut().filter(|_| !query.is_empty()) else { return };
     let entries = session.transcript.entries();
-    let at = match session.place {
+    let at = match session.scroll_position {
         ScrollPosition::At { key, .. } => session.transcript.position(key),
         ScrollPosition::Tail => None,
     };
@@ -241,7 +241,7 @@ pub(super) fn find_next(model: &mut TuiModel, up: bool) {
     match found.map(|index| entries[index].key) {
         Some(key) => {
             session.transcript.unfold(key);
-            session.place = ScrollPosition::At { key, line: 0 };
+            session.scroll_position = ScrollPosition::At { key, line: 0 };
         }
         None if up && session.transcript.has_older() => {
             session.wants_older = true;
@@ -255,11 +255,11 @@ pub(super) fn find_next(model: &mut TuiModel, up: bool) {
 }
 
 /// Sessions in which something was said, as choices.
-pub(super) fn found(model: &mut TuiModel, sessions: Vec<ostler_api_types::ListedSession>) {
+pub(super) fn found_sessions(model: &mut TuiModel, sessions: Vec<ostler_api_types::ListedSession>) {
     let of = |listed: ostler_api_types::ListedSession| PickerItem {
         value: listed.session.id.to_string(),
         label: title(&listed.session),
-        detail: crate::text::clean::in_one_line(listed.snippet.as_deref().unwrap_or(""), 200),
+        detail: crate::text::sanitize::sanitize_line(listed.snippet.as_deref().unwrap_or(""), 200),
     };
-    fill(model, PickerKind::Found, sessions.into_iter().map(of).collect());
+    fill_picker(model, PickerKind::Found, sessions.into_iter().map(of).collect());
 }

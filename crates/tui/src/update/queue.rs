@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_api_types::{ChangeQueued, InputPart, Waits};
 use ostler_types::{Delivery, MessageId, Part, SessionId};
 
-use super::{compose, needs_link};
+use super::{compose, require_connection};
 use crate::composer::Composer;
 use crate::input::TuiEffect;
 use crate::model::{FocusArea, Overlay, QueuedMessageEdit, TuiModel};
@@ -23,7 +23,12 @@ pub(super) fn open(model: &mut TuiModel) {
 
 /// Takes a key for the list.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most keys mean nothing here")]
-pub(super) fn key(model: &mut TuiModel, chosen: MessageId, key: KeyEvent, effects: &mut Vec<TuiEffect>) {
+pub(super) fn queue_key(
+    model: &mut TuiModel,
+    chosen: MessageId,
+    key: KeyEvent,
+    effects: &mut Vec<TuiEffect>,
+) {
     let Some(session) = model.focused() else {
         model.overlay = None;
         return;
@@ -41,25 +46,25 @@ pub(super) fn key(model: &mut TuiModel, chosen: MessageId, key: KeyEvent, effect
         model.overlay = Some(Overlay::Queue { chosen: ids[to.min(ids.len() - 1)] });
     };
     match key.code {
-        KeyCode::Up if moves => place(model, id, chosen, at, true, effects),
-        KeyCode::Down if moves => place(model, id, chosen, at, false, effects),
-        KeyCode::Char('K') => place(model, id, chosen, at, true, effects),
-        KeyCode::Char('J') => place(model, id, chosen, at, false, effects),
+        KeyCode::Up if moves => move_message(model, id, chosen, at, true, effects),
+        KeyCode::Down if moves => move_message(model, id, chosen, at, false, effects),
+        KeyCode::Char('K') => move_message(model, id, chosen, at, true, effects),
+        KeyCode::Char('J') => move_message(model, id, chosen, at, false, effects),
         KeyCode::Up | KeyCode::Char('k') => choose(model, at.saturating_sub(1)),
         KeyCode::Down | KeyCode::Char('j') => choose(model, at + 1),
-        KeyCode::Enter | KeyCode::Char('e') => edit(model, chosen),
+        KeyCode::Enter | KeyCode::Char('e') => begin_edit(model, chosen),
         KeyCode::Char('s') => {
             let delivery = if delivery == Delivery::Steer { Waits::Queue } else { Waits::Steer };
             let change = ChangeQueued { delivery: Some(delivery), ..ChangeQueued::default() };
-            ask(model, id, chosen, change, effects);
+            request_change(model, id, chosen, change, effects);
         }
-        KeyCode::Char('d') | KeyCode::Delete | KeyCode::Backspace => take_back(model, id, chosen, effects),
+        KeyCode::Char('d') | KeyCode::Delete | KeyCode::Backspace => withdraw(model, id, chosen, effects),
         _ => {}
     }
 }
 
 /// Moves one up or down.
-fn place(
+fn move_message(
     model: &mut TuiModel,
     id: SessionId,
     message: MessageId,
@@ -72,13 +77,19 @@ fn place(
     let before =
         if up { at.checked_sub(1).and_then(id_at).map(Some) } else { id_at(at + 1).map(|_| id_at(at + 2)) };
     if let Some(before) = before {
-        ask(model, id, message, ChangeQueued { before: Some(before), ..ChangeQueued::default() }, effects);
+        request_change(
+            model,
+            id,
+            message,
+            ChangeQueued { before: Some(before), ..ChangeQueued::default() },
+            effects,
+        );
     }
 }
 
 /// Takes one back. What it said can be called up again.
-fn take_back(model: &mut TuiModel, id: SessionId, message: MessageId, effects: &mut Vec<TuiEffect>) {
-    if !needs_link(model) {
+fn withdraw(model: &mut TuiModel, id: SessionId, message: MessageId, effects: &mut Vec<TuiEffect>) {
+    if !require_connection(model) {
         return;
     }
     let queue = || model.focused().into_iter().flat_map(|session| session.view.queue());
@@ -91,21 +102,21 @@ fn take_back(model: &mut TuiModel, id: SessionId, message: MessageId, effects: &
     effects.push(TuiEffect::Withdraw(id, message));
 }
 
-fn ask(
+fn request_change(
     model: &mut TuiModel,
     id: SessionId,
     message: MessageId,
     change: ChangeQueued,
     effects: &mut Vec<TuiEffect>,
 ) {
-    if needs_link(model) {
+    if require_connection(model) {
         model.overlay = Some(Overlay::Queue { chosen: message });
         effects.push(TuiEffect::Requeue { id, message, change: Box::new(change), text: None });
     }
 }
 
 /// Begins to change what one says. What is being written is parked meanwhile.
-fn edit(model: &mut TuiModel, message: MessageId) {
+fn begin_edit(model: &mut TuiModel, message: MessageId) {
     model.overlay = None;
     let Some(session) = model.focused() else { return };
     let Some(queued) = session.view.queue().iter().find(|queued| queued.message.id == message) else {
@@ -113,20 +124,20 @@ fn edit(model: &mut TuiModel, message: MessageId) {
     };
     let text = queued.message.text();
     // Who goes from one to the next still has the draft from before the first.
-    let before = model.focused_mut().and_then(|session| session.editing.take());
+    let before = model.focused_mut().and_then(|session| session.queue_edit.take());
     let written = std::mem::replace(model.composer_mut(), Composer::with(&text));
     let parked = before.map_or(written, |before| before.parked);
     if let Some(session) = model.focused_mut() {
-        session.editing = Some(QueuedMessageEdit { message, parked });
+        session.queue_edit = Some(QueuedMessageEdit { message, parked });
     }
     model.completion = None;
     model.area = FocusArea::Composer;
 }
 
 /// Puts what was written in the place of what the message said; false when none is being changed.
-pub(super) fn save(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) -> bool {
+pub(super) fn save_edit(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) -> bool {
     let Some(message) =
-        model.focused().and_then(|session| session.editing.as_ref()).map(|editing| editing.message)
+        model.focused().and_then(|session| session.queue_edit.as_ref()).map(|editing| editing.message)
     else {
         return false;
     };
@@ -134,7 +145,7 @@ pub(super) fn save(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) -> bool {
         model.notify(Tone::Warn, "a message cannot be empty; /queue takes it back, esc leaves it as it was");
         return true;
     }
-    if !needs_link(model) {
+    if !require_connection(model) {
         return true;
     }
     let text = model.composer().expanded();
@@ -142,42 +153,45 @@ pub(super) fn save(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) -> bool {
     let id = session.id;
     let queued = session.view.queue().iter().find(|queued| queued.message.id == message);
     let others = queued.into_iter().flat_map(|queued| &queued.message.parts);
-    let others = others.filter(|part| !matches!(part, Part::Text { .. })).cloned().filter_map(InputPart::of);
+    let others =
+        others.filter(|part| !matches!(part, Part::Text { .. })).cloned().filter_map(InputPart::from_part);
     let parts = std::iter::once(InputPart::Text { text: text.clone() }).chain(others).collect();
-    leave(model);
+    cancel_edit(model);
     let change = Box::new(ChangeQueued { parts: Some(parts), ..ChangeQueued::default() });
     effects.push(TuiEffect::Requeue { id, message, change, text: Some(text) });
     true
 }
 
 /// Leaves the message as it is, and gives the draft back; false when none is being changed.
-pub(super) fn leave(model: &mut TuiModel) -> bool {
-    let Some(editing) = model.focused_mut().and_then(|session| session.editing.take()) else { return false };
+pub(super) fn cancel_edit(model: &mut TuiModel) -> bool {
+    let Some(editing) = model.focused_mut().and_then(|session| session.queue_edit.take()) else {
+        return false;
+    };
     *model.composer_mut() = editing.parked;
     true
 }
 
 /// A message that is being changed and does not wait any more: what was written of it is a draft from now on.
-pub(super) fn settle(model: &mut TuiModel, id: SessionId) {
+pub(super) fn end_stale_edit(model: &mut TuiModel, id: SessionId) {
     let Some(session) = model.session_mut(id) else { return };
     let waits = |message: MessageId| session.view.queue().iter().any(|queued| queued.message.id == message);
-    if session.editing.as_ref().is_none_or(|editing| waits(editing.message)) {
+    if session.queue_edit.as_ref().is_none_or(|editing| waits(editing.message)) {
         return;
     }
-    let Some(editing) = session.editing.take() else { return };
-    give_back(model, id, &editing.parked.expanded());
+    let Some(editing) = session.queue_edit.take() else { return };
+    restore_draft(model, id, &editing.parked.expanded());
     model.notify(Tone::Warn, "it does not wait any more; what you have written is a new message now");
 }
 
 /// A change was not taken: what was written is not lost.
-pub(super) fn not_changed(model: &mut TuiModel, id: SessionId, text: Option<&str>, why: &str) {
+pub(super) fn change_refused(model: &mut TuiModel, id: SessionId, text: Option<&str>, why: &str) {
     if let Some(text) = text {
-        give_back(model, id, text);
+        restore_draft(model, id, text);
     }
     model.notify(Tone::Bad, why);
 }
 
-fn give_back(model: &mut TuiModel, id: SessionId, text: &str) {
+fn restore_draft(model: &mut TuiModel, id: SessionId, text: &str) {
     let draft = model.draft_mut(Some(id));
     if !text.trim().is_empty() {
         let gap = if draft.is_blank() { "" } else { "\n\n" };

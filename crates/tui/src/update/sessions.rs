@@ -2,7 +2,7 @@
 
 use ostler_types::SessionId;
 
-use super::settle_area;
+use super::fix_focus_area;
 use crate::input::TuiEffect;
 use crate::model::{DaemonLinkState, FocusArea, MAX_OPEN, TuiModel};
 use crate::view::ClickTarget;
@@ -22,17 +22,17 @@ pub(super) fn focus(model: &mut TuiModel, id: Option<SessionId>, effects: &mut V
     let (now, live) = (model.now, model.link == DaemonLinkState::Live);
     match model.session_mut(id) {
         Some(session) => {
-            session.used = now;
-            session.dock.since = now;
+            session.last_used = now;
+            session.approval_panel.since = now;
         }
         None if live => effects.push(TuiEffect::Load(id)),
         None => {}
     }
-    settle_area(model);
+    fix_focus_area(model);
 }
 
 /// Looks at the session above or below in the list.
-pub(super) fn neighbour(model: &mut TuiModel, up: bool, effects: &mut Vec<TuiEffect>) {
+pub(super) fn focus_neighbour(model: &mut TuiModel, up: bool, effects: &mut Vec<TuiEffect>) {
     let ids: Vec<SessionId> = model.list.iter().map(|listed| listed.session().id).collect();
     let at = model.focus.and_then(|focus| ids.iter().position(|id| *id == focus));
     let next = match (at, up) {
@@ -46,7 +46,7 @@ pub(super) fn neighbour(model: &mut TuiModel, up: bool, effects: &mut Vec<TuiEff
 }
 
 /// Looks at a session that waits for an answer, or at one in which something new has happened.
-pub(super) fn next_waiting(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
+pub(super) fn focus_next_waiting(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     let others = || model.list.iter().filter(|listed| Some(listed.session().id) != model.focus);
     let next = others().find(|listed| listed.waiting() > 0).or_else(|| others().find(|listed| listed.unread));
     if let Some(id) = next.map(|listed| listed.session().id) {
@@ -55,7 +55,7 @@ pub(super) fn next_waiting(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
 }
 
 /// Lets go of a session that was put away or is gone.
-pub(super) fn forget(model: &mut TuiModel, id: SessionId, effects: &mut Vec<TuiEffect>) {
+pub(super) fn forget_session(model: &mut TuiModel, id: SessionId, effects: &mut Vec<TuiEffect>) {
     model.list.retain(|listed| listed.session().id != id);
     if model.open.iter().any(|session| session.id == id) {
         model.open.retain(|session| session.id != id);
@@ -67,11 +67,11 @@ pub(super) fn forget(model: &mut TuiModel, id: SessionId, effects: &mut Vec<TuiE
 }
 
 /// Lets go of what was not looked at for the longest time, when too many are open. What is on its way keeps it.
-pub(super) fn evict(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
+pub(super) fn evict_least_used(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     while model.open.len() > MAX_OPEN {
         let focus = model.focus;
         let idle = model.open.iter().filter(|session| Some(session.id) != focus && session.is_idle());
-        let Some(id) = idle.min_by_key(|session| session.used).map(|session| session.id) else { return };
+        let Some(id) = idle.min_by_key(|session| session.last_used).map(|session| session.id) else { return };
         model.open.retain(|session| session.id != id);
         effects.push(TuiEffect::Unfollow(id));
     }

@@ -10,9 +10,9 @@ use ratatui::text::{Line, Span};
 use ostler_types::{WORK_MODES, WorkMode};
 
 use super::transcript::{activity, tone_style};
-use super::{dock, put};
+use super::{approval_panel, put_line};
 use crate::model::{DaemonLinkState, FocusArea, FollowedSession, TuiModel};
-use crate::text::clean::in_one_line;
+use crate::text::sanitize::sanitize_line;
 use crate::text::wrap::{shorten, width};
 use crate::theme::StyleRole;
 
@@ -31,22 +31,23 @@ pub(super) struct FootLayout {
 }
 
 /// How high what is being written may be.
-const MOST_ROWS: usize = 10;
+const MAX_COMPOSER_ROWS: usize = 10;
 /// How many messages that wait are shown.
-const MOST_WAITING: usize = 3;
+const MAX_QUEUED_SHOWN: usize = 3;
 
 /// Divides the foot of an area.
-pub(super) fn rows(model: &TuiModel, area: Rect) -> FootLayout {
+pub(super) fn foot_layout(model: &TuiModel, area: Rect) -> FootLayout {
     let framed = area.height >= 16;
     let cells = usize::from(area.width.saturating_sub(3)).max(2);
-    let most = if framed { MOST_ROWS } else { 3 };
+    let most = if framed { MAX_COMPOSER_ROWS } else { 3 };
     let files = usize::from(!model.composer().files.is_empty());
     let written = model.composer().rows(cells).rows.len().clamp(1, most) + files;
     let written = to_u16(written) + u16::from(framed);
     let lines = above(model, usize::from(area.width));
     let room = area.height.saturating_sub(2 + written);
     let above_height = to_u16(lines.len()).min(room.saturating_sub(1));
-    let dock_height = dock::height(model, area.width, area.height).min(room.saturating_sub(above_height + 1));
+    let dock_height =
+        approval_panel::height(model, area.width, area.height).min(room.saturating_sub(above_height + 1));
     let footer = Rect { y: area.bottom() - 1, height: 1, ..area };
     let composer = Rect { y: footer.y - written, height: written, ..area };
     let above = Rect { y: composer.y - above_height, height: above_height, ..area };
@@ -56,9 +57,9 @@ pub(super) fn rows(model: &TuiModel, area: Rect) -> FootLayout {
 
 /// Draws the foot, and says where the cursor is.
 pub(super) fn draw(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Option<Position> {
-    let in_dock = dock::draw(model, rows.dock, buffer);
+    let in_dock = approval_panel::draw(model, rows.dock, buffer);
     for (row, line) in (0u16..).zip(&rows.lines) {
-        put(buffer, rows.above, row, line);
+        put_line(buffer, rows.above, row, line);
     }
     let in_composer = composer(model, rows, buffer);
     completion(model, rows, buffer);
@@ -86,15 +87,15 @@ fn above(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
         (mark, texts.collect::<Vec<_>>().join(" "))
     });
     let all: Vec<(&str, String)> = waiting.chain(sending).collect();
-    for (mark, text) in all.iter().take(MOST_WAITING) {
-        let line = shorten(&format!(" {mark}: {}", in_one_line(text, 300)), cells);
+    for (mark, text) in all.iter().take(MAX_QUEUED_SHOWN) {
+        let line = shorten(&format!(" {mark}: {}", sanitize_line(text, 300)), cells);
         lines.push(Line::styled(line, dim));
     }
-    if all.len() > MOST_WAITING {
-        lines.push(Line::styled(format!(" … {} more wait (/queue)", all.len() - MOST_WAITING), dim));
+    if all.len() > MAX_QUEUED_SHOWN {
+        lines.push(Line::styled(format!(" … {} more wait (/queue)", all.len() - MAX_QUEUED_SHOWN), dim));
     }
     lines.extend(plan(session, cells, dim));
-    if session.editing.is_some() {
+    if session.queue_edit.is_some() {
         let text = " ✎ enter saves it · esc leaves it";
         lines.push(Line::styled(shorten(text, cells), theme.style(StyleRole::Warn)));
     }
@@ -108,14 +109,14 @@ fn plan(session: &FollowedSession, cells: usize, style: Style) -> Option<Line<'s
     let plan = &session.view.agent_state().filter(|agent| !agent.plan.is_empty())?.plan;
     let done = plan.iter().filter(|entry| entry.status == "completed").count();
     let now = plan.iter().find(|entry| entry.status == "in_progress").or_else(|| plan.get(done));
-    let now = now.map(|entry| in_one_line(&entry.content, 200)).unwrap_or_default();
+    let now = now.map(|entry| sanitize_line(&entry.content, 200)).unwrap_or_default();
     Some(Line::styled(shorten(&format!(" ☰ {done}/{}: {now}", plan.len()), cells), style))
 }
 
 fn working(model: &TuiModel, session: &FollowedSession, since: u64, cells: usize) -> Line<'static> {
     const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠋", "⠙"];
     let theme = &model.theme;
-    let asks = session.dock.question(&session.view).is_some();
+    let asks = session.approval_panel.question(&session.view).is_some();
     let (mark, text, role) = if asks {
         ("?", "waits for your answer (tab)".to_owned(), StyleRole::Warn)
     } else {
@@ -139,21 +140,21 @@ fn composer(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Positio
     let border = theme.style(if active { StyleRole::Accent } else { StyleRole::Border });
     if rows.framed {
         let rule = "─".repeat(usize::from(area.width));
-        put(buffer, area, 0, &Line::styled(rule, border));
+        put_line(buffer, area, 0, &Line::styled(rule, border));
         area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     }
     let written = model.composer();
     if !written.files.is_empty() {
         let names: Vec<&str> = written.files.iter().map(|file| file.name.as_str()).collect();
         let line = shorten(&format!(" 📎 {}", names.join(", ")), usize::from(area.width));
-        put(buffer, area, 0, &Line::styled(line, theme.style(StyleRole::Link)));
+        put_line(buffer, area, 0, &Line::styled(line, theme.style(StyleRole::Link)));
         area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     }
     let laid = written.rows(usize::from(area.width.saturating_sub(3)));
     let first = (laid.row + 1).saturating_sub(usize::from(area.height));
     if written.raw().is_empty() {
         let hint = shorten(&format!("› {}", hint(model)), usize::from(area.width));
-        put(buffer, area, 0, &Line::styled(hint, theme.style(StyleRole::Dim)));
+        put_line(buffer, area, 0, &Line::styled(hint, theme.style(StyleRole::Dim)));
     }
     for (row, line) in (0u16..area.height).zip(laid.rows.iter().skip(first)) {
         let number = first + usize::from(row);
@@ -164,7 +165,7 @@ fn composer(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Positio
             Span::styled(text.clone(), theme.style(role))
         }));
         if !(written.raw().is_empty() && number == 0) {
-            put(buffer, area, row, &Line::from(spans));
+            put_line(buffer, area, row, &Line::from(spans));
         }
     }
     let row = to_u16(laid.row.saturating_sub(first)).min(area.height.saturating_sub(1));
@@ -201,13 +202,13 @@ fn completion(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) {
         let chosen = number == completion.selected;
         let style = if chosen { theme.style(StyleRole::Selected) } else { theme.style(StyleRole::Text) };
         let blank = " ".repeat(usize::from(area.width));
-        put(buffer, area, row, &Line::styled(blank, style));
+        put_line(buffer, area, row, &Line::styled(blank, style));
         let about_style = if chosen { style } else { theme.style(StyleRole::Dim) };
         let line = Line::from(vec![
             Span::styled(format!(" {item} "), style),
             Span::styled(about.clone(), about_style),
         ]);
-        put(buffer, area, row, &line);
+        put_line(buffer, area, row, &line);
     }
 }
 
@@ -221,15 +222,15 @@ fn footer(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
         } else {
             format!(" the daemon is gone; it is looked for again, ctrl+r starts one ({why})")
         };
-        put(buffer, area, 0, &Line::styled(shorten(&text, cells), theme.style(StyleRole::Warn)));
+        put_line(buffer, area, 0, &Line::styled(shorten(&text, cells), theme.style(StyleRole::Warn)));
         return;
     }
     if let Some(notice) = &model.notice {
         let text = shorten(&format!(" {}", notice.text), cells);
-        put(buffer, area, 0, &Line::styled(text, tone_style(notice.tone, theme)));
+        put_line(buffer, area, 0, &Line::styled(text, tone_style(notice.tone, theme)));
         return;
     }
-    let (left, gauge, right) = standing(model);
+    let (left, gauge, right) = status_texts(model);
     let (left_cells, right) = (cells.saturating_sub(width(&gauge.0) + width(&right) + 2), right);
     let left = shorten(&format!(" {left}"), left_cells);
     let padding = " ".repeat(cells.saturating_sub(width(&left) + width(&gauge.0) + width(&right) + 1));
@@ -240,13 +241,13 @@ fn footer(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
         Span::styled(gauge.0, theme.style(gauge.1)),
         Span::styled(right, dim),
     ]);
-    put(buffer, area, 0, &line);
+    put_line(buffer, area, 0, &line);
 }
 
 /// Where one is and with whom; how full the window is; what it cost.
-fn standing(model: &TuiModel) -> (String, (String, StyleRole), String) {
+fn status_texts(model: &TuiModel) -> (String, (String, StyleRole), String) {
     let Some(session) = model.focused() else {
-        let place = crate::words::place(&model.workspace, model.home.as_deref());
+        let place = crate::formatting::short_path(&model.workspace, model.home.as_deref());
         let chosen = model.next.model.iter().chain(&model.next.agent).map(|name| format!(" · {name}"));
         return (
             format!("{place}{}", chosen.collect::<String>()),
@@ -255,20 +256,20 @@ fn standing(model: &TuiModel) -> (String, (String, StyleRole), String) {
         );
     };
     let described = session.view.session();
-    let place = crate::words::place(&described.workspace_path, model.home.as_deref());
+    let place = crate::formatting::short_path(&described.workspace_path, model.home.as_deref());
     let agent = if described.agent == "native" {
         String::new()
     } else {
-        format!(" · {}", in_one_line(&described.agent, 40))
+        format!(" · {}", sanitize_line(&described.agent, 40))
     };
     let trust = if session.trusted { "" } else { " · untrusted" };
-    let mode = match WorkMode::of(&described.policy) {
+    let mode = match WorkMode::from_policy(&described.policy) {
         Some(mode) if *mode == WORK_MODES[0] => String::new(),
         Some(mode) => format!(" · {}", mode.name.to_lowercase()),
         None => " · asks as you said".to_owned(),
     };
-    let left = format!("{place}{agent} · {}{trust}{mode}", in_one_line(&described.model, 60));
-    let gauge = match session.percent() {
+    let left = format!("{place}{agent} · {}{trust}{mode}", sanitize_line(&described.model, 60));
+    let gauge = match session.context_percent() {
         Some(percent) => {
             let role = match percent {
                 0..60 => StyleRole::Dim,
@@ -281,8 +282,8 @@ fn standing(model: &TuiModel) -> (String, (String, StyleRole), String) {
     };
     let spent = described.usage.input_tokens + described.usage.output_tokens;
     let right = match described.usage.cost_usd {
-        Some(cost) if cost.nanos() > 0 => format!(" · {}", crate::words::money(cost)),
-        _ if spent > 0 => format!(" · {}", crate::words::tokens(spent)),
+        Some(cost) if cost.nanos() > 0 => format!(" · {}", crate::formatting::money(cost)),
+        _ if spent > 0 => format!(" · {}", crate::formatting::tokens(spent)),
         _ => String::new(),
     };
     let right = format!("{right} · F1 keys");

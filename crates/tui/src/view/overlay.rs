@@ -6,9 +6,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::foot::to_u16;
-use super::put;
+use super::put_line;
 use crate::model::{Overlay, Picker, PickerKind, TuiModel};
-use crate::text::clean::in_one_line;
+use crate::text::sanitize::sanitize_line;
 use crate::text::wrap::{shorten, width};
 use crate::theme::{StyleRole, Theme};
 
@@ -16,13 +16,13 @@ use crate::theme::{StyleRole, Theme};
 pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<Option<Position>> {
     let theme = &model.theme;
     match model.overlay.as_ref()? {
-        Overlay::Picker(picker) => Some(Some(pick(picker, area, buffer, theme))),
+        Overlay::Picker(picker) => Some(Some(draw_picker(picker, area, buffer, theme))),
         Overlay::Page { title, lines, scroll } => {
             let hint = "↑↓ scroll · any other key closes";
             let inner = frame(title, hint, to_u16(lines.len()), area, buffer, theme);
             let shown = lines.iter().skip(*scroll);
             for (row, line) in (0u16..inner.height).zip(shown) {
-                put(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
+                put_line(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
             }
             Some(None)
         }
@@ -30,12 +30,12 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
             let hint = "y yes · f by force · n no";
             let inner = frame("undo the last change?", hint, to_u16(lines.len()), area, buffer, theme);
             for (row, line) in (0u16..inner.height).zip(lines.iter().skip(*scroll)) {
-                put(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
+                put_line(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
             }
             Some(None)
         }
         Overlay::Queue { chosen } => {
-            waiting(model, *chosen, area, buffer, theme);
+            draw_queue(model, *chosen, area, buffer, theme);
             Some(None)
         }
         Overlay::Find => {
@@ -47,21 +47,21 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
                 Span::styled(text.clone(), theme.style(StyleRole::Accent)),
                 Span::styled(hint, theme.style(StyleRole::Dim)),
             ]);
-            put(buffer, row, 0, &line);
+            put_line(buffer, row, 0, &line);
             Some(Some(Position { x: (row.x + to_u16(width(&text))).min(row.right() - 1), y: row.y }))
         }
     }
 }
 
 /// What waits in the session that is looked at.
-fn waiting(model: &TuiModel, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
+fn draw_queue(model: &TuiModel, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
     let queue: Vec<&Queued> = model.focused().into_iter().flat_map(|session| session.view.queue()).collect();
     let hint = "e edit · J K move · s steer · d drop";
     let inner = frame("what waits", hint, to_u16(queue.len().max(2)), area, buffer, theme);
     let (cells, room) = (usize::from(inner.width), usize::from(inner.height).max(1));
     let at = queue.iter().position(|queued| queued.message.id == chosen).unwrap_or(0);
     if queue.is_empty() {
-        put(buffer, inner, 0, &Line::styled("nothing waits any more", theme.style(StyleRole::Dim)));
+        put_line(buffer, inner, 0, &Line::styled("nothing waits any more", theme.style(StyleRole::Dim)));
     }
     let first = (at + 1).saturating_sub(room);
     for (row, (number, queued)) in (0u16..).zip(queue.iter().enumerate().skip(first).take(room)) {
@@ -71,15 +71,15 @@ fn waiting(model: &TuiModel, chosen: MessageId, area: Rect, buffer: &mut Buffer,
             Delivery::Interrupt => " ⧗  ".to_owned(),
         };
         let style = theme.style(if number == at { StyleRole::Selected } else { StyleRole::Text });
-        let text = shorten(&in_one_line(&queued.message.text(), 400), cells.saturating_sub(4));
+        let text = shorten(&sanitize_line(&queued.message.text(), 400), cells.saturating_sub(4));
         let line =
             Line::from(vec![Span::styled(mark, theme.style(StyleRole::Dim)), Span::styled(text, style)]);
-        put(buffer, inner, row, &line);
+        put_line(buffer, inner, row, &line);
     }
 }
 
-fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
-    let title = match picker.picking {
+fn draw_picker(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
+    let title = match picker.kind {
         PickerKind::Session => "sessions",
         PickerKind::Found => "where it was said",
         PickerKind::Model => "models",
@@ -93,13 +93,13 @@ fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Posi
     let inner = frame(title, "enter picks · esc leaves", wanted, area, buffer, theme);
     let cells = usize::from(inner.width);
     let query = shorten(&format!("› {}", picker.query), cells);
-    put(buffer, inner, 0, &Line::styled(query.clone(), theme.style(StyleRole::Accent)));
+    put_line(buffer, inner, 0, &Line::styled(query.clone(), theme.style(StyleRole::Accent)));
     let room = usize::from(inner.height.saturating_sub(1)).max(1);
     let selected = picker.selected.min(matches.len().saturating_sub(1));
     let first = (selected + 1).saturating_sub(room);
     if matches.is_empty() {
         let text = if picker.loading { "…" } else { "nothing matches" };
-        put(buffer, inner, 1, &Line::styled(text, theme.style(StyleRole::Dim)));
+        put_line(buffer, inner, 1, &Line::styled(text, theme.style(StyleRole::Dim)));
     }
     for (row, (number, choice)) in (1u16..).zip(matches.iter().enumerate().skip(first).take(room)) {
         let style = theme.style(if number == selected { StyleRole::Selected } else { StyleRole::Text });
@@ -111,7 +111,7 @@ fn pick(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Posi
             Span::styled(label, style),
             Span::styled(format!("  {detail}"), theme.style(StyleRole::Dim)),
         ]);
-        put(buffer, inner, row, &line);
+        put_line(buffer, inner, row, &line);
     }
     Position { x: (inner.x + to_u16(width(&query))).min(inner.right().saturating_sub(1)), y: inner.y }
 }
@@ -133,8 +133,8 @@ fn frame(title: &str, hint: &str, rows: u16, area: Rect, buffer: &mut Buffer, th
         let text = shorten(text, cells.saturating_sub(2));
         format!("{left}─{text}{}{right}", "─".repeat(cells.saturating_sub(width(&text) + 1)))
     };
-    put(buffer, outer, 0, &Line::styled(edge("╭", &format!(" {title} "), "╮"), style));
-    put(buffer, outer, outer_height - 1, &Line::styled(edge("╰", &format!(" {hint} "), "╯"), style));
+    put_line(buffer, outer, 0, &Line::styled(edge("╭", &format!(" {title} "), "╮"), style));
+    put_line(buffer, outer, outer_height - 1, &Line::styled(edge("╰", &format!(" {hint} "), "╯"), style));
     for row in 1..outer_height - 1 {
         buffer.set_span(outer.x, outer.y + row, &Span::styled("│", style), 1);
         buffer.set_span(outer.right() - 1, outer.y + row, &Span::styled("│", style), 1);

@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::put;
-use super::side::status_mark;
+use super::put_line;
+use super::sidebar::status_mark;
 use crate::model::{DaemonLinkState, FirstContent, TuiModel};
-use crate::text::clean::in_one_line;
+use crate::text::sanitize::sanitize_line;
 use crate::text::wrap::{shorten, wrap};
 use crate::theme::StyleRole;
 
@@ -48,7 +48,7 @@ pub(super) fn welcome(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
     let cells = usize::from(area.width.saturating_sub(4));
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(4), ..area };
     let dim = theme.style(StyleRole::Dim);
-    let place = crate::words::place(&model.workspace, model.home.as_deref());
+    let place = crate::formatting::short_path(&model.workspace, model.home.as_deref());
     let mut lines = vec![
         Line::default(),
         Line::from(vec![
@@ -60,9 +60,9 @@ pub(super) fn welcome(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
     if let Some(creating) = &model.creating {
         let text = match &creating.first {
             FirstContent::Message(message) => {
-                message.parts.iter().find_map(InputPart::as_text).map(|text| in_one_line(text, 300))
+                message.parts.iter().find_map(InputPart::as_text).map(|text| sanitize_line(text, 300))
             }
-            FirstContent::File(path) => Some(in_one_line(path, 300)),
+            FirstContent::File(path) => Some(sanitize_line(path, 300)),
         };
         let word = if creating.held { "waits for a connection" } else { "beginning" };
         let said = [(format!("{word}: {}", text.unwrap_or_default()), theme.style(StyleRole::User))];
@@ -81,7 +81,7 @@ pub(super) fn welcome(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
         lines.extend(recent(model, cells));
     }
     for (row, line) in (0u16..).zip(&lines) {
-        put(buffer, inner, row, line);
+        put_line(buffer, inner, row, line);
     }
 }
 
@@ -92,7 +92,7 @@ fn recent(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = here
         .take(8)
         .map(|listed| {
-            let ago = crate::words::ago(model.unix - listed.session().updated_at.as_second());
+            let ago = crate::formatting::ago(model.unix_seconds - listed.session().updated_at.as_second());
             Line::from(vec![
                 Span::styled(format!("{} ", status_mark(listed)), theme.style(StyleRole::Accent)),
                 Span::raw(shorten(&model.title_of(listed.session()), cells.saturating_sub(10))),
@@ -110,16 +110,16 @@ fn recent(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
 /// What the model is shown, in lines.
 pub(crate) fn context_lines(context: &ContextView) -> Vec<String> {
     let window =
-        context.window.map(|window| format!(" of {}", crate::words::tokens(window))).unwrap_or_default();
+        context.window.map(|window| format!(" of {}", crate::formatting::tokens(window))).unwrap_or_default();
     let percent = context.percent.map(|percent| format!(" ({percent:.0} %)")).unwrap_or_default();
     let mut lines = vec![
-        format!("{}{window}{percent}", crate::words::tokens(context.tokens)),
-        format!("{} messages, shown to {}", context.messages, in_one_line(&context.model, 80)),
+        format!("{}{window}{percent}", crate::formatting::tokens(context.tokens)),
+        format!("{} messages, shown to {}", context.messages, sanitize_line(&context.model, 80)),
         String::new(),
     ];
     lines.extend(context.sections.iter().map(|share| {
-        let tokens = crate::words::tokens(share.section.tokens);
-        format!("{:>5.1} %  {:<28} {tokens}", share.percent, in_one_line(&share.section.name, 28))
+        let tokens = crate::formatting::tokens(share.section.tokens);
+        format!("{:>5.1} %  {:<28} {tokens}", share.percent, sanitize_line(&share.section.name, 28))
     }));
     lines.push(String::new());
     lines.push("/compact makes it shorter".to_owned());
@@ -135,16 +135,20 @@ pub(crate) fn undo_lines(undone: &Undone) -> Vec<String> {
         ("gone again", &undone.deleted),
     ];
     for (word, paths) in all {
-        lines.extend(paths.iter().map(|path| format!("{word}: {}", in_one_line(path, 200))));
+        lines.extend(paths.iter().map(|path| format!("{word}: {}", sanitize_line(path, 200))));
     }
     for left in undone.conflicts.iter().chain(&undone.left_out) {
-        lines.push(format!("left alone: {} ({})", in_one_line(&left.path, 200), in_one_line(&left.why, 200)));
+        lines.push(format!(
+            "left alone: {} ({})",
+            sanitize_line(&left.path, 200),
+            sanitize_line(&left.why, 200)
+        ));
     }
     if lines.is_empty() {
         lines.push("nothing would change".to_owned());
     }
     if !undone.note.is_empty() {
-        lines.push(in_one_line(&undone.note, 400));
+        lines.push(sanitize_line(&undone.note, 400));
     }
     lines
 }

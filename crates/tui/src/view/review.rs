@@ -6,16 +6,19 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use crate::model::{ApprovalPanel, FileReviewState, FollowedSession};
-use crate::text::clean::in_one_line;
 use crate::text::diff;
+use crate::text::sanitize::sanitize_line;
 use crate::text::wrap::shorten;
 use crate::theme::{StyleRole, Theme};
 
 /// How many files are listed at a time.
-const LISTED: usize = 5;
+const MAX_LISTED_FILES: usize = 5;
 
 /// The files that a question is about, if it is about some.
-pub(super) fn of<'a>(session: &'a FollowedSession, question: &PendingApproval) -> Option<&'a [FileChange]> {
+pub(super) fn reviewed_files<'a>(
+    session: &'a FollowedSession,
+    question: &PendingApproval,
+) -> Option<&'a [FileChange]> {
     let asked = |(id, _): &&(_, Vec<FileChange>)| *id == question.tool_call_id;
     let files = session.reviews.iter().find(asked).filter(|_| question.is_review());
     files.map(|(_, files)| files.as_slice()).filter(|files| !files.is_empty())
@@ -26,7 +29,7 @@ pub(super) fn height(files: &[FileChange], at: usize, cells: usize, theme: &Them
     let file = &files[at.min(files.len() - 1)];
     let shown =
         file.diff.as_deref().map_or(0, |text| diff::lines(text, &file.path, cells, usize::MAX, theme).len());
-    files.len().min(LISTED) + shown
+    files.len().min(MAX_LISTED_FILES) + shown
 }
 
 /// As much of it as there is room for.
@@ -39,12 +42,12 @@ pub(super) fn lines(
 ) -> Vec<Line<'static>> {
     let at = dock.file.min(files.len() - 1);
     // What is looked at matters more than what else there is.
-    let listed = files.len().min(LISTED).min((room / 3).max(1));
+    let listed = files.len().min(MAX_LISTED_FILES).min((room / 3).max(1));
     let first = (at + 1).saturating_sub(listed).min(files.len() - listed);
     let rows = files.iter().enumerate().skip(first).take(listed);
     let mut lines: Vec<Line<'static>> =
         rows.map(|(number, file)| row(file, number == at, dock, cells, theme)).collect();
-    let (shown, chosen) = changes(&files[at], dock, cells, theme);
+    let (shown, chosen) = diff_lines(&files[at], dock, cells, theme);
     let left = room.saturating_sub(lines.len());
     let from = (chosen + usize::from(dock.scroll)).min(shown.len().saturating_sub(left));
     lines.extend(shown.into_iter().skip(from).take(left));
@@ -52,18 +55,18 @@ pub(super) fn lines(
 }
 
 fn row(file: &FileChange, chosen: bool, dock: &ApprovalPanel, cells: usize, theme: &Theme) -> Line<'static> {
-    let back = match dock.rejected.standing(&file.path) {
+    let back = match dock.rejected.file_state(&file.path) {
         FileReviewState::Kept => " ",
-        FileReviewState::Partly => "◐",
-        FileReviewState::Back => "↺",
+        FileReviewState::PartlyReverted => "◐",
+        FileReviewState::Reverted => "↺",
     };
     let mark = if chosen && dock.hunk.is_none() { "▸" } else { " " };
-    let text = format!(" {mark}{back} {} +{} −{}", in_one_line(&file.path, 200), file.added, file.removed);
+    let text = format!(" {mark}{back} {} +{} −{}", sanitize_line(&file.path, 200), file.added, file.removed);
     Line::styled(shorten(&text, cells), theme.style(if chosen { StyleRole::Accent } else { StyleRole::Text }))
 }
 
 /// The diff of a file, and the line of it at which the chosen hunk begins.
-fn changes(
+fn diff_lines(
     file: &FileChange,
     dock: &ApprovalPanel,
     cells: usize,
@@ -76,7 +79,7 @@ fn changes(
         if is_chosen {
             chosen = lines.len();
         }
-        let back = dock.rejected.has(&file.path, number);
+        let back = dock.rejected.rejects_hunk(&file.path, number);
         let mut drawn = diff::hunk_lines(hunk, &file.path, cells.saturating_sub(3), theme);
         if let Some(head) = drawn.first_mut() {
             let mark = if is_chosen { "▸" } else { " " };

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{ClickTarget, WIDEST, put};
+use super::{ClickTarget, MAX_TRANSCRIPT_WIDTH, put_line};
 use crate::model::{FocusArea, FollowedSession, ScrollPosition, TuiModel};
 use crate::theme::{StyleRole, Theme};
 use crate::transcript::{EntryKind, TranscriptEntry};
@@ -18,36 +18,36 @@ pub(super) fn draw(model: &mut TuiModel, area: Rect, buffer: &mut Buffer) {
     else {
         return;
     };
-    let cells = area.width.saturating_sub(3).min(WIDEST);
-    session.drawn.prepare(usize::from(cells), theme);
-    session.drawn.look_around(&model.pictures, session.id, &session.log_dir);
-    let lines = visible(session, usize::from(area.height));
+    let cells = area.width.saturating_sub(3).min(MAX_TRANSCRIPT_WIDTH);
+    session.layout.prepare(usize::from(cells), theme);
+    session.layout.update_surroundings(&model.pictures, session.id, &session.log_dir);
+    let lines = visible_lines(session, usize::from(area.height));
     if session.transcript.entries().is_empty() {
         let text = if session.following { "" } else { "…" };
-        put(buffer, area, 0, &Line::styled(text, theme.style(StyleRole::Dim)));
+        put_line(buffer, area, 0, &Line::styled(text, theme.style(StyleRole::Dim)));
     }
     let mut last = None;
     for key in lines.iter().filter_map(|(key, _)| *key) {
         if last.replace(key) != Some(key)
             && let Some(entry) = session.transcript.get(key)
         {
-            entry.pictures().into_iter().for_each(|file| model.pictures.seen(session.id, file));
+            entry.pictures().into_iter().for_each(|file| model.pictures.note_on_screen(session.id, file));
         }
     }
     for (row, (key, mut line)) in (0u16..).zip(lines) {
         if !find.is_empty() {
-            line = marked(&line, &find, theme.style(StyleRole::Found));
+            line = highlight_matches(&line, &find, theme.style(StyleRole::Found));
         }
         let bar = if key.is_some() && key == chosen { "▎" } else { " " };
         buffer.set_span(area.x, area.y + row, &Span::styled(bar, theme.style(StyleRole::Accent)), 1);
         let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
-        put(buffer, inner, row, &line);
+        put_line(buffer, inner, row, &line);
         if let Some(key) = key {
-            model.hits.push((Rect { y: area.y + row, height: 1, ..area }, ClickTarget::Entry(key)));
+            model.click_targets.push((Rect { y: area.y + row, height: 1, ..area }, ClickTarget::Entry(key)));
         }
     }
     let session = model.focused();
-    if session.is_some_and(|session| session.place != ScrollPosition::Tail) {
+    if session.is_some_and(|session| session.scroll_position != ScrollPosition::Tail) {
         let text = " ↓ more below · esc goes to the end ";
         let width = u16::try_from(crate::text::wrap::width(text)).unwrap_or(area.width).min(area.width);
         let row = area.y + area.height.saturating_sub(1);
@@ -57,14 +57,14 @@ pub(super) fn draw(model: &mut TuiModel, area: Rect, buffer: &mut Buffer) {
 }
 
 /// The lines that are seen, each with its entry. Applies what is still to be scrolled.
-fn visible(session: &mut FollowedSession, height: usize) -> Vec<(Option<u64>, Line<'static>)> {
+fn visible_lines(session: &mut FollowedSession, height: usize) -> Vec<(Option<u64>, Line<'static>)> {
     let count = session.transcript.entries().len();
     if count == 0 || height == 0 {
         (session.scroll, session.wants_older) = (0, count == 0 && session.transcript.has_older());
         return Vec::new();
     }
     let scroll = std::mem::take(&mut session.scroll);
-    let (mut at, tail) = match session.place {
+    let (mut at, tail) = match session.scroll_position {
         ScrollPosition::At { key, line } => match session.transcript.position(key) {
             Some(index) => ((index, line), false),
             None => (tail_top(session, height), true),
@@ -72,24 +72,25 @@ fn visible(session: &mut FollowedSession, height: usize) -> Vec<(Option<u64>, Li
         ScrollPosition::Tail => (tail_top(session, height), true),
     };
     if scroll > 0 {
-        at = up(session, at, scroll.unsigned_abs());
+        at = scroll_up(session, at, scroll.unsigned_abs());
     } else if scroll < 0 {
-        at = down(session, at, scroll.unsigned_abs());
+        at = scroll_down(session, at, scroll.unsigned_abs());
     }
     let end = tail_top(session, height);
     let follows = (tail && scroll <= 0) || at >= end;
     if follows {
         at = end;
-        session.place = ScrollPosition::Tail;
+        session.scroll_position = ScrollPosition::Tail;
     } else {
-        session.place = ScrollPosition::At { key: session.transcript.entries()[at.0].key, line: at.1 };
+        session.scroll_position =
+            ScrollPosition::At { key: session.transcript.entries()[at.0].key, line: at.1 };
     }
     session.wants_older |= at == (0, 0);
     let mut lines = Vec::with_capacity(height);
     let (mut index, mut skip) = at;
     while index < count && lines.len() < height {
         let key = session.transcript.entries()[index].key;
-        let block = block(session, index);
+        let block = entry_block(session, index);
         lines.extend(block.into_iter().skip(skip).take(height - lines.len()).map(|line| (Some(key), line)));
         (index, skip) = (index + 1, 0);
     }
@@ -97,29 +98,29 @@ fn visible(session: &mut FollowedSession, height: usize) -> Vec<(Option<u64>, Li
 }
 
 /// The lines of an entry, with the empty one that sets it apart from the one before.
-fn block(session: &mut FollowedSession, index: usize) -> Vec<Line<'static>> {
+fn entry_block(session: &mut FollowedSession, index: usize) -> Vec<Line<'static>> {
     let entries = session.transcript.entries();
-    let gap = index > 0 && apart(&entries[index - 1], &entries[index]);
+    let gap = index > 0 && needs_gap(&entries[index - 1], &entries[index]);
     let mut lines = if gap { vec![Line::default()] } else { Vec::new() };
-    lines.extend_from_slice(session.drawn.lines(&entries[index]));
+    lines.extend_from_slice(session.layout.lines(&entries[index]));
     lines
 }
 
 fn height_of(session: &mut FollowedSession, index: usize) -> usize {
     let entries = session.transcript.entries();
-    let gap = index > 0 && apart(&entries[index - 1], &entries[index]);
-    usize::from(gap) + session.drawn.lines(&entries[index]).len()
+    let gap = index > 0 && needs_gap(&entries[index - 1], &entries[index]);
+    usize::from(gap) + session.layout.lines(&entries[index]).len()
 }
 
 /// Whether an empty line stands between two entries. What belongs together stands together.
-fn apart(before: &TranscriptEntry, after: &TranscriptEntry) -> bool {
+fn needs_gap(before: &TranscriptEntry, after: &TranscriptEntry) -> bool {
     let small = |entry: &TranscriptEntry| {
         matches!(
             entry.kind,
             EntryKind::ToolCall(_)
                 | EntryKind::Note { .. }
                 | EntryKind::Check { .. }
-                | EntryKind::Told { .. }
+                | EntryKind::SystemMessage { .. }
         )
     };
     let open = |entry: &TranscriptEntry| {
@@ -144,7 +145,11 @@ fn tail_top(session: &mut FollowedSession, height: usize) -> (usize, usize) {
     (0, 0)
 }
 
-fn up(session: &mut FollowedSession, (mut index, mut line): (usize, usize), mut by: usize) -> (usize, usize) {
+fn scroll_up(
+    session: &mut FollowedSession,
+    (mut index, mut line): (usize, usize),
+    mut by: usize,
+) -> (usize, usize) {
     while by > line {
         by -= line;
         if index == 0 {
@@ -156,7 +161,7 @@ fn up(session: &mut FollowedSession, (mut index, mut line): (usize, usize), mut 
     (index, line - by)
 }
 
-fn down(
+fn scroll_down(
     session: &mut FollowedSession,
     (mut index, mut line): (usize, usize),
     mut by: usize,
@@ -176,7 +181,7 @@ fn down(
 }
 
 /// The line with every place that is searched for made to stand out.
-fn marked(line: &Line<'static>, find: &str, style: Style) -> Line<'static> {
+fn highlight_matches(line: &Line<'static>, find: &str, style: Style) -> Line<'static> {
     let mut spans = Vec::new();
     for span in &line.spans {
         let lower = span.content.to_lowercase();
@@ -200,16 +205,16 @@ fn marked(line: &Line<'static>, find: &str, style: Style) -> Line<'static> {
 pub(super) fn activity(session: &FollowedSession) -> String {
     let open = session.transcript.entries().iter().rev().take(50).find_map(|entry| match &entry.kind {
         EntryKind::ToolCall(call) if !call.status.is_over() => {
-            let subject = crate::text::clean::in_one_line(&call.subject(), 60);
+            let subject = crate::text::sanitize::sanitize_line(&call.subject(), 60);
             Some(format!("{} {subject}", call.name).trim().to_owned())
         }
         EntryKind::Check { results: None, commands, .. } => {
-            Some(format!("checking: {}", crate::text::clean::in_one_line(&commands.join("; "), 60)))
+            Some(format!("checking: {}", crate::text::sanitize::sanitize_line(&commands.join("; "), 60)))
         }
         EntryKind::Answer(spoken) if !spoken.done => Some("writing".to_owned()),
         EntryKind::Thinking(spoken) if !spoken.done => Some("thinking".to_owned()),
         EntryKind::User { .. }
-        | EntryKind::Told { .. }
+        | EntryKind::SystemMessage { .. }
         | EntryKind::Answer(_)
         | EntryKind::Thinking(_)
         | EntryKind::ToolCall(_)

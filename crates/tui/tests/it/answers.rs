@@ -6,12 +6,12 @@ use ostler_tui::model::FocusArea;
 use ostler_types::{Scope, Verdict};
 use serde_json::json;
 
-use crate::world::{TuiFixture, approval, session_id, started};
+use crate::fixture::{TuiFixture, approval, session_id, started};
 
 fn asking() -> TuiFixture {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "turn_started", started("demo:demo"));
-    world.happens(1, 2, "approval_requested", approval("c1", "make install"));
+    world.record_happens(1, 1, "turn_started", started("demo:demo"));
+    world.record_happens(1, 2, "approval_requested", approval("c1", "make install"));
     world.effects();
     world
 }
@@ -28,7 +28,7 @@ fn answered(world: &mut TuiFixture) -> Option<(String, Verdict, Option<Scope>, O
 #[test]
 fn an_answer_takes_one_key_but_not_at_once() {
     let mut world = asking();
-    assert_eq!(world.model.area, FocusArea::Dock);
+    assert_eq!(world.model.area, FocusArea::Approval);
     world.press(KeyCode::Char('y'));
     assert_eq!(answered(&mut world), None, "a key that was on its way answers nothing");
     world.wait(500);
@@ -41,14 +41,14 @@ fn an_answer_takes_one_key_but_not_at_once() {
 #[test]
 fn a_change_is_compared_with_the_files_as_they_are() {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.record_happens(1, 1, "turn_started", started("demo:demo"));
     let input = json!({"path": "notes.txt", "content": "one\nthree\n"});
     let call = json!({"id": "c1", "name": "write_file", "input": input});
     let rule = json!({"tool": "write_file", "subject": "notes.txt"});
     let asked = json!({"tool_call": call, "kind": "write", "summary": "write notes.txt", "rule": rule});
-    world.happens(1, 2, "approval_requested", asked);
-    world.input(TuiInput::Drawn);
-    world.input(TuiInput::Drawn);
+    world.record_happens(1, 2, "approval_requested", asked);
+    world.input(TuiInput::ScreenDrawn);
+    world.input(TuiInput::ScreenDrawn);
     let compares = |effect: &TuiEffect| matches!(effect, TuiEffect::Compare { call, .. } if call.0 == "c1");
     assert_eq!(world.effects().iter().filter(|effect| compares(effect)).count(), 1, "it is asked once");
     assert!(!world.screen(80, 24).contains("- two"), "until then the call's own words are shown");
@@ -72,9 +72,9 @@ fn a_change_is_compared_with_the_files_as_they_are() {
 #[test]
 fn who_writes_is_not_interrupted_by_a_question() {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.record_happens(1, 1, "turn_started", started("demo:demo"));
     world.write("hm");
-    world.happens(1, 2, "approval_requested", approval("c1", "make"));
+    world.record_happens(1, 2, "approval_requested", approval("c1", "make"));
     world.wait(5000);
     world.write("y");
     assert_eq!(world.model.composer().raw(), "hmy");
@@ -112,10 +112,10 @@ fn a_no_can_carry_words() {
 #[test]
 fn an_answer_names_its_question_and_not_the_next_one() {
     let mut world = asking();
-    world.happens(1, 3, "approval_requested", approval("c2", "rm -r x"));
+    world.record_happens(1, 3, "approval_requested", approval("c2", "rm -r x"));
     world.wait(500);
     // Somebody else answers the first question just before.
-    world.happens(
+    world.record_happens(
         1,
         4,
         "approval_granted",
@@ -160,7 +160,7 @@ fn who_turns_away_from_a_question_is_left_alone() {
     let mut world = asking();
     world.press(KeyCode::Esc);
     assert_eq!(world.model.area, FocusArea::Composer);
-    world.input(TuiInput::Drawn);
+    world.input(TuiInput::ScreenDrawn);
     world.write("y");
     assert_eq!(world.model.composer().raw(), "y");
     assert_eq!(answered(&mut world), None);
@@ -173,20 +173,20 @@ fn a_review_can_put_single_files_back() {
         {"path": "a.rs", "kind": "modified", "added": 1, "removed": 0, "binary": false, "diff": "@@ -1,0 +1,1 @@\n+a\n"},
         {"path": "b.rs", "kind": "added", "added": 2, "removed": 0, "binary": false},
     ]);
-    world.happens(1, 1, "turn_started", started("demo:demo"));
-    world.happens(
+    world.record_happens(1, 1, "turn_started", started("demo:demo"));
+    world.record_happens(
         1,
         2,
         "patch_review_requested",
         json!({"tool_call_id": "review_1", "files": files, "waits": true}),
     );
     let pending = json!([{
-        "session_id": session_id(1), "turn_id": crate::world::TURN, "tool_call_id": "review_1", "tool": "patch_review",
+        "session_id": session_id(1), "turn_id": crate::fixture::TURN, "tool_call_id": "review_1", "tool": "patch_review",
         "input": {}, "kind": "write", "summary": "2 files", "rule": {"tool": "patch_review", "subject": ""},
         "requested_at": "2026-03-02T09:15:06Z",
     }]);
-    let others = json!({"pending_approvals": pending, "running_turn_id": crate::world::TURN});
-    world.news(DaemonNews::Loaded(Box::new(crate::world::shown(1, 2, others))));
+    let others = json!({"pending_approvals": pending, "running_turn_id": crate::fixture::TURN});
+    world.news(DaemonNews::Loaded(Box::new(crate::fixture::shown(1, 2, others))));
     world.wait(500);
     world.press(KeyCode::Right);
     world.press(KeyCode::Char(' '));
@@ -207,8 +207,8 @@ pub(crate) fn reviewing() -> TuiFixture {
         {"path": "a.rs", "kind": "modified", "added": 2, "removed": 1, "binary": false, "diff": diff},
         {"path": "b.rs", "kind": "added", "added": 1, "removed": 0, "binary": false, "diff": "--- /dev/null\n+++ b/b.rs\n@@ -0,0 +1 @@\n+fn b() {}\n"},
     ]);
-    world.happens(1, 1, "turn_started", started("demo:demo"));
-    world.happens(
+    world.record_happens(1, 1, "turn_started", started("demo:demo"));
+    world.record_happens(
         1,
         2,
         "patch_review_requested",
@@ -247,12 +247,12 @@ fn a_review_that_waits_since_long_ago_is_known_by_what_waits() {
     let mut world = TuiFixture::new();
     let files = json!([{"path": "a.rs", "kind": "modified", "added": 1, "removed": 0, "binary": false, "diff": "@@ -1,0 +1,1 @@\n+a\n"}]);
     let pending = json!([{
-        "session_id": session_id(3), "turn_id": crate::world::TURN, "tool_call_id": "review_1", "tool": "patch_review",
+        "session_id": session_id(3), "turn_id": crate::fixture::TURN, "tool_call_id": "review_1", "tool": "patch_review",
         "input": {"files": files}, "kind": "write", "summary": "1 file", "rule": {"tool": "patch_review", "subject": ""},
         "requested_at": "2026-03-02T09:15:06Z",
     }]);
-    let others = json!({"pending_approvals": pending, "running_turn_id": crate::world::TURN});
-    world.news(DaemonNews::Loaded(Box::new(crate::world::shown(3, 5000, others))));
+    let others = json!({"pending_approvals": pending, "running_turn_id": crate::fixture::TURN});
+    world.news(DaemonNews::Loaded(Box::new(crate::fixture::shown(3, 5000, others))));
     world.model.focus = Some(session_id(3));
     let screen = world.screen(80, 24);
     assert!(screen.contains("a.rs +1 −0") && screen.contains("@@ -1,0 +1,1 @@"), "{screen}");

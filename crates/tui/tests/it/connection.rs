@@ -4,10 +4,10 @@ use crossterm::event::KeyCode;
 use ostler_tui::input::{DaemonNews, TuiEffect};
 use serde_json::json;
 
-use crate::world::{TuiFixture, answer, session_id, shown, started, user};
+use crate::fixture::{TuiFixture, answer, session_id, shown, started, user};
 
 fn lose(world: &mut TuiFixture) {
-    world.news(DaemonNews::Lost { why: "the connection was closed".to_owned(), starting: false });
+    world.news(DaemonNews::Disconnected { why: "the connection was closed".to_owned(), starting: false });
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_message_written_without_a_connection_is_sent_once_there_is_one() {
         .collect();
     assert_eq!(sent.len(), 1);
     // It is in: the record has the key, and nothing waits any more.
-    world.happens(1, 1, "message_added", user("do it", Some(&sent[0])));
+    world.record_happens(1, 1, "message_added", user("do it", Some(&sent[0])));
     assert!(world.model.focused().unwrap().outbox.is_empty());
     assert_eq!(world.texts(1), ["do it"]);
 }
@@ -67,8 +67,8 @@ fn a_refused_message_is_given_back() {
 #[test]
 fn a_session_is_followed_from_its_cursor_and_nothing_is_doubled() {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "message_added", user("hello", None));
-    world.happens(1, 2, "turn_started", started("demo:demo"));
+    world.record_happens(1, 1, "message_added", user("hello", None));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
     lose(&mut world);
     assert!(world.screen(80, 24).contains("the daemon is gone"));
     world.effects();
@@ -77,8 +77,8 @@ fn a_session_is_followed_from_its_cursor_and_nothing_is_doubled() {
     world.news(DaemonNews::Loaded(Box::new(shown(1, 3, json!({})))));
     assert!(world.effects().contains(&TuiEffect::Follow { id: session_id(1), after: 2 }));
     // The daemon repeats what was seen, and goes on.
-    world.happens(1, 2, "turn_started", started("demo:demo"));
-    world.happens(1, 3, "model_output_completed", answer("there"));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
+    world.record_happens(1, 3, "model_output_completed", answer("there"));
     assert_eq!(world.texts(1), ["hello", "there"]);
 }
 

@@ -5,6 +5,7 @@
 
 mod answers;
 mod connection;
+mod fixture;
 mod modes;
 mod pictures;
 mod queue;
@@ -12,4 +13,3 @@ mod routing;
 mod screens;
 mod streams;
 mod window;
-mod world;

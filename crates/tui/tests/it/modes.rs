@@ -5,7 +5,7 @@ use ostler_tui::input::{TuiEffect, TuiInput};
 use ostler_types::{PatchReviewMode, ToolKind};
 use serde_json::json;
 
-use crate::world::{TuiFixture, session};
+use crate::fixture::{TuiFixture, session};
 
 /// The policy that the session is asked to have.
 fn asked(world: &mut TuiFixture) -> ostler_types::Policy {
@@ -46,7 +46,7 @@ fn a_mode_is_set_by_name_and_shown_where_it_is_not_the_usual_one() {
     assert!(asked(&mut world).approval.require_for_kinds.is_empty());
     let mut changed = session(1);
     changed["policy"] = json!({"approval": {"require_for_kinds": []}});
-    world.happens(1, 40, "session_updated", json!({"session": changed}));
+    world.record_happens(1, 40, "session_updated", json!({"session": changed}));
     world.wait(60_000);
     let screen = world.screen(100, 24);
     assert!(screen.contains("never ask"), "{screen}");

@@ -7,7 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::{Value, json};
 
-use crate::world::{TuiFixture, session_id, shown, started};
+use crate::fixture::{TuiFixture, session_id, shown, started};
 
 /// The head of a PNG of 80 by 48 pixels, which is all that its size is read from.
 fn png() -> Vec<u8> {
@@ -22,9 +22,9 @@ fn with_picture(protocol: PictureProtocol) -> TuiFixture {
     world.model.pictures = PictureRegistry::new(protocol, (8, 16), 7);
     world.news(DaemonNews::Loaded(Box::new(shown(1, 0, json!({"log_dir": "/data/sess"})))));
     let parts: Value = json!([{"type": "text", "text": "what is this?"}, {"type": "image", "ref": "attachments/a.png", "mime_type": "image/png"}]);
-    let message = json!({"id": crate::world::MESSAGE, "role": "user", "parts": parts, "created_at": "2026-03-02T09:15:06Z"});
-    world.happens(1, 1, "message_added", json!({"message": message}));
-    world.happens(1, 2, "turn_started", started("demo:demo"));
+    let message = json!({"id": crate::fixture::MESSAGE, "role": "user", "parts": parts, "created_at": "2026-03-02T09:15:06Z"});
+    world.record_happens(1, 1, "message_added", json!({"message": message}));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
     world.effects();
     world
 }

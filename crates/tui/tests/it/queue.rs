@@ -6,7 +6,7 @@ use ostler_tui::input::{DaemonNews, TuiEffect, TuiInput};
 use ostler_types::MessageId;
 use serde_json::{Value, json};
 
-use crate::world::{TuiFixture, session_id, started};
+use crate::fixture::{TuiFixture, session_id, started};
 
 fn message_id(number: usize) -> MessageId {
     format!("msg_{:032x}", 500 + number).parse().unwrap()
@@ -23,9 +23,9 @@ fn queued(number: usize, text: &str, before: Option<usize>) -> Value {
 /// A session at work, with messages that wait.
 pub(crate) fn waiting(texts: &[&str]) -> TuiFixture {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "turn_started", started("demo:demo"));
+    world.record_happens(1, 1, "turn_started", started("demo:demo"));
     for (number, text) in texts.iter().enumerate() {
-        world.happens(1, 2 + number as u64, "message_queued", queued(number, text, None));
+        world.record_happens(1, 2 + number as u64, "message_queued", queued(number, text, None));
     }
     world.wait(7000);
     world.effects();
@@ -69,7 +69,7 @@ fn a_message_that_waits_is_edited_where_it_stands_and_the_draft_comes_back() {
     assert_eq!((change.before, change.delivery), (None, None), "it stays where it is");
     assert_eq!(world.model.composer().raw(), "a draft");
     // The daemon says so, and it stands where it stood.
-    world.happens(1, 4, "message_queued", queued(0, "one", Some(1)));
+    world.record_happens(1, 4, "message_queued", queued(0, "one", Some(1)));
     assert_eq!(texts(&world), ["one", "two"]);
 }
 
@@ -107,11 +107,11 @@ fn messages_are_moved_up_and_down_and_the_daemon_decides() {
     let down = moved(&mut world, KeyCode::Down, KeyModifiers::ALT);
     assert_eq!(down, Some((message_id(0), Some(Some(message_id(2))))));
     assert_eq!(texts(&world), ["one", "two", "three"], "nothing is moved before the daemon says so");
-    world.happens(1, 5, "message_queued", queued(0, "one", Some(2)));
+    world.record_happens(1, 5, "message_queued", queued(0, "one", Some(2)));
     assert_eq!(texts(&world), ["two", "one", "three"]);
     let last = moved(&mut world, KeyCode::Char('J'), KeyModifiers::SHIFT);
     assert_eq!(last, Some((message_id(0), Some(None))));
-    world.happens(1, 6, "message_queued", queued(0, "one", None));
+    world.record_happens(1, 6, "message_queued", queued(0, "one", None));
     assert_eq!(texts(&world), ["two", "three", "one"]);
     let up = moved(&mut world, KeyCode::Up, KeyModifiers::SHIFT);
     assert_eq!(up, Some((message_id(0), Some(Some(message_id(2))))));
@@ -125,7 +125,7 @@ fn a_message_that_waits_can_steer_or_be_taken_back() {
     assert_eq!(changed(&mut world).unwrap().1.delivery, Some(Waits::Steer));
     world.press(KeyCode::Char('d'));
     assert!(world.effects().contains(&TuiEffect::Withdraw(session_id(1), message_id(0))));
-    world.happens(1, 4, "message_withdrawn", json!({"message_id": message_id(0), "by": "http tui"}));
+    world.record_happens(1, 4, "message_withdrawn", json!({"message_id": message_id(0), "by": "http tui"}));
     assert_eq!(texts(&world), ["two"]);
     world.press(KeyCode::Esc);
     world.press(KeyCode::Up);
@@ -139,7 +139,7 @@ fn a_message_that_is_delivered_while_it_is_edited_leaves_the_text_as_a_draft() {
     world.press(KeyCode::Char('e'));
     world.write(" more");
     let message = json!({"id": message_id(0), "role": "user", "parts": [{"type": "text", "text": "one"}], "created_at": "2026-03-02T09:15:06Z"});
-    world.happens(1, 3, "message_added", json!({"message": message}));
+    world.record_happens(1, 3, "message_added", json!({"message": message}));
     assert_eq!(world.model.composer().raw(), "one more");
     world.press(KeyCode::Enter);
     let sent = world.effects().into_iter().any(|effect| matches!(effect, TuiEffect::Send { .. }));

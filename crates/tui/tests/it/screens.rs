@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ostler_tui::input::{DaemonNews, TuiInput};
 use serde_json::json;
 
-use crate::world::{TuiFixture, answer, approval, call, called, delta, said, shown, started, user};
+use crate::fixture::{TuiFixture, answer, approval, call, called, delta, said, shown, started, user};
 
 /// Sizes in which every screen is looked at.
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 30), (200, 60)];
@@ -33,17 +33,17 @@ const ANSWER: &str = "# What I found\n\nThe *discount* is rounded in `src/discou
 
 fn conversation() -> TuiFixture {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "message_added", user("Round discounts to whole cents, with a test.", None));
-    world.happens(1, 2, "turn_started", started("demo:demo"));
+    world.record_happens(1, 1, "message_added", user("Round discounts to whole cents, with a test.", None));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
     let thought = json!({"message": {"id": "msg_00000000000000000000000000000002", "role": "assistant", "created_at": "2026-03-02T09:15:09Z", "parts": [
         {"type": "reasoning", "text": "The rounding is in discount.rs.\nI look there first."},
         {"type": "text", "text": "I look at the code first."},
         {"type": "tool_call", "id": "c1", "name": "shell", "input": {"command": "cargo test --all"}},
         {"type": "tool_call", "id": "c2", "name": "write_file", "input": {"path": "src/discount.rs", "content": "x"}},
     ]}, "stop_reason": "tool_use", "usage": {}});
-    world.happens(1, 3, "model_output_completed", thought);
-    world.happens(1, 4, "tool_call_started", call("c1", "cargo test --all"));
-    world.happens(
+    world.record_happens(1, 3, "model_output_completed", thought);
+    world.record_happens(1, 4, "tool_call_started", call("c1", "cargo test --all"));
+    world.record_happens(
         1,
         5,
         "tool_call_completed",
@@ -52,10 +52,10 @@ fn conversation() -> TuiFixture {
     let diff = "--- a/src/discount.rs\n+++ b/src/discount.rs\n@@ -3,2 +3,2 @@\n fn rounded(price: u64) -> u64 {\n-    price * 9 / 10\n+    price * 90 / 100\n";
     let written = json!({"tool_call": {"id": "c2", "name": "write_file"}, "tool_result": {"id": "c2", "ok": true, "parts": [{"type": "text", "text": "Replaced."}],
         "details": {"files": [{"path": "src/discount.rs", "action": "update", "diff": diff}]}}, "duration_ms": 3, "message_id": "msg_00000000000000000000000000000003"});
-    world.happens(1, 6, "tool_call_completed", written);
-    world.happens(1, 7, "model_output_completed", answer(ANSWER));
-    world.happens(1, 8, "verification_completed", json!({"round": 1, "ok": true, "results": [{"command": "cargo test", "exit_code": 0, "duration_ms": 3312, "output": "ok"}]}));
-    world.happens(1, 9, "turn_completed", json!({"stop_reason": "stop", "usage": {"input_tokens": 6940, "output_tokens": 248}, "verified": true}));
+    world.record_happens(1, 6, "tool_call_completed", written);
+    world.record_happens(1, 7, "model_output_completed", answer(ANSWER));
+    world.record_happens(1, 8, "verification_completed", json!({"round": 1, "ok": true, "results": [{"command": "cargo test", "exit_code": 0, "duration_ms": 3312, "output": "ok"}]}));
+    world.record_happens(1, 9, "turn_completed", json!({"stop_reason": "stop", "usage": {"input_tokens": 6940, "output_tokens": 248}, "verified": true}));
     world.wait(10_000);
     world
 }
@@ -75,16 +75,16 @@ fn a_conversation() {
 #[test]
 fn a_turn_at_work() {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "message_added", user("go", None));
-    world.happens(1, 2, "turn_started", started("demo:demo"));
-    world.happens(1, 3, "tool_call_started", call("c1", "make all"));
+    world.record_happens(1, 1, "message_added", user("go", None));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
+    world.record_happens(1, 3, "tool_call_started", call("c1", "make all"));
     world.stream(1, vec![delta(1, "tool_output_delta", json!({"tool_call_id": "c1", "stream": "stdout", "offset": 0, "text": "compiling a\ncompiling b\n"}))]);
     world.stream(
         1,
         vec![delta(1, "model_output_delta", said(0, "While that runs, a **plan**:\n\n1. one\n2. two"))],
     );
     let queued = json!({"queued": {"message": {"id": "msg_00000000000000000000000000000009", "role": "user", "parts": [{"type": "text", "text": "then update the changelog"}], "created_at": "2026-03-02T09:15:06Z"}, "turn_id": "turn_00000000000000000000000000000002", "delivery": "queue"}});
-    world.happens(1, 4, "message_queued", queued);
+    world.record_happens(1, 4, "message_queued", queued);
     world.wait(7000);
     compare("at-work", &mut world, &[(40, 12), (80, 24)]);
 }
@@ -92,9 +92,9 @@ fn a_turn_at_work() {
 #[test]
 fn a_question() {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "message_added", user("install it", None));
-    world.happens(1, 2, "turn_started", started("demo:demo"));
-    world.happens(1, 3, "approval_requested", approval("c1", "make install PREFIX=/usr/local"));
+    world.record_happens(1, 1, "message_added", user("install it", None));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
+    world.record_happens(1, 3, "approval_requested", approval("c1", "make install PREFIX=/usr/local"));
     world.wait(7000);
     compare("question", &mut world, &SIZES);
 }
@@ -124,9 +124,9 @@ fn what_an_undo_would_do() {
         "preview": true, "restored": ["src/discount.rs"], "recreated": ["notes.md"], "deleted": ["src/new.rs"],
         "conflicts": [{"path": "Cargo.toml", "why": "it was changed since"}], "left_out": [], "note": "",
     }));
-    let turn = crate::world::TURN.parse().unwrap();
+    let turn = crate::fixture::TURN.parse().unwrap();
     world.news(DaemonNews::Undone {
-        id: crate::world::session_id(1),
+        id: crate::fixture::session_id(1),
         turn,
         preview: true,
         undone: undone.unwrap(),
@@ -137,8 +137,8 @@ fn what_an_undo_would_do() {
 #[test]
 fn the_list_of_sessions() {
     let mut world = conversation();
-    world.happens(2, 1, "turn_started", started("demo:demo"));
-    world.happens(2, 2, "approval_requested", approval("c9", "ls"));
+    world.record_happens(2, 1, "turn_started", started("demo:demo"));
+    world.record_happens(2, 2, "approval_requested", approval("c9", "ls"));
     world.wait(7000);
     world.control('o');
     compare("sessions", &mut world, &[(40, 12), (80, 24)]);
@@ -178,7 +178,7 @@ fn help_and_a_lost_connection() {
     world.press(KeyCode::F(1));
     compare("help", &mut world, &[(40, 12), (80, 24)]);
     world.press(KeyCode::Esc);
-    world.news(DaemonNews::Lost { why: "the connection was closed".to_owned(), starting: false });
+    world.news(DaemonNews::Disconnected { why: "the connection was closed".to_owned(), starting: false });
     compare("lost", &mut world, &[(80, 24)]);
 }
 
@@ -196,10 +196,10 @@ fn nothing_that_drives_a_terminal_is_drawn() {
     let mut world = TuiFixture::new();
     let evil = "a\u{1b}]0;owned\u{7}b\u{1b}[2Jc\u{202e}d\u{9b}31me";
     world.news(DaemonNews::Loaded(Box::new(shown(1, 0, json!({"title": evil})))));
-    world.happens(1, 1, "message_added", user(evil, None));
-    world.happens(1, 2, "turn_started", started("demo:demo"));
+    world.record_happens(1, 1, "message_added", user(evil, None));
+    world.record_happens(1, 2, "turn_started", started("demo:demo"));
     world.stream(1, vec![delta(1, "model_output_delta", said(0, &format!("{evil}\n\n```\n{evil}\n```")))]);
-    world.happens(1, 3, "tool_call_started", call("c1", evil));
+    world.record_happens(1, 3, "tool_call_started", call("c1", evil));
     world.stream(
         1,
         vec![delta(
@@ -208,8 +208,8 @@ fn nothing_that_drives_a_terminal_is_drawn() {
             json!({"tool_call_id": "c1", "stream": "stdout", "offset": 0, "text": evil}),
         )],
     );
-    world.happens(1, 4, "approval_requested", approval("c2", evil));
-    world.happens(
+    world.record_happens(1, 4, "approval_requested", approval("c2", evil));
+    world.record_happens(
         1,
         5,
         "turn_failed",
@@ -226,8 +226,8 @@ fn nothing_that_drives_a_terminal_is_drawn() {
 #[test]
 fn any_size_can_be_drawn() {
     let mut world = conversation();
-    world.happens(1, 10, "turn_started", started("demo:demo"));
-    world.happens(1, 11, "approval_requested", approval("c5", "ls"));
+    world.record_happens(1, 10, "turn_started", started("demo:demo"));
+    world.record_happens(1, 11, "approval_requested", approval("c5", "ls"));
     for overlay in [None, Some('o'), Some('p'), Some('f')] {
         world.press(KeyCode::Esc);
         if let Some(letter) = overlay {

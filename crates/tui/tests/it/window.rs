@@ -6,7 +6,7 @@ use ostler_tui::model::ScrollPosition;
 use ostler_tui::transcript::{EntryKind, Transcript, TranscriptCallStatus};
 use serde_json::json;
 
-use crate::world::{TuiFixture, call, called, plain_record, record, session_id, shown};
+use crate::fixture::{TuiFixture, call, called, plain_record, record, session_id, shown};
 
 fn note(seq: u64) -> serde_json::Value {
     json!({"message": {"id": format!("msg_{seq:032x}"), "role": "user", "parts": [{"type": "text", "text": format!("message {seq}")}], "created_at": "2026-03-02T09:15:06Z"}})
@@ -82,7 +82,7 @@ fn who_reads_above_is_not_moved_by_what_comes_below() {
     world.screen(80, 24);
     world.press(KeyCode::PageUp);
     let before = world.screen(80, 24);
-    assert!(matches!(world.model.focused().unwrap().place, ScrollPosition::At { .. }));
+    assert!(matches!(world.model.focused().unwrap().scroll_position, ScrollPosition::At { .. }));
     world.stream(1, (101..=120).map(|seq| record(1, seq, "message_added", note(seq))).collect());
     assert_eq!(world.screen(80, 24), before);
     world.press(KeyCode::Esc);
@@ -95,7 +95,7 @@ fn a_window_that_is_begun_anew_shows_nothing_of_the_old_one() {
     world.stream(1, (1..=5).map(|seq| record(1, seq, "message_added", note(seq))).collect());
     assert!(world.screen(80, 24).contains("message 5"));
     // The daemon has gone on without us for so long that only the end matters.
-    world.news(DaemonNews::Lost { why: "closed".to_owned(), starting: false });
+    world.news(DaemonNews::Disconnected { why: "closed".to_owned(), starting: false });
     world.news(DaemonNews::Connected { note: None });
     world.news(DaemonNews::Loaded(Box::new(shown(1, 90_000, json!({})))));
     assert!(world.effects().contains(&TuiEffect::Follow { id: session_id(1), after: 89_800 }));
@@ -107,6 +107,6 @@ fn a_window_that_is_begun_anew_shows_nothing_of_the_old_one() {
 #[test]
 fn a_record_of_an_unknown_kind_moves_the_cursor() {
     let mut world = TuiFixture::new();
-    world.happens(1, 1, "something_new", json!({"a": 1}));
+    world.record_happens(1, 1, "something_new", json!({"a": 1}));
     assert_eq!(world.model.focused().unwrap().transcript.cursor(), 1);
 }

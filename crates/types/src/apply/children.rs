@@ -11,7 +11,7 @@ use crate::{
 
 impl State {
     /// What someone else's agent says of itself. It keeps its own count of its conversation.
-    pub(super) fn hear_agent(&mut self, agent: &AgentState) {
+    pub(super) fn apply_agent_state(&mut self, agent: &AgentState) {
         if agent.agent_session_id.is_some() {
             self.session.agent_session_id.clone_from(&agent.agent_session_id);
         }
@@ -34,18 +34,23 @@ impl State {
             child.outcome = Some(outcome.clone());
             child.approvals.clear();
         }
-        self.children.retain(|child| child.is_of_interest(open));
+        self.children.retain(|child| child.is_needed(open));
     }
 
     /// A session that this one has started, or one below it, asks something.
-    pub(super) fn hear_question(&mut self, asks: &ChildCall, asked: &ApprovalQuestion<'_>, at: Timestamp) {
+    pub(super) fn add_child_approval(
+        &mut self,
+        asks: &ChildCall,
+        asked: &ApprovalQuestion<'_>,
+        at: Timestamp,
+    ) {
         if let Some(child) = self.children.iter_mut().find(|child| child.session_id == asks.via) {
             child.approvals.push(asked.pending(asks.session_id, asks.turn_id, at));
         }
     }
 
     /// That was answered.
-    pub(super) fn hear_answer(&mut self, asked: &ChildCall, tool_call_id: &ToolCallId) {
+    pub(super) fn remove_child_approval(&mut self, asked: &ChildCall, tool_call_id: &ToolCallId) {
         let is_other = |approval: &PendingApproval| {
             approval.session_id != asked.session_id || approval.tool_call_id != *tool_call_id
         };
@@ -55,7 +60,7 @@ impl State {
 
 impl Child {
     /// Whether anybody still has to hear of it: the turn that waits for it, or the model.
-    pub(super) fn is_of_interest(&self, open: Option<TurnId>) -> bool {
+    pub(super) fn is_needed(&self, open: Option<TurnId>) -> bool {
         match &self.outcome {
             None => true,
             Some(_) if open == Some(self.turn_id) => true,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-use super::{ApprovalQuestion, short};
+use super::{ApprovalQuestion, shorten_error};
 use crate::{
     Accepted, CallStatus, MessageId, OpenCall, OpenReview, OpenTurn, PATCH_REVIEW, PendingApproval, Purpose,
     Record, Rule, ToolCallId, ToolKind, TurnId, TurnPatch, Usage,
@@ -39,7 +39,7 @@ impl OpenTurn {
     }
 
     /// Lets a call wait for an answer. What was shown to the one who answers is what may run.
-    pub(super) fn wait(&mut self, record: &Record, asked: &ApprovalQuestion<'_>) {
+    pub(super) fn add_pending_approval(&mut self, record: &Record, asked: &ApprovalQuestion<'_>) {
         let turn_id = self.id;
         let Some(open) = self.call_mut(&asked.tool_call.id) else { return };
         open.call = asked.tool_call.clone();
@@ -95,14 +95,14 @@ impl OpenTurn {
         self.review.take_if(|review| review.approval.tool_call_id == *id)
     }
 
-    pub(super) fn choose(&mut self, id: &ToolCallId, status: CallStatus, option: Option<&String>) {
+    pub(super) fn set_answer(&mut self, id: &ToolCallId, status: CallStatus, option: Option<&String>) {
         if let Some(open) = self.call_mut(id) {
             open.chosen = option.cloned();
             open.status = status;
         }
     }
 
-    pub(super) fn set(&mut self, id: &ToolCallId, status: CallStatus) {
+    pub(super) fn set_status(&mut self, id: &ToolCallId, status: CallStatus) {
         if let Some(open) = self.call_mut(id) {
             open.status = status;
         }
@@ -115,7 +115,7 @@ impl OpenCall {
     }
 
     /// The answer as the agent hears it: one of those that it offered, if it did.
-    pub fn answered(&self, plain: Accepted, allowed: bool) -> Accepted {
+    pub fn answer_for_agent(&self, plain: Accepted, allowed: bool) -> Accepted {
         match &self.chosen {
             Some(option) => Accepted::Chosen { option: option.clone(), allowed },
             None => plain,
@@ -131,7 +131,7 @@ impl OpenCall {
 /// A review in a line.
 fn review_summary(TurnPatch { files, more, note, .. }: &TurnPatch) -> String {
     if let Some(note) = note {
-        return format!("keep the change of this turn, which cannot be shown: {}", short(note));
+        return format!("keep the change of this turn, which cannot be shown: {}", shorten_error(note));
     }
     let (added, removed) =
         files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));

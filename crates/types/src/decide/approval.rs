@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{label, of_turn};
+use super::{check_label, turn_event};
 use crate::{
     Accepted, AnswerApproval, ApprovalEvent, CallStatus, Decision, DecisionFacts, Event, JudgedCall,
     Judgement, OpenReview, OpenTurn, OptionKind, PendingApproval, ProposedCall, Refusal, RefusalCode,
@@ -13,10 +13,10 @@ use crate::{
 /// Takes a client's answer.
 pub(super) fn answer(state: &State, answer: AnswerApproval) -> Result<Decision, Refusal> {
     let AnswerApproval { turn_id, tool_call_id, verdict, scope, reason, review, option, by } = answer;
-    label("reason", reason.as_deref())?;
+    check_label("reason", reason.as_deref())?;
     let waiting = state.own_approvals().find(|a| a.turn_id == turn_id && a.tool_call_id == tool_call_id);
     let Some(approval) = waiting else {
-        if let Some(accepted) = forward(state, turn_id, &tool_call_id) {
+        if let Some(accepted) = forward_to_child(state, turn_id, &tool_call_id) {
             return Ok(answered(accepted));
         }
         return Err(not_waiting(state, turn_id, &tool_call_id));
@@ -33,7 +33,7 @@ pub(super) fn answer(state: &State, answer: AnswerApproval) -> Result<Decision, 
     }
     // A review is of one change, so an answer to it allows no other.
     let scope = if open.is_some() { Scope::Once } else { scope };
-    let option = choose(approval, verdict, scope, option)?;
+    let option = chosen_option(approval, verdict, scope, option)?;
     let child = None;
     let event = match verdict {
         Verdict::Approve => Event::Approval(ApprovalEvent::Granted {
@@ -57,11 +57,11 @@ pub(super) fn answer(state: &State, answer: AnswerApproval) -> Result<Decision, 
             child,
         }),
     };
-    Ok(Decision::done(vec![of_turn(turn_id, event)]))
+    Ok(Decision::done(vec![turn_event(turn_id, event)]))
 }
 
 /// Which of the offered answers is meant: the one that is named, or the nearest to a plain yes or no.
-fn choose(
+fn chosen_option(
     approval: &PendingApproval,
     verdict: Verdict,
     scope: Scope,
@@ -94,7 +94,7 @@ fn choose(
 
 /// Where a question of a session that this one has started is to be answered. It may be named by the turn
 /// of either.
-fn forward(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Option<Accepted> {
+fn forward_to_child(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Option<Accepted> {
     let mut all = state.children.iter().flat_map(|child| child.approvals.iter().map(|a| (child.turn_id, a)));
     let named = |(parent_turn, a): &(TurnId, &PendingApproval)| {
         a.tool_call_id == *tool_call_id && (a.turn_id == turn_id || *parent_turn == turn_id)
@@ -129,23 +129,23 @@ pub(super) fn propose(
     let open = turn.call(&tool_call.id).ok_or_else(|| unknown_call(&tool_call.id))?;
     match &open.status {
         CallStatus::Proposed => {}
-        CallStatus::Granted => return Ok(answered(open.answered(Accepted::Allowed, true))),
+        CallStatus::Granted => return Ok(answered(open.answer_for_agent(Accepted::Allowed, true))),
         CallStatus::Denied { reason } => {
             let denied = Accepted::Denied { reason: reason.clone() };
-            return Ok(answered(open.answered(denied, false)));
+            return Ok(answered(open.answer_for_agent(denied, false)));
         }
         CallStatus::Waiting { .. } => return Ok(answered(Accepted::Waiting)),
         CallStatus::Started | CallStatus::Done { .. } => return Err(already_started(&tool_call.id)),
     }
-    let trusted = trusted && !facts.standing.trust_withdrawn;
+    let trusted = trusted && !facts.policy_context.trust_withdrawn;
     let judged = JudgedCall { call: &tool_call, kind, subject: &subject, trusted };
     // A risk and an agent's own answers are for a person, whatever the policy says.
-    let because = match state.session.policy.approval.judge(&judged, &facts.standing) {
+    let because = match state.session.policy.approval.judge(&judged, &facts.policy_context) {
         Judgement::Asks { because } => risk.or(because),
         Judgement::Unasked | Judgement::AllowedByRule if risk.is_some() || !options.is_empty() => risk,
         Judgement::Unasked => return Ok(answered(Accepted::Allowed)),
         Judgement::AllowedByRule => {
-            let events = vec![of_turn(turn.id, granted_by_rule(tool_call))];
+            let events = vec![turn_event(turn.id, granted_by_rule(tool_call))];
             return Ok(Decision { events, accepted: Accepted::Allowed });
         }
     };
@@ -153,10 +153,10 @@ pub(super) fn propose(
         Some(because) => format!("{summary}\n{because}"),
         None => summary,
     };
-    let rule = Rule::of(&tool_call, &subject).within(&state.session.workspace_key());
+    let rule = Rule::for_call(&tool_call, &subject).in_workspace(&state.session.workspace_key());
     let event =
         Event::Approval(ApprovalEvent::Requested { tool_call, kind, summary, rule, options, child: None });
-    Ok(Decision { events: vec![of_turn(turn.id, event)], accepted: Accepted::Waiting })
+    Ok(Decision { events: vec![turn_event(turn.id, event)], accepted: Accepted::Waiting })
 }
 
 fn granted_by_rule(ToolCall { id, name, .. }: ToolCall) -> Event {
@@ -188,9 +188,9 @@ pub(super) fn may_start(
         CallStatus::Granted => Ok(()),
         // Someone else's agent runs its calls itself, and says so: there is nothing here to hold back.
         CallStatus::Proposed if state.agent.is_some() => Ok(()),
-        CallStatus::Proposed if !state.session.policy.approval.concerns(&call.name, kind) => Ok(()),
+        CallStatus::Proposed if !state.session.policy.approval.may_ask_about(&call.name, kind) => Ok(()),
         // The policy was asked when the call was proposed, and is not asked again.
-        CallStatus::Proposed if facts.let_through.as_ref().is_some_and(|passed| is_same(passed, call)) => {
+        CallStatus::Proposed if facts.auto_approved.as_ref().is_some_and(|passed| is_same(passed, call)) => {
             Ok(())
         }
         CallStatus::Proposed | CallStatus::Waiting { .. } | CallStatus::Denied { .. } => {
@@ -232,10 +232,11 @@ fn not_waiting(state: &State, turn_id: TurnId, tool_call_id: &ToolCallId) -> Ref
 
 /// Whether two calls do the same. Arguments that begin with `_` are for the loop, not for the tool.
 fn is_same(approved: &ToolCall, call: &ToolCall) -> bool {
-    approved.name == call.name && for_tool(&approved.input) == for_tool(&call.input)
+    approved.name == call.name
+        && without_loop_arguments(&approved.input) == without_loop_arguments(&call.input)
 }
 
-fn for_tool(input: &Value) -> Value {
+fn without_loop_arguments(input: &Value) -> Value {
     match input {
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(name, _)| !name.starts_with('_'));

@@ -1,14 +1,14 @@
 //! What a session hears of the sessions that it has started: their questions surface here, and their end.
 
-use super::{of_session, of_turn};
+use super::{session_event, turn_event};
 use crate::{
     ApprovalEvent, Child, ChildCall, ChildEvent, ChildOutcome, ChildStatus, ChildUpdate, Decision, Event,
-    EventFor, MAX_DEPTH, Message, MessageEvent, MessageId, OpenTurn, Part, PendingApproval, Refusal,
+    EventFor, MAX_SESSION_DEPTH, Message, MessageEvent, MessageId, OpenTurn, Part, PendingApproval, Refusal,
     RefusalCode, Role, SessionId, SessionStatus, State, StateLimits, ToolCall, ToolCallId,
 };
 
 /// Takes what a child has to say. News of one that is not known, or that is known already, change nothing.
-pub(super) fn hear(state: &State, session_id: SessionId, news: ChildUpdate) -> Decision {
+pub(super) fn child_update(state: &State, session_id: SessionId, news: ChildUpdate) -> Decision {
     let Some(child) = state.children.iter().find(|child| child.session_id == session_id) else {
         return Decision::unchanged();
     };
@@ -36,7 +36,7 @@ pub(super) fn hear(state: &State, session_id: SessionId, news: ChildUpdate) -> D
                 options,
                 child: Some(asks),
             });
-            vec![of_turn(child.turn_id, asked)]
+            vec![turn_event(child.turn_id, asked)]
         }
         ChildUpdate::Answered { tool_call_id, turn_id, granted, by, scope, reason } => {
             let asked = |a: &&PendingApproval| a.tool_call_id == tool_call_id && a.turn_id == turn_id;
@@ -69,7 +69,7 @@ pub(super) fn hear(state: &State, session_id: SessionId, news: ChildUpdate) -> D
                     child: asked,
                 })
             };
-            vec![of_turn(child.turn_id, answered)]
+            vec![turn_event(child.turn_id, answered)]
         }
         ChildUpdate::Ended(outcome) => ended(state, child, outcome),
     };
@@ -82,25 +82,28 @@ fn ended(state: &State, child: &Child, mut outcome: ChildOutcome) -> Vec<EventFo
     }
     shorten(&mut outcome.text);
     let session_id = child.session_id;
-    let completed =
-        of_turn(child.turn_id, Event::Child(ChildEvent::Completed { session_id, outcome: outcome.clone() }));
+    let completed = turn_event(
+        child.turn_id,
+        Event::Child(ChildEvent::Completed { session_id, outcome: outcome.clone() }),
+    );
     let tells = child.background
         && state.turn.is_none()
         && outcome.status != ChildStatus::Canceled
         && state.session.status != SessionStatus::Completed;
     let child = Child { outcome: Some(outcome), ..child.clone() };
-    let note = tells.then(|| note(&child, state)).flatten();
-    let added = |message| of_session(Event::Message(MessageEvent::Added { message, idempotency_key: None }));
+    let note = tells.then(|| end_notice(&child, state)).flatten();
+    let added =
+        |message| session_event(Event::Message(MessageEvent::Added { message, idempotency_key: None }));
     std::iter::once(completed).chain(note.map(added)).collect()
 }
 
 /// What the model is told of children that ended while it was not waiting for them.
-pub(super) fn notes(state: &State) -> Vec<Message> {
-    state.children.iter().filter_map(|child| note(child, state)).collect()
+pub(super) fn end_notices(state: &State) -> Vec<Message> {
+    state.children.iter().filter_map(|child| end_notice(child, state)).collect()
 }
 
 /// The message that tells of a child's end. Its id follows from the child's, since the rules make none.
-fn note(child: &Child, state: &State) -> Option<Message> {
+fn end_notice(child: &Child, state: &State) -> Option<Message> {
     let outcome = child.outcome.as_ref().filter(|_| child.background)?;
     let how = match outcome.status {
         ChildStatus::Completed => "has finished",
@@ -114,7 +117,7 @@ fn note(child: &Child, state: &State) -> Option<Message> {
     );
     let created_at = state.session.updated_at;
     Some(Message {
-        id: note_id(child.session_id),
+        id: end_notice_id(child.session_id),
         role: Role::System,
         parts: vec![Part::text(text)],
         created_at,
@@ -122,7 +125,7 @@ fn note(child: &Child, state: &State) -> Option<Message> {
 }
 
 /// The id of the message that tells of a child's end.
-pub(crate) fn note_id(child: SessionId) -> MessageId {
+pub(crate) fn end_notice_id(child: SessionId) -> MessageId {
     MessageId::new(uuid::Uuid::from_u128(child.uuid().as_u128() ^ 1))
 }
 
@@ -135,9 +138,9 @@ pub(super) fn start(
     description: String,
     background: bool,
 ) -> Result<Decision, Refusal> {
-    super::label("description", Some(&description))?;
-    if state.session.depth >= MAX_DEPTH {
-        let message = format!("a session started by {MAX_DEPTH} others above it starts no more");
+    super::check_label("description", Some(&description))?;
+    if state.session.depth >= MAX_SESSION_DEPTH {
+        let message = format!("a session started by {MAX_SESSION_DEPTH} others above it starts no more");
         return Err(Refusal::conflict("too_deep", message).hint("do the work in this session"));
     }
     let open = state.children.iter().filter(|child| child.outcome.is_none()).count();
@@ -155,7 +158,7 @@ pub(super) fn start(
     }
     let started =
         Event::Child(ChildEvent::Started { session_id, tool_call_id, subtask, description, background });
-    Ok(Decision::done(vec![of_turn(turn.id, started)]))
+    Ok(Decision::done(vec![turn_event(turn.id, started)]))
 }
 
 fn shorten(text: &mut String) {

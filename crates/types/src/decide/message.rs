@@ -1,6 +1,6 @@
 //! What people say: submitting a message, changing one that waits, and taking one back.
 
-use super::{label, of_session, of_turn, refuse_if_closed, too_large, turn};
+use super::{check_label, refuse_if_closed, session_event, too_large, turn, turn_event};
 use crate::{
     Accepted, CancelTurn, Decision, DecisionFacts, Delivery, Event, EventFor, Message, MessageEvent,
     MessageId, Part, Queued, Refusal, RefusalCode, RefusalKind, RequeueMessage, Role, State, StateLimits,
@@ -14,17 +14,19 @@ pub(super) fn submit(
     facts: &DecisionFacts,
 ) -> Result<Decision, Refusal> {
     let SubmitMessage { message, turn_id, delivery, auto_run, idempotency_key: key, by } = submit;
-    if let Some((message_id, turn_id)) = known(state, key.as_deref()).or_else(|| present(state, message.id)) {
+    if let Some((message_id, turn_id)) =
+        earlier_submission(state, key.as_deref()).or_else(|| existing_message(state, message.id))
+    {
         return Ok(Decision { events: Vec::new(), accepted: Accepted::Message { message_id, turn_id } });
     }
-    check(state, &message, key.as_deref())?;
+    check_submission(state, &message, key.as_deref())?;
     let message_id = message.id;
     // While a turn runs, a message waits for one of its own unless its sender asks for none.
     let runs = auto_run.unwrap_or(state.session.auto_run || state.turn.is_some());
     let (events, turn_id) = match &state.turn {
-        None if runs => (begin(state, message, turn_id, key), Some(turn_id)),
+        None if runs => (start_turn_with(state, message, turn_id, key), Some(turn_id)),
         None => {
-            (vec![of_session(Event::Message(MessageEvent::Added { message, idempotency_key: key }))], None)
+            (vec![session_event(Event::Message(MessageEvent::Added { message, idempotency_key: key }))], None)
         }
         Some(_) if !runs => {
             return Err(Refusal::conflict(
@@ -41,7 +43,7 @@ pub(super) fn submit(
                 idempotency_key: key,
                 before: None,
             });
-            let mut events = vec![of_turn(turn_id, event)];
+            let mut events = vec![turn_event(turn_id, event)];
             let answered_by = match delivery {
                 Delivery::Queue => turn_id,
                 Delivery::Steer => running,
@@ -58,22 +60,22 @@ pub(super) fn submit(
 
 /// Takes a message back while it waits.
 pub(super) fn withdraw(state: &State, message_id: MessageId, by: String) -> Result<Decision, Refusal> {
-    let queued = &state.queue[place_of(state, message_id)?];
+    let queued = &state.queue[queue_position(state, message_id)?];
     let event = Event::Message(MessageEvent::Withdrawn { message_id, by });
-    Ok(Decision::done(vec![of_turn(queued.turn_id, event)]))
+    Ok(Decision::done(vec![turn_event(queued.turn_id, event)]))
 }
 
 /// Changes a message while it waits: what it says, where it stands, how it is delivered.
 pub(super) fn requeue(state: &State, requeue: RequeueMessage) -> Result<Decision, Refusal> {
     let RequeueMessage { message_id, turn_id, parts, delivery, before, by } = requeue;
-    let place = place_of(state, message_id)?;
+    let place = queue_position(state, message_id)?;
     if delivery == Some(Delivery::Interrupt) {
         return Err(Refusal::invalid("delivery_not_allowed", "a message that waits cannot interrupt")
             .hint("withdraw it and send it again, or cancel the turn"));
     }
     let (old, after) = (&state.queue[place], state.queue.get(place + 1).map(|next| next.message.id));
     let before = match before {
-        Some(Some(id)) if id != message_id => Some(named(state, id)?),
+        Some(Some(id)) if id != message_id => Some(check_queued(state, id)?),
         Some(None) => None,
         Some(Some(_)) | None => after,
     };
@@ -92,39 +94,39 @@ pub(super) fn requeue(state: &State, requeue: RequeueMessage) -> Result<Decision
     let mut events = Vec::new();
     // Whoever waits for the turn that was set aside for it is told that there will be none.
     if queued.delivery != old.delivery {
-        events.push(of_turn(old.turn_id, Event::Message(MessageEvent::Withdrawn { message_id, by })));
+        events.push(turn_event(old.turn_id, Event::Message(MessageEvent::Withdrawn { message_id, by })));
         queued.turn_id = turn_id;
     }
     let turn_id = queued.turn_id;
-    events.push(of_turn(
+    events.push(turn_event(
         turn_id,
         Event::Message(MessageEvent::Queued { queued, idempotency_key: None, before }),
     ));
     Ok(Decision::done(events))
 }
 
-fn place_of(state: &State, message_id: MessageId) -> Result<usize, Refusal> {
+fn queue_position(state: &State, message_id: MessageId) -> Result<usize, Refusal> {
     state.queue.iter().position(|queued| queued.message.id == message_id).ok_or_else(|| {
         Refusal::not_found("message_not_queued", format!("message {message_id} is not in the queue"))
     })
 }
 
 /// The message that another is to stand before, which must wait too.
-fn named(state: &State, before: MessageId) -> Result<MessageId, Refusal> {
+fn check_queued(state: &State, before: MessageId) -> Result<MessageId, Refusal> {
     let missing =
         |_| Refusal::conflict("before_not_queued", format!("message {before} is not in the queue any more"));
-    place_of(state, before).map(|_| before).map_err(missing)
+    queue_position(state, before).map(|_| before).map_err(missing)
 }
 
 /// The earlier outcome of a request with the same key.
-fn known(state: &State, key: Option<&str>) -> Option<(MessageId, Option<TurnId>)> {
+fn earlier_submission(state: &State, key: Option<&str>) -> Option<(MessageId, Option<TurnId>)> {
     let key = key?;
     let (_, message_id, turn_id) = state.keys.iter().rev().find(|(known, ..)| known == key)?;
     Some((*message_id, *turn_id))
 }
 
 /// A message that is there already: the same request, made once more after its answer was lost.
-fn present(state: &State, id: MessageId) -> Option<(MessageId, Option<TurnId>)> {
+fn existing_message(state: &State, id: MessageId) -> Option<(MessageId, Option<TurnId>)> {
     if state.unanswered.contains(&id) {
         return Some((id, None));
     }
@@ -134,9 +136,9 @@ fn present(state: &State, id: MessageId) -> Option<(MessageId, Option<TurnId>)> 
     queued.or_else(answered).map(|turn_id| (id, Some(turn_id)))
 }
 
-fn check(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refusal> {
+fn check_submission(state: &State, message: &Message, key: Option<&str>) -> Result<(), Refusal> {
     refuse_if_closed(state)?;
-    label("idempotency_key", key)?;
+    check_label("idempotency_key", key)?;
     check_message(message)?;
     let queued: usize = state.queue.iter().map(|queued| queued.message.size()).sum();
     let full = state.queue.len() >= StateLimits::QUEUE || queued + message.size() > StateLimits::QUEUE_BYTES;
@@ -174,11 +176,11 @@ fn check_message(message: &Message) -> Result<(), Refusal> {
 }
 
 /// The message and its turn, in an idle session.
-fn begin(state: &State, message: Message, turn_id: TurnId, key: Option<String>) -> Vec<EventFor> {
+fn start_turn_with(state: &State, message: Message, turn_id: TurnId, key: Option<String>) -> Vec<EventFor> {
     let mut message_ids = state.unanswered.clone();
     message_ids.push(message.id);
-    let added = of_turn(turn_id, Event::Message(MessageEvent::Added { message, idempotency_key: key }));
-    vec![added, turn::started(state, turn_id, message_ids)]
+    let added = turn_event(turn_id, Event::Message(MessageEvent::Added { message, idempotency_key: key }));
+    vec![added, turn::turn_started(state, turn_id, message_ids)]
 }
 
 /// Cancels the running turn in favour of this message, which then runs before all others.

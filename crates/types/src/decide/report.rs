@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::approval::{may_start, propose, unknown_call};
-use super::turn::{TurnEnding, end};
-use super::{child, of_turn};
+use super::turn::{TurnEnding, end_turn};
+use super::{child, turn_event};
 use crate::{
     Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, Decision, DecisionFacts, Delivery,
     Event, EventFor, Message, MessageEvent, Moment, OpenTurn, Part, Refusal, RefusalCode, Reviewed, State,
@@ -22,10 +22,10 @@ pub(super) fn report(
 ) -> Result<Decision, Refusal> {
     let Some(open) = state.turn.as_ref().filter(|turn| turn.id == turn_id) else {
         let over = || Refusal::conflict(RefusalCode::TurnOver, format!("turn {turn_id} is over"));
-        let event = left_behind(state, turn_id, &report).ok_or_else(over)?;
-        return Ok(Decision::done(vec![of_turn(turn_id, event)]));
+        let event = late_event(state, turn_id, &report).ok_or_else(over)?;
+        return Ok(Decision::done(vec![turn_event(turn_id, event)]));
     };
-    let one = |event: Event| Ok(Decision::done(vec![of_turn(turn_id, event)]));
+    let one = |event: Event| Ok(Decision::done(vec![turn_event(turn_id, event)]));
     match report {
         TurnReport::TakeSteering => refuse_open_calls(open).map(|()| take_steering(state, turn_id)),
         TurnReport::ModelWaiting { model, attempt, attempts, wait_ms, error } => {
@@ -36,13 +36,13 @@ pub(super) fn report(
             one(Event::Step(StepEvent::UsageRecorded { model, message_id: None, usage }))
         }
         TurnReport::StepFinished { model, message, stop_reason, usage } => {
-            step(open, model, message, stop_reason, usage)
+            finish_step(open, model, message, stop_reason, usage)
         }
         TurnReport::LastStepFinished { model, message, stop_reason, usage } => {
-            last_step(state, open, model, message, stop_reason, usage)
+            finish_last_step(state, open, model, message, stop_reason, usage)
         }
         TurnReport::BatchStarted { parallel } => {
-            one(Event::Batch(BatchEvent::Started { tool_calls: ids(open), parallel }))
+            one(Event::Batch(BatchEvent::Started { tool_calls: call_ids(open), parallel }))
         }
         TurnReport::BatchHalted { tool_call_id } => one(Event::Batch(BatchEvent::Halted { tool_call_id })),
         TurnReport::BatchCompleted => {
@@ -54,7 +54,7 @@ pub(super) fn report(
             one(Event::Call(CallEvent::Started { tool_call, kind }))
         }
         TurnReport::CallFinished { result, duration_ms, message_id } => {
-            let tool_call = finished(open, &result)?;
+            let tool_call = check_finished_call(open, &result)?;
             one(Event::Call(CallEvent::Completed { tool_call, tool_result: result, duration_ms, message_id }))
         }
         TurnReport::CheckpointCreated { checkpoint_id, moment, files, bytes, left_out } => {
@@ -70,12 +70,12 @@ pub(super) fn report(
             one(Event::Workspace(WorkspaceEvent::CheckpointFailed { moment, reason }))
         }
         TurnReport::ReviewRequested { patch, waits } => review(state, open, patch, waits),
-        TurnReport::Told { message } => refuse_open_calls(open)
+        TurnReport::NoteAdded { message } => refuse_open_calls(open)
             .and_then(|()| one(Event::Message(MessageEvent::Added { message, idempotency_key: None }))),
         TurnReport::Compacted(compaction) => {
             refuse_open_calls(open)?;
             one(Event::Agent(AgentEvent::ContextCompacted {
-                compaction: compaction.kept_from(facts.first_kept_seq),
+                compaction: compaction.into_compaction(facts.first_kept_seq),
             }))
         }
         TurnReport::AgentUpdated(agent) if state.agent.as_ref() == Some(&agent) => Ok(Decision::unchanged()),
@@ -91,23 +91,23 @@ pub(super) fn report(
             let completed = Event::Workspace(WorkspaceEvent::VerificationCompleted { round, ok, results });
             let told = feedback
                 .map(|message| Event::Message(MessageEvent::Added { message, idempotency_key: None }));
-            let events = std::iter::once(completed).chain(told).map(|event| of_turn(turn_id, event));
+            let events = std::iter::once(completed).chain(told).map(|event| turn_event(turn_id, event));
             Ok(Decision::done(events.collect()))
         }
         TurnReport::Completed { stop_reason, verified, verification } => {
             refuse_open_calls(open)?;
             let how = TurnEnding::Completed { stop_reason, verified, verification };
-            Ok(Decision::done(end(state, open, &DecisionFacts::default(), how)))
+            Ok(Decision::done(end_turn(state, open, &DecisionFacts::default(), how)))
         }
         TurnReport::Failed { error, reason } => {
-            Ok(Decision::done(end(state, open, facts, TurnEnding::Failed { error, reason })))
+            Ok(Decision::done(end_turn(state, open, facts, TurnEnding::Failed { error, reason })))
         }
     }
 }
 
 /// What can still be said of a turn that is over, because it can only be seen when nothing of the turn runs
 /// any more: how it left the workspace, once, and what the answer took in which it was stopped.
-fn left_behind(state: &State, turn_id: TurnId, report: &TurnReport) -> Option<Event> {
+fn late_event(state: &State, turn_id: TurnId, report: &TurnReport) -> Option<Event> {
     let turn = state.turns.iter().find(|turn| turn.id == turn_id)?;
     if let (TurnReport::UsageSpent { model, usage }, TurnStatus::Canceled | TurnStatus::Failed) =
         (report, turn.status)
@@ -143,7 +143,7 @@ fn left_behind(state: &State, turn_id: TurnId, report: &TurnReport) -> Option<Ev
 
 /// Moves the messages that steer from the queue into the conversation.
 fn take_steering(state: &State, turn_id: TurnId) -> Decision {
-    let mut steering: Vec<Message> = child::notes(state);
+    let mut steering: Vec<Message> = child::end_notices(state);
     let queued = state
         .queue
         .iter()
@@ -151,7 +151,7 @@ fn take_steering(state: &State, turn_id: TurnId) -> Decision {
         .map(|queued| queued.message.clone());
     steering.extend(queued);
     let added = |message: &Message| {
-        of_turn(
+        turn_event(
             turn_id,
             Event::Message(MessageEvent::Added { message: message.clone(), idempotency_key: None }),
         )
@@ -159,7 +159,7 @@ fn take_steering(state: &State, turn_id: TurnId) -> Decision {
     Decision { events: steering.iter().map(added).collect(), accepted: Accepted::Steering(steering) }
 }
 
-fn step(
+fn finish_step(
     turn: &OpenTurn,
     model: String,
     message: Message,
@@ -178,21 +178,22 @@ fn step(
     if !message.tool_calls().all(|call| !turn.used.contains(&call.id) && seen.insert(&call.id)) {
         return Err(Refusal::invalid("bad_tool_calls", "two tool calls of the turn have one id"));
     }
-    let mut events: Vec<EventFor> = reasoning(&message).map(|event| of_turn(turn.id, event)).collect();
+    let mut events: Vec<EventFor> =
+        reasoning_events(&message).map(|event| turn_event(turn.id, event)).collect();
     let message_id = Some(message.id);
-    events.push(of_turn(
+    events.push(turn_event(
         turn.id,
         Event::Message(MessageEvent::ModelOutputCompleted { message, stop_reason, usage }),
     ));
     if usage != Usage::default() {
-        events.push(of_turn(turn.id, Event::Step(StepEvent::UsageRecorded { model, message_id, usage })));
+        events.push(turn_event(turn.id, Event::Step(StepEvent::UsageRecorded { model, message_id, usage })));
     }
     Ok(Decision::done(events))
 }
 
 /// A step and the end of its turn, or what steers the turn to go on. The same events as if they were reported one
 /// after the other.
-fn last_step(
+fn finish_last_step(
     state: &State,
     turn: &OpenTurn,
     model: String,
@@ -203,7 +204,7 @@ fn last_step(
     if message.tool_calls().next().is_some() {
         return Err(Refusal::invalid("bad_tool_calls", "a message that asks for tool calls is not the last"));
     }
-    let Decision { mut events, accepted } = step(turn, model, message, stop_reason.clone(), usage)?;
+    let Decision { mut events, accepted } = finish_step(turn, model, message, stop_reason.clone(), usage)?;
     let steering = take_steering(state, turn.id);
     if !steering.events.is_empty() {
         events.extend(steering.events);
@@ -212,11 +213,11 @@ fn last_step(
     let mut turn = turn.clone();
     turn.usage += usage;
     let how = TurnEnding::Completed { stop_reason, verified: None, verification: None };
-    events.extend(end(state, &turn, &DecisionFacts::default(), how));
+    events.extend(end_turn(state, &turn, &DecisionFacts::default(), how));
     Ok(Decision { events, accepted })
 }
 
-fn reasoning(message: &Message) -> impl Iterator<Item = Event> + '_ {
+fn reasoning_events(message: &Message) -> impl Iterator<Item = Event> + '_ {
     message.parts.iter().enumerate().filter_map(|(index, part)| {
         let Part::Reasoning { text, .. } = part else { return None };
         Some(Event::Step(StepEvent::ReasoningCompleted {
@@ -252,10 +253,10 @@ fn review(state: &State, turn: &OpenTurn, patch: TurnPatch, waits: bool) -> Resu
         note,
     });
     let accepted = if waits { Accepted::Waiting } else { Accepted::Done };
-    Ok(Decision { events: vec![of_turn(turn.id, requested)], accepted })
+    Ok(Decision { events: vec![turn_event(turn.id, requested)], accepted })
 }
 
-fn finished(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {
+fn check_finished_call(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {
     let open = turn.call(&result.id).ok_or_else(|| unknown_call(&result.id))?;
     if matches!(open.status, CallStatus::Done { .. }) {
         return Err(Refusal::conflict("call_already_done", format!("call {} has its result", result.id)));
@@ -266,7 +267,7 @@ fn finished(turn: &OpenTurn, result: &ToolResult) -> Result<CallName, Refusal> {
     Ok(CallName { id: result.id.clone(), name: open.call.name.clone() })
 }
 
-fn ids(turn: &OpenTurn) -> Vec<ToolCallId> {
+fn call_ids(turn: &OpenTurn) -> Vec<ToolCallId> {
     turn.calls.iter().map(|open| open.call.id.clone()).collect()
 }
 

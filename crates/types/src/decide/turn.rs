@@ -1,7 +1,7 @@
 //! How turns begin and end. Every way out of a turn leads through [`end`], which leaves no call
 //! without a result, records exactly one terminal, and begins the next turn if a message waits.
 
-use super::{of_session, of_turn, refuse_if_closed};
+use super::{refuse_if_closed, session_event, turn_event};
 use crate::{
     Accepted, AgentEvent, BatchEvent, CallEvent, CallName, CallStatus, CancelTurn, Decision, DecisionFacts,
     Event, EventFor, Failure, Message, MessageEvent, MessageId, NewCompaction, OpenTurn, Part, Plan, Purpose,
@@ -23,7 +23,7 @@ pub(super) fn run(state: &State, turn_id: TurnId) -> Result<Decision, Refusal> {
         return Err(Refusal::conflict("nothing_to_run", "every message has been answered")
             .hint("send a message, or retry the last turn if it failed"));
     }
-    let events = vec![started(state, turn_id, state.unanswered.clone())];
+    let events = vec![turn_started(state, turn_id, state.unanswered.clone())];
     Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
 }
 
@@ -59,32 +59,32 @@ pub(super) fn retry(state: &State, retry_of: TurnId, turn_id: TurnId) -> Result<
         return Err(Refusal::conflict("too_many_messages", "too many messages wait for this turn")
             .hint("start a turn on the newest ones with run"));
     }
-    let retried = of_turn(turn_id, Event::Turn(TurnEvent::Retried { retry_of }));
-    let events = vec![retried, started(state, turn_id, message_ids)];
+    let retried = turn_event(turn_id, Event::Turn(TurnEvent::Retried { retry_of }));
+    let events = vec![retried, turn_started(state, turn_id, message_ids)];
     Ok(Decision { events, accepted: Accepted::Turn { turn_id } })
 }
 
 /// Makes the conversation shorter, in a turn of its own. What has not been answered stays so.
 pub(super) fn compact(state: &State, turn_id: TurnId) -> Result<Decision, Refusal> {
-    begin(state, turn_id, Purpose::Compact)
+    start_without_messages(state, turn_id, Purpose::Compact)
 }
 
 /// Begins the conversation anew. Nothing leaves the log.
 pub(super) fn reset(state: &State, compaction: NewCompaction) -> Result<Decision, Refusal> {
     refuse_if_closed(state)?;
     refuse_if_running(state)?;
-    let compaction = compaction.kept_from(state.last_seq + 1);
-    Ok(Decision::done(vec![of_session(Event::Agent(AgentEvent::ContextCompacted { compaction }))]))
+    let compaction = compaction.into_compaction(state.last_seq + 1);
+    Ok(Decision::done(vec![session_event(Event::Agent(AgentEvent::ContextCompacted { compaction }))]))
 }
 
 /// Has other sessions work on a plan, in a turn of its own.
 pub(super) fn run_plan(state: &State, turn_id: TurnId, plan: Plan) -> Result<Decision, Refusal> {
     plan.check().map_err(|why| Refusal::invalid("bad_plan", why))?;
-    begin(state, turn_id, Purpose::Subtasks { plan })
+    start_without_messages(state, turn_id, Purpose::Subtasks { plan })
 }
 
 /// A turn that answers nobody.
-fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, Refusal> {
+fn start_without_messages(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, Refusal> {
     refuse_if_closed(state)?;
     refuse_if_running(state)?;
     let started = Event::Turn(TurnEvent::Started {
@@ -92,7 +92,7 @@ fn begin(state: &State, turn_id: TurnId, purpose: Purpose) -> Result<Decision, R
         model: state.session.model.clone(),
         purpose,
     });
-    Ok(Decision { events: vec![of_turn(turn_id, started)], accepted: Accepted::Turn { turn_id } })
+    Ok(Decision { events: vec![turn_event(turn_id, started)], accepted: Accepted::Turn { turn_id } })
 }
 
 /// Stops the running turn, if it is the one that is meant; an idle session stays as it is.
@@ -100,7 +100,7 @@ pub(super) fn cancel(state: &State, cancel: CancelTurn, facts: &DecisionFacts) -
     let CancelTurn { turn_id, by, reason } = cancel;
     match state.turn.as_ref().filter(|turn| turn_id.is_none_or(|id| id == turn.id)) {
         None => Decision::unchanged(),
-        Some(turn) => Decision::done(end(state, turn, facts, TurnEnding::Canceled { by, reason })),
+        Some(turn) => Decision::done(end_turn(state, turn, facts, TurnEnding::Canceled { by, reason })),
     }
 }
 
@@ -111,16 +111,16 @@ pub(super) fn close(state: &State, by: String, facts: &DecisionFacts) -> Decisio
     }
     let withdraw = |queued: &crate::Queued| {
         let event = Event::Message(MessageEvent::Withdrawn { message_id: queued.message.id, by: by.clone() });
-        of_turn(queued.turn_id, event)
+        turn_event(queued.turn_id, event)
     };
     let mut events: Vec<EventFor> = state.queue.iter().map(withdraw).collect();
     if let Some(turn) = &state.turn {
         let mut emptied = state.clone();
         emptied.queue.clear();
         let reason = Some("the session was closed".to_owned());
-        events.extend(end(&emptied, turn, facts, TurnEnding::Canceled { by: by.clone(), reason }));
+        events.extend(end_turn(&emptied, turn, facts, TurnEnding::Canceled { by: by.clone(), reason }));
     }
-    events.push(of_session(Event::Session(SessionEvent::Completed { by })));
+    events.push(session_event(Event::Session(SessionEvent::Completed { by })));
     Decision::done(events)
 }
 
@@ -129,9 +129,14 @@ pub(super) fn suspend(state: &State, resumable: bool, facts: &DecisionFacts) -> 
     let mut held = state.clone();
     held.queue.clear();
     match &state.turn {
-        Some(turn) if !(resumable && turn.waits(&state.children)) => {
+        Some(turn) if !(resumable && turn.is_resumable(&state.children)) => {
             let reason = Some("the daemon is shutting down".to_owned());
-            Decision::done(end(&held, turn, facts, TurnEnding::Canceled { by: "daemon".to_owned(), reason }))
+            Decision::done(end_turn(
+                &held,
+                turn,
+                facts,
+                TurnEnding::Canceled { by: "daemon".to_owned(), reason },
+            ))
         }
         Some(_) | None => Decision::unchanged(),
     }
@@ -141,9 +146,9 @@ pub(super) fn suspend(state: &State, resumable: bool, facts: &DecisionFacts) -> 
 /// is; any other is failed, because what it was doing may or may not have happened.
 pub(super) fn recover(state: &State, resumable: bool, facts: &DecisionFacts) -> Decision {
     let Some(turn) = &state.turn else {
-        return Decision::done(next(state));
+        return Decision::done(next_turn(state));
     };
-    if resumable && turn.waits(&state.children) {
+    if resumable && turn.is_resumable(&state.children) {
         return Decision::unchanged();
     }
     let error = Failure {
@@ -151,17 +156,27 @@ pub(super) fn recover(state: &State, resumable: bool, facts: &DecisionFacts) -> 
         message: "the daemon stopped while this turn was running".to_owned(),
         hint: Some("retry the turn to run it again".to_owned()),
     };
-    Decision::done(end(state, turn, facts, TurnEnding::Failed { error, reason: "interrupted".to_owned() }))
+    Decision::done(end_turn(
+        state,
+        turn,
+        facts,
+        TurnEnding::Failed { error, reason: "interrupted".to_owned() },
+    ))
 }
 
 /// The event that begins a turn.
-pub(super) fn started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId>) -> EventFor {
+pub(super) fn turn_started(state: &State, turn_id: TurnId, message_ids: Vec<MessageId>) -> EventFor {
     let (model, purpose) = (state.session.model.clone(), Purpose::Answer);
-    of_turn(turn_id, Event::Turn(TurnEvent::Started { message_ids, model, purpose }))
+    turn_event(turn_id, Event::Turn(TurnEvent::Started { message_ids, model, purpose }))
 }
 
 /// Ends a turn: partial text, missing results, the terminal, the session's standing, the next turn.
-pub(super) fn end(state: &State, turn: &OpenTurn, facts: &DecisionFacts, how: TurnEnding) -> Vec<EventFor> {
+pub(super) fn end_turn(
+    state: &State,
+    turn: &OpenTurn,
+    facts: &DecisionFacts,
+    how: TurnEnding,
+) -> Vec<EventFor> {
     let mut events = Vec::new();
     let stop_reason = match &how {
         TurnEnding::Completed { .. } => "completed",
@@ -169,7 +184,7 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &DecisionFacts, how: Tu
         TurnEnding::Failed { .. } => "error",
         TurnEnding::Canceled { .. } => "canceled",
     };
-    events.extend(repairs(turn, &how));
+    events.extend(missing_results(turn, &how));
     if let Some(message) = facts.partial.clone().and_then(without_calls) {
         let stop_reason = stop_reason.to_owned();
         let completed = Event::Message(MessageEvent::ModelOutputCompleted {
@@ -177,35 +192,35 @@ pub(super) fn end(state: &State, turn: &OpenTurn, facts: &DecisionFacts, how: Tu
             stop_reason,
             usage: Usage::default(),
         });
-        events.push(of_turn(turn.id, completed));
+        events.push(turn_event(turn.id, completed));
     }
     let told =
-        |message| of_turn(turn.id, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
-    events.extend(super::child::notes(state).into_iter().map(told));
+        |message| turn_event(turn.id, Event::Message(MessageEvent::Added { message, idempotency_key: None }));
+    events.extend(super::child::end_notices(state).into_iter().map(told));
     match how {
         TurnEnding::Completed { stop_reason, verified, verification } => {
             let usage = turn.usage;
             let completed = Event::Turn(TurnEvent::Completed { stop_reason, usage, verified, verification });
-            events.push(of_turn(turn.id, completed));
+            events.push(turn_event(turn.id, completed));
         }
         TurnEnding::Failed { error, reason } => {
-            events.push(of_turn(turn.id, Event::Turn(TurnEvent::Failed { error: error.clone(), reason })));
-            events.push(of_session(Event::Session(SessionEvent::Failed { error })));
+            events.push(turn_event(turn.id, Event::Turn(TurnEvent::Failed { error: error.clone(), reason })));
+            events.push(session_event(Event::Session(SessionEvent::Failed { error })));
         }
         TurnEnding::Canceled { by, reason } => {
-            events.push(of_turn(
+            events.push(turn_event(
                 turn.id,
                 Event::Turn(TurnEvent::Canceled { by: by.clone(), reason: reason.clone() }),
             ));
-            events.push(of_session(Event::Session(SessionEvent::Canceled { by, reason })));
+            events.push(session_event(Event::Session(SessionEvent::Canceled { by, reason })));
         }
     }
-    events.extend(next(state));
+    events.extend(next_turn(state));
     events
 }
 
 /// A result for each call that has none, so that calls and results always pair.
-fn repairs(turn: &OpenTurn, how: &TurnEnding) -> Vec<EventFor> {
+fn missing_results(turn: &OpenTurn, how: &TurnEnding) -> Vec<EventFor> {
     let mut events = Vec::new();
     for open in &turn.calls {
         let words = match (&open.status, how) {
@@ -219,30 +234,30 @@ fn repairs(turn: &OpenTurn, how: &TurnEnding) -> Vec<EventFor> {
             tool_call: CallName { id: id.clone(), name: open.call.name.clone() },
             tool_result: ToolResult::failed(id, words),
             duration_ms: 0,
-            message_id: repair_id(turn.id, &open.call.id),
+            message_id: missing_result_id(turn.id, &open.call.id),
         });
-        events.push(of_turn(turn.id, event));
+        events.push(turn_event(turn.id, event));
     }
     if turn.batch.is_some() || !events.is_empty() {
-        events.push(of_turn(turn.id, Event::Batch(BatchEvent::Completed {})));
+        events.push(turn_event(turn.id, Event::Batch(BatchEvent::Completed {})));
     }
     events
 }
 
 /// The next turn, if a message waits for one. A message that was to steer the turn that is over
 /// begins the next one if it is first in the queue, and steers that one otherwise.
-fn next(state: &State) -> Vec<EventFor> {
+fn next_turn(state: &State) -> Vec<EventFor> {
     let Some(queued) = state.queue.front() else { return Vec::new() };
     let added =
         Event::Message(MessageEvent::Added { message: queued.message.clone(), idempotency_key: None });
     let mut message_ids = state.unanswered.clone();
     message_ids.push(queued.message.id);
-    vec![of_turn(queued.turn_id, added), started(state, queued.turn_id, message_ids)]
+    vec![turn_event(queued.turn_id, added), turn_started(state, queued.turn_id, message_ids)]
 }
 
 /// The id of a message that no tool sent: made from the turn and the call, since the rules make no
 /// ids of their own, and the same repair must give the same id.
-fn repair_id(turn: TurnId, call: &crate::ToolCallId) -> MessageId {
+fn missing_result_id(turn: TurnId, call: &crate::ToolCallId) -> MessageId {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in call.0.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

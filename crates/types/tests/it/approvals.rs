@@ -7,7 +7,7 @@ use ostler_types::{
 use serde_json::json;
 
 use crate::refusals::expect;
-use crate::world::{
+use crate::session_driver::{
     SessionDriver, answer, call, cancel, completed, kind_of, names, propose, read, shell, start, subject,
 };
 
@@ -15,7 +15,7 @@ use crate::world::{
 fn the_first_answer_wins_and_the_second_is_told_of_it() {
     for (verdict, how) in [(Verdict::Approve, "approved"), (Verdict::Deny, "denied")] {
         let (mut world, turn) = waiting(&shell("a", "make"));
-        world.must(answer(turn, "a", verdict, "ann"));
+        world.accept(answer(turn, "a", verdict, "ann"));
         let refusal = world.refused(answer(turn, "a", Verdict::Approve, "bob"));
         expect(&refusal, RefusalKind::Conflict, "already_answered");
         assert!(refusal.message.contains("ann") && refusal.message.contains(how), "{}", refusal.message);
@@ -25,7 +25,7 @@ fn the_first_answer_wins_and_the_second_is_told_of_it() {
 #[test]
 fn a_late_answer_is_told_of_the_first_even_when_the_turn_is_over() {
     let (mut world, turn) = waiting(&shell("a", "make"));
-    world.must(answer(turn, "a", Verdict::Deny, "ann"));
+    world.accept(answer(turn, "a", Verdict::Deny, "ann"));
     let finish = world.finish("a", false);
     world.report(finish);
     world.report(completed());
@@ -37,7 +37,7 @@ fn a_late_answer_is_told_of_the_first_even_when_the_turn_is_over() {
 #[test]
 fn a_question_that_a_cancel_took_away_cannot_be_answered() {
     let (mut world, turn) = waiting(&shell("a", "make"));
-    world.must(cancel());
+    world.accept(cancel());
     assert_eq!(world.state.pending_approvals().count(), 0);
     expect(&world.refused(answer(turn, "a", Verdict::Approve, "ann")), RefusalKind::Conflict, "not_waiting");
 }
@@ -48,7 +48,10 @@ fn a_question_shows_the_call_and_the_rule() {
     let waiting: Vec<_> = world.state.view().pending_approvals;
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].turn_id, waiting[0].tool_call_id.0.as_str()), (turn, "a"));
-    assert_eq!(waiting[0].rule, rule(&shell("a", "make test")).within(&world.state.session.workspace_path));
+    assert_eq!(
+        waiting[0].rule,
+        rule(&shell("a", "make test")).in_workspace(&world.state.session.workspace_path)
+    );
     assert_eq!(world.state.session.status, SessionStatus::WaitingApproval);
 }
 
@@ -58,7 +61,7 @@ fn a_question_asked_twice_is_one_question() {
     let (mut world, turn) = waiting(&made);
     let again = world.report(propose(&made));
     assert_eq!((again.accepted, again.events), (Accepted::Waiting, Vec::new()));
-    world.must(answer(turn, "a", Verdict::Approve, "ann"));
+    world.accept(answer(turn, "a", Verdict::Approve, "ann"));
     let allowed = world.report(propose(&made));
     assert_eq!((allowed.accepted, allowed.events), (Accepted::Allowed, Vec::new()));
     assert_eq!(world.status_of("a"), &CallStatus::Granted);
@@ -71,7 +74,7 @@ fn a_denial_reaches_the_agent_with_its_reason_and_the_turn_goes_on() {
     let reason = Some("too much".to_owned());
     let tool_call_id = ToolCallId("a".to_owned());
     let (verdict, scope, by) = (Verdict::Deny, Scope::Once, "ann".to_owned());
-    world.must(Command::Answer(AnswerApproval {
+    world.accept(Command::Answer(AnswerApproval {
         turn_id,
         tool_call_id,
         verdict,
@@ -90,7 +93,7 @@ fn a_denial_reaches_the_agent_with_its_reason_and_the_turn_goes_on() {
 fn an_answer_for_the_session_holds_for_the_same_call_only() {
     for (scope, remembered) in [(Scope::Once, false), (Scope::Session, true), (Scope::Always, true)] {
         let (mut world, turn) = waiting(&shell("a", "make test"));
-        world.must(scoped(turn, "a", scope));
+        world.accept(scoped(turn, "a", scope));
         let finish = world.finish("a", true);
         world.report(start(&shell("a", "make test")));
         world.report(finish);
@@ -110,7 +113,7 @@ fn a_denial_makes_no_rule() {
     if let Command::Answer(AnswerApproval { verdict, .. }) = &mut command {
         *verdict = Verdict::Deny;
     }
-    world.must(command);
+    world.accept(command);
     assert_eq!(world.state.session.policy.approval.rules, []);
 }
 
@@ -124,7 +127,7 @@ fn the_rule_that_is_remembered_is_the_rule_that_was_shown() {
     let seen = call("a", "task", json!({"description": "look"}));
     world.report(propose(&seen));
     let shown = world.state.view().pending_approvals[0].rule.clone();
-    world.must(scoped(turn, "a", Scope::Session));
+    world.accept(scoped(turn, "a", Scope::Session));
     assert_eq!(world.state.session.policy.approval.rules, [shown]);
 }
 
@@ -133,7 +136,7 @@ fn the_rule_that_is_remembered_is_the_rule_that_was_shown() {
 fn only_the_call_that_was_shown_may_start() {
     for other in [shell("a", "rm -r ."), call("a", "write_file", json!({"command": "ls"}))] {
         let (mut world, turn_id) = waiting(&shell("a", "make"));
-        world.must(answer(turn_id, "a", Verdict::Approve, "ann"));
+        world.accept(answer(turn_id, "a", Verdict::Approve, "ann"));
         let report = TurnReport::CallStarted { tool_call: other.clone(), kind: kind_of("shell") };
         let outcome = world.ask(Command::Report { turn_id, report });
         assert!(outcome.is_err(), "started {other:?} on the approval of ls");
@@ -147,7 +150,7 @@ fn a_rule_from_outside_grants_without_a_question() {
     world.submit("go");
     let made = shell("a", "make");
     world.step(std::slice::from_ref(&made));
-    world.facts.standing.rules = vec![rule(&made)];
+    world.facts.policy_context.rules = vec![rule(&made)];
     let decision = world.report(propose(&made));
     assert_eq!((names(&decision), &decision.accepted), (vec!["approval_granted"], &Accepted::Allowed));
     assert_eq!(
@@ -175,7 +178,7 @@ fn a_stricter_policy_holds_at_once() {
     assert_eq!(world.report(propose(&read("a"))).accepted, Accepted::Allowed);
     let mut policy = Policy::default();
     policy.approval.require_for_tools.push("read_file".to_owned());
-    world.must(Command::Update(SessionChange { policy: Some(policy), ..SessionChange::default() }));
+    world.accept(Command::Update(SessionChange { policy: Some(policy), ..SessionChange::default() }));
     expect(&world.report_refused(start(&read("a"))), RefusalKind::Conflict, "call_not_approved");
     assert_eq!(world.report(propose(&read("a"))).accepted, Accepted::Waiting);
 }
@@ -224,7 +227,7 @@ fn a_rule_for_a_command_on_a_path_names_both() {
 }
 
 fn rule(call: &ToolCall) -> Rule {
-    Rule::of(call, &subject(call))
+    Rule::for_call(call, &subject(call))
 }
 
 fn allows(rule: &Rule, call: &ToolCall) -> bool {

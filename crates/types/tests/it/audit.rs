@@ -302,7 +302,7 @@ impl Audit {
         let id = &started.id;
         let first = self.begun.insert(id.clone());
         self.demand(Law::Starts, first, || format!("{id} started twice"));
-        let asks = crate::world::asks(&self.policy, started, kind, true);
+        let asks = crate::session_driver::asks(&self.policy, started, kind, true);
         let free = self.open_call(id, |call| call.asked.is_none() && call.answer.is_none() && !asks);
         let granted = self.open_call(id, |call| call.answer == Some(true));
         self.demand(Law::Starts, free || granted, || format!("{id} started without leave"));

@@ -1,21 +1,21 @@
 //! Sessions that a session starts, as the rules see them: who may, what surfaces, what is told.
 
 use ostler_types::{
-    Accepted, AnswerApproval, CancelTurn, ChildOutcome, ChildStatus, ChildUpdate, Command, MAX_DEPTH,
+    Accepted, AnswerApproval, CancelTurn, ChildOutcome, ChildStatus, ChildUpdate, Command, MAX_SESSION_DEPTH,
     PendingApproval, Plan, Purpose, Rule, Scope, SessionId, SessionStatus, StateLimits, Subtask, ToolCallId,
     ToolKind, TurnId, TurnReport, Usage, Verdict,
 };
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::world::{SessionDriver, at, call};
+use crate::session_driver::{SessionDriver, at, call};
 
 #[test]
 fn a_question_of_a_child_surfaces_and_is_answered_there() {
     let mut world = world_with_child(false);
     let asks = Command::Child { session_id: child(), news: ChildUpdate::Asks(Box::new(approval())) };
-    assert_eq!(world.must(asks.clone()), ["approval_requested"]);
-    assert_eq!(world.must(asks), [""; 0], "the same question is recorded once");
+    assert_eq!(world.accept(asks.clone()), ["approval_requested"]);
+    assert_eq!(world.accept(asks), [""; 0], "the same question is recorded once");
     assert_eq!(world.state.session.status, SessionStatus::WaitingApproval);
     assert_eq!(world.state.pending_approvals().count(), 1);
     assert_eq!(world.state.own_approvals().count(), 0);
@@ -27,8 +27,11 @@ fn a_question_of_a_child_surfaces_and_is_answered_there() {
     let (by, scope, reason) = ("ann".to_owned(), Scope::Once, None);
     let (tool_call_id, turn_id) = (ToolCallId("call_c".to_owned()), child_turn());
     let news = ChildUpdate::Answered { tool_call_id, turn_id, granted: true, by, scope, reason };
-    assert_eq!(world.must(Command::Child { session_id: child(), news: news.clone() }), ["approval_granted"]);
-    assert_eq!(world.must(Command::Child { session_id: child(), news }), [""; 0]);
+    assert_eq!(
+        world.accept(Command::Child { session_id: child(), news: news.clone() }),
+        ["approval_granted"]
+    );
+    assert_eq!(world.accept(Command::Child { session_id: child(), news }), [""; 0]);
     assert_eq!(world.state.session.status, SessionStatus::Active);
 }
 
@@ -37,13 +40,13 @@ fn calls_of_one_name_in_two_sessions_are_two_questions() {
     let mut world = world_with_child(false);
     let (below, its_turn) = (SessionId::new(Uuid::from_u128(0xbe)), TurnId::new(Uuid::from_u128(0xb1)));
     let asks = |approval| Command::Child { session_id: child(), news: ChildUpdate::Asks(Box::new(approval)) };
-    world.must(asks(approval()));
+    world.accept(asks(approval()));
     let other = PendingApproval { session_id: below, turn_id: its_turn, ..approval() };
-    assert_eq!(world.must(asks(other)), ["approval_requested"]);
+    assert_eq!(world.accept(asks(other)), ["approval_requested"]);
     let (by, scope, reason) = ("ann".to_owned(), Scope::Once, None);
     let (tool_call_id, turn_id) = (ToolCallId("call_c".to_owned()), its_turn);
     let news = ChildUpdate::Answered { tool_call_id, turn_id, granted: true, by, scope, reason };
-    world.must(Command::Child { session_id: child(), news });
+    world.accept(Command::Child { session_id: child(), news });
     let left: Vec<SessionId> = world.state.pending_approvals().map(|a| a.session_id).collect();
     assert_eq!(left, [child()]);
 }
@@ -52,9 +55,9 @@ fn calls_of_one_name_in_two_sessions_are_two_questions() {
 fn a_turn_that_only_waits_for_a_child_survives_a_restart() {
     let mut world = world_with_child(false);
     let recover = Command::Recover { resumable: true };
-    assert_eq!(world.must(recover), [""; 0]);
+    assert_eq!(world.accept(recover), [""; 0]);
     assert!(world.state.turn.is_some());
-    assert_eq!(world.must(ended(ChildStatus::Completed)), ["subagent_completed"]);
+    assert_eq!(world.accept(ended(ChildStatus::Completed)), ["subagent_completed"]);
     assert_eq!(world.state.children.len(), 1, "its turn has not heard of it yet");
     let finish = world.finish("call_t", true);
     world.report(finish);
@@ -70,7 +73,7 @@ fn the_model_is_told_of_a_background_child_once() {
     let finish = world.finish("call_t", true);
     world.report(finish);
     world.report(TurnReport::BatchCompleted);
-    world.must(ended(ChildStatus::Completed));
+    world.accept(ended(ChildStatus::Completed));
     let decision = world.report(TurnReport::TakeSteering);
     let Accepted::Steering(messages) = decision.accepted else {
         panic!("steering is answered with messages")
@@ -89,23 +92,23 @@ fn a_background_child_that_ends_between_turns_leaves_a_note() {
     let (stop_reason, verified, verification) = ("stop".to_owned(), None, None);
     world.report(TurnReport::Completed { stop_reason, verified, verification });
     assert_eq!(world.state.children.len(), 1);
-    assert_eq!(world.must(ended(ChildStatus::Failed)), ["subagent_completed", "message_added"]);
+    assert_eq!(world.accept(ended(ChildStatus::Failed)), ["subagent_completed", "message_added"]);
     assert_eq!((world.state.children.len(), world.state.unanswered.len()), (0, 1));
 }
 
 #[test]
 fn a_canceled_turn_still_hears_the_end_of_its_children() {
     let mut world = world_with_child(true);
-    world.must(Command::Cancel(CancelTurn { turn_id: None, by: "ann".to_owned(), reason: None }));
+    world.accept(Command::Cancel(CancelTurn { turn_id: None, by: "ann".to_owned(), reason: None }));
     assert_eq!(world.state.children.len(), 1);
-    assert_eq!(world.must(ended(ChildStatus::Canceled)), ["subagent_completed"]);
+    assert_eq!(world.accept(ended(ChildStatus::Canceled)), ["subagent_completed"]);
     assert!(world.state.children.is_empty());
     assert_eq!(world.state.session.status, SessionStatus::Canceled);
 }
 
 #[test]
 fn too_deep_and_too_many_are_refused() {
-    let mut world = SessionDriver::with(|new| new.depth = MAX_DEPTH);
+    let mut world = SessionDriver::with(|new| new.depth = MAX_SESSION_DEPTH);
     world.submit("go");
     world.step(&[call("call_t", "task", json!({}))]);
     assert_eq!(world.report_refused(started(child(), false)).code, "too_deep");
@@ -145,10 +148,10 @@ fn a_plan_is_checked_and_can_be_picked_up() {
         assert_eq!(world.refused(Command::RunPlan { turn_id, plan }).code, "bad_plan");
     }
     let (turn_id, good) = (world.turn_id(), plan(vec![subtask("a", &[]), subtask("b", &["a"])]));
-    assert_eq!(world.must(Command::RunPlan { turn_id, plan: good.clone() }), ["turn_started"]);
+    assert_eq!(world.accept(Command::RunPlan { turn_id, plan: good.clone() }), ["turn_started"]);
     assert_eq!(world.state.turn.as_ref().map(|turn| &turn.purpose), Some(&Purpose::Subtasks { plan: good }));
     assert_eq!(world.state.unanswered, [note], "a plan answers nobody");
-    assert_eq!(world.must(Command::Recover { resumable: true }), [""; 0]);
+    assert_eq!(world.accept(Command::Recover { resumable: true }), [""; 0]);
     let turn_id = world.turn_id();
     assert_eq!(world.refused(Command::Compact { turn_id }).code, "turn_running");
 }
@@ -205,7 +208,7 @@ fn approval() -> PendingApproval {
         input: asked.input.clone(),
         kind: ToolKind::Exec,
         summary: "run make".to_owned(),
-        rule: Rule::of(&asked, &crate::world::subject(&asked)),
+        rule: Rule::for_call(&asked, &crate::session_driver::subject(&asked)),
         options: Vec::new(),
         requested_at: at(5),
     }

@@ -3,15 +3,15 @@
 use ostler_types::{ApprovalPolicy, CommandPattern, Policy, Rule, ToolKind, create};
 use serde_json::json;
 
-use crate::world::{self, call, new_session, shell, subject};
+use crate::session_driver::{self, call, new_session, shell, subject};
 
 fn asks(policy: &ApprovalPolicy, line: &str) -> bool {
-    world::asks(policy, &shell("c", line), ToolKind::Exec, true)
+    session_driver::asks(policy, &shell("c", line), ToolKind::Exec, true)
 }
 
 fn rule(line: &str) -> Rule {
     let call = shell("c", line);
-    Rule::of(&call, &subject(&call))
+    Rule::for_call(&call, &subject(&call))
 }
 
 /// A policy that remembers the answer `session` to these lines.
@@ -63,9 +63,9 @@ fn an_answer_covers_its_commands_in_other_lines_and_no_other_commands() {
 fn another_directory_is_another_question() {
     let policy = remembering(&["cargo test"]);
     let elsewhere = call("c", "shell", json!({"command": "cargo test", "cwd": "other"}));
-    assert!(world::asks(&policy, &elsewhere, ToolKind::Exec, true));
+    assert!(session_driver::asks(&policy, &elsewhere, ToolKind::Exec, true));
     let reads = call("c", "shell", json!({"command": "ls", "background": true}));
-    assert!(world::asks(&policy, &reads, ToolKind::Exec, true), "what stays behind is asked about");
+    assert!(session_driver::asks(&policy, &reads, ToolKind::Exec, true), "what stays behind is asked about");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_rule_that_allows_anything_is_refused() {
 fn git_only_counts_as_reading_where_the_workspace_is_trusted() {
     let policy = ApprovalPolicy::default();
     let status = shell("c", "git status | head");
-    assert!(!world::asks(&policy, &status, ToolKind::Exec, true));
-    assert!(world::asks(&policy, &status, ToolKind::Exec, false));
-    assert!(!world::asks(&policy, &shell("c", "ls | head"), ToolKind::Exec, false));
-    assert!(!world::asks(&remembering(&["git status | head"]), &status, ToolKind::Exec, false));
+    assert!(!session_driver::asks(&policy, &status, ToolKind::Exec, true));
+    assert!(session_driver::asks(&policy, &status, ToolKind::Exec, false));
+    assert!(!session_driver::asks(&policy, &shell("c", "ls | head"), ToolKind::Exec, false));
+    assert!(!session_driver::asks(&remembering(&["git status | head"]), &status, ToolKind::Exec, false));
 }

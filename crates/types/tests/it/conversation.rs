@@ -6,7 +6,7 @@ use ostler_types::{
     SessionEvent, ToolCallId, TurnReport, results,
 };
 
-use crate::world::{SessionDriver, read};
+use crate::session_driver::{SessionDriver, read};
 
 #[test]
 fn a_summary_takes_the_place_of_what_it_covers() {
@@ -65,7 +65,7 @@ fn compact(world: &mut SessionDriver, to: ostler_types::MessageId, summary: Opti
     let own_turn = world.state.turn.is_none();
     if own_turn {
         let turn_id = world.turn_id();
-        world.must(Command::Compact { turn_id });
+        world.accept(Command::Compact { turn_id });
     }
     let mut conversation = Conversation::default();
     world.log.iter().for_each(|record| conversation.apply(record));

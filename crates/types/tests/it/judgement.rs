@@ -3,14 +3,14 @@
 use ostler_types::{ApprovalPolicy, JudgedCall, Judgement, PolicyContext, Rule, ToolCall, ToolKind};
 use serde_json::json;
 
-use crate::world::{call, shell, subject};
+use crate::session_driver::{call, shell, subject};
 
 fn judge(policy: &ApprovalPolicy, call: &ToolCall, kind: ToolKind, standing: &PolicyContext) -> Judgement {
     policy.judge(&JudgedCall { call, kind, subject: &subject(call), trusted: true }, standing)
 }
 
 fn rule(call: &ToolCall) -> Rule {
-    Rule::of(call, &subject(call))
+    Rule::for_call(call, &subject(call))
 }
 
 fn asks() -> Judgement {

@@ -7,7 +7,7 @@ use ostler_types::{
 
 use crate::audit::is_bounded;
 use crate::refusals::expect;
-use crate::world::{SessionDriver, answer, completed, failed, failure, propose, shell, start};
+use crate::session_driver::{SessionDriver, answer, completed, failed, failure, propose, shell, start};
 
 #[test]
 fn the_queue_has_a_length() {
@@ -51,7 +51,7 @@ fn messages_without_a_turn_have_a_number() {
     let command = world.submission("note", Delivery::Queue);
     expect(&world.refused(command), RefusalKind::TooMany, "queue_full");
     let turn_id = world.turn_id();
-    world.must(Command::Run { turn_id });
+    world.accept(Command::Run { turn_id });
     assert!(world.state.unanswered.is_empty());
 }
 
@@ -131,7 +131,7 @@ fn a_policy_with_too_many_rules_is_refused() {
     };
     let mut policy = Policy::default();
     policy.approval.rules = (0..=StateLimits::RULES).map(rule).collect();
-    let mut new = crate::world::new_session();
+    let mut new = crate::session_driver::new_session();
     new.policy = policy.clone();
     assert!(ostler_types::create(new).is_err(), "a session was made with too many rules");
     let world = SessionDriver::new();

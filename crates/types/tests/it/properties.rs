@@ -8,9 +8,9 @@ use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use serde_json::{Number, Value, json};
 
 use crate::audit::Law;
-use crate::moves::{HistoryMove, histories};
-use crate::play::HistoryPlayer;
-use crate::world::{SessionDriver, call, propose};
+use crate::history_moves::{HistoryMove, histories};
+use crate::history_player::HistoryPlayer;
+use crate::session_driver::{SessionDriver, call, propose};
 
 #[test]
 fn a_turn_has_one_terminal_and_nothing_after_it() {

@@ -7,7 +7,7 @@ use ostler_types::{
 };
 use serde_json::json;
 
-use crate::world::{SessionDriver, answer, call, close, completed, failed, propose, shell};
+use crate::session_driver::{SessionDriver, answer, call, close, completed, failed, propose, shell};
 
 #[test]
 fn a_closed_session_takes_no_message_run_or_retry() {
@@ -15,7 +15,7 @@ fn a_closed_session_takes_no_message_run_or_retry() {
     world.submit("go");
     let failed_turn = world.running();
     world.report(failed());
-    world.must(close());
+    world.accept(close());
     let (submit, turn_id) = (world.submission("more", Delivery::Queue), world.turn_id());
     for command in [submit, Command::Run { turn_id }, Command::Retry { retry_of: failed_turn, turn_id }] {
         expect(&world.refused(command), RefusalKind::Conflict, "session_closed");
@@ -95,7 +95,7 @@ fn only_a_queued_message_can_be_withdrawn() {
         expect(&refusal, RefusalKind::NotFound, "message_not_queued");
     }
     let withdraw = Command::Withdraw { message_id: waiting, by };
-    assert_eq!(world.must(withdraw.clone()), ["message_withdrawn"]);
+    assert_eq!(world.accept(withdraw.clone()), ["message_withdrawn"]);
     expect(&world.refused(withdraw), RefusalKind::NotFound, "message_not_queued");
     world.report(completed());
     assert!(world.state.turn.is_none(), "what was withdrawn does not run");
@@ -114,28 +114,28 @@ fn a_queued_message_can_be_edited_moved_and_made_to_steer() {
     let order = |world: &SessionDriver| -> Vec<String> {
         world.state.queue.iter().map(|queued| queued.message.text()).collect()
     };
-    assert_eq!(world.must(change(c, None, None, Some(Some(a)))), ["message_queued"]);
+    assert_eq!(world.accept(change(c, None, None, Some(Some(a)))), ["message_queued"]);
     assert_eq!(order(&world), ["c", "a", "b"]);
     let set_aside = world.state.queue[1].turn_id;
-    world.must(change(a, Some(vec![Part::text("A")]), None, None));
+    world.accept(change(a, Some(vec![Part::text("A")]), None, None));
     assert_eq!(order(&world), ["c", "A", "b"]);
     assert_eq!(world.state.queue[1].turn_id, set_aside, "whoever waits for its turn still does");
-    world.must(change(c, None, None, Some(None)));
+    world.accept(change(c, None, None, Some(None)));
     assert_eq!(order(&world), ["A", "b", "c"]);
     for same in [
         change(c, None, None, None),
         change(c, None, None, Some(Some(c))),
         change(b, None, None, Some(Some(c))),
     ] {
-        assert!(world.must(same).is_empty(), "what is so already is not recorded");
+        assert!(world.accept(same).is_empty(), "what is so already is not recorded");
     }
-    let steered = world.must(change(b, None, Some(Delivery::Steer), None));
+    let steered = world.accept(change(b, None, Some(Delivery::Steer), None));
     assert_eq!(steered, ["message_withdrawn", "message_queued"]);
     assert_eq!(
         (order(&world), world.state.queue[1].turn_id),
         (vec!["A".into(), "b".into(), "c".into()], turn_id)
     );
-    world.must(Command::Report { turn_id: running.unwrap(), report: TurnReport::TakeSteering });
+    world.accept(Command::Report { turn_id: running.unwrap(), report: TurnReport::TakeSteering });
     assert_eq!(order(&world), ["A", "c"]);
     for (command, kind, code) in [
         (change(delivered, None, None, None), RefusalKind::NotFound, "message_not_queued"),
@@ -193,7 +193,7 @@ fn an_answer_needs_a_call_that_waits() {
     let refusal = world.refused(answer(other, "a", Verdict::Approve, "ann"));
     expect(&refusal, RefusalKind::NotFound, "turn_not_found");
     assert!(world.ask(answer(turn, "b", Verdict::Approve, "ann")).is_err(), "there is no call b");
-    world.must(answer(turn, "a", Verdict::Approve, "ann"));
+    world.accept(answer(turn, "a", Verdict::Approve, "ann"));
 }
 
 #[test]

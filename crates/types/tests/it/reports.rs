@@ -5,7 +5,7 @@ use ostler_types::{
 };
 
 use crate::refusals::expect;
-use crate::world::{
+use crate::session_driver::{
     SessionDriver, answer, call, cancel, close, completed, failed, names, propose, read, shell, start,
 };
 
@@ -16,7 +16,7 @@ fn a_turn_that_is_over_cannot_be_spoken_of() {
         world.submit("go");
         let turn = world.running();
         world.step(&[read("a")]);
-        world.must(end);
+        world.accept(end);
         every_report(&mut world, turn);
     }
     let mut world = SessionDriver::new();
@@ -104,7 +104,7 @@ fn a_call_that_must_be_approved_does_not_start_before() {
     expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
     world.report(propose(&made));
     expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
-    world.must(answer(turn, "a", Verdict::Deny, "ann"));
+    world.accept(answer(turn, "a", Verdict::Deny, "ann"));
     expect(&world.report_refused(start(&made)), RefusalKind::Conflict, "call_not_approved");
     let finish = world.finish("a", false);
     world.report(finish);
@@ -123,7 +123,7 @@ fn a_call_that_waits_gets_no_result_before_its_answer() {
     let (finish, turn_id) = (world.finish("a", true), turn);
     let outcome = world.ask(Command::Report { turn_id, report: finish });
     assert!(outcome.is_err(), "the approval vanished without an answer: {outcome:?}");
-    world.must(answer(turn, "a", Verdict::Approve, "ann"));
+    world.accept(answer(turn, "a", Verdict::Approve, "ann"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_turn_knows_whether_the_workspace_changed_since_it_was_checked() {
     assert!(!changed(&world));
     let turn = world.running();
     world.report(propose(&write));
-    world.must(answer(turn, "w", Verdict::Approve, "ann"));
+    world.accept(answer(turn, "w", Verdict::Approve, "ann"));
     world.report(TurnReport::CallStarted { tool_call: write, kind: ToolKind::Write });
     assert!(changed(&world));
     for id in ["a", "w"] {

@@ -6,7 +6,7 @@ use ostler_types::{
 };
 
 use crate::refusals::expect;
-use crate::world::{SessionDriver, close, completed, new_session};
+use crate::session_driver::{SessionDriver, close, completed, new_session};
 
 #[test]
 fn a_new_session_is_active_and_empty() {
@@ -77,11 +77,11 @@ fn a_given_title_stays() {
     let mut world = SessionDriver::with(|new| new.title = Some("mine".to_owned()));
     world.submit("Fix the build");
     assert_eq!(world.state.session.title.as_deref(), Some("mine"));
-    world.must(title("other"));
+    world.accept(title("other"));
     world.report(completed());
     world.submit("Fix the tests");
     assert_eq!(world.state.session.title.as_deref(), Some("other"));
-    world.must(title(""));
+    world.accept(title(""));
     assert_eq!(world.state.session.title, None);
 }
 
@@ -114,7 +114,7 @@ fn a_change_changes_what_it_names() {
         raw_log: Some(true),
         policy: Some(policy.clone()),
     };
-    assert_eq!(world.must(Command::Update(change.clone())), ["session_updated"]);
+    assert_eq!(world.accept(Command::Update(change.clone())), ["session_updated"]);
     let after = &world.state.session;
     assert_eq!(
         (after.title.as_deref(), after.archived, after.pinned, after.model.as_str()),
@@ -128,14 +128,14 @@ fn a_change_changes_what_it_names() {
         (before.status, before.last_turn_id, before.usage)
     );
     for nothing in [change, SessionChange::default()] {
-        assert_eq!(world.must(Command::Update(nothing)), Vec::<&str>::new());
+        assert_eq!(world.accept(Command::Update(nothing)), Vec::<&str>::new());
     }
 }
 
 #[test]
 fn the_model_changes_from_the_next_turn_on() {
     let mut world = SessionDriver::new();
-    world.must(Command::Update(SessionChange {
+    world.accept(Command::Update(SessionChange {
         model: Some("demo:large".to_owned()),
         ..SessionChange::default()
     }));
@@ -148,8 +148,8 @@ fn the_model_changes_from_the_next_turn_on() {
 #[test]
 fn a_closed_session_can_be_put_away() {
     let mut world = SessionDriver::new();
-    world.must(close());
-    world.must(Command::Update(SessionChange { archived: Some(true), ..SessionChange::default() }));
+    world.accept(close());
+    world.accept(Command::Update(SessionChange { archived: Some(true), ..SessionChange::default() }));
     assert_eq!((world.state.session.archived, world.state.session.status), (true, SessionStatus::Completed));
     assert_eq!(world.audit.faults, []);
 }

@@ -5,7 +5,7 @@ use ostler_types::{
     Role, SessionStatus, ToolCall, TurnEvent, TurnId, TurnReport, TurnStatus, Verdict,
 };
 
-use crate::world::{
+use crate::session_driver::{
     SessionDriver, answer, cancel, close, completed, failed, names, propose, read, result_texts, shell, start,
 };
 
@@ -58,7 +58,7 @@ fn the_queue_goes_on_after_every_terminal() {
     let mut world = SessionDriver::new();
     world.submit("one");
     let (_, turn) = world.submit("two");
-    world.must(cancel());
+    world.accept(cancel());
     assert_eq!((Some(world.running()), world.state.session.status), (turn, SessionStatus::Active));
 }
 
@@ -141,7 +141,7 @@ fn a_retry_repeats_the_messages_of_the_last_turn() {
         let retry_of = world.running();
         match end {
             Some(report) => drop(world.report(report)),
-            None => drop(world.must(cancel())),
+            None => drop(world.accept(cancel())),
         }
         let noted = world.add("and this");
         let turn_id = world.turn_id();
@@ -151,7 +151,7 @@ fn a_retry_repeats_the_messages_of_the_last_turn() {
         assert_eq!(world.state.session.status, SessionStatus::Active);
         world.report(failed());
         let again = world.turn_id();
-        world.must(Command::Retry { retry_of: turn_id, turn_id: again });
+        world.accept(Command::Retry { retry_of: turn_id, turn_id: again });
     }
 }
 
@@ -184,7 +184,7 @@ fn a_cancel_keeps_the_text_and_answers_the_calls() {
     };
     assert_eq!(message, &partial);
     assert_eq!(world.state.session.status, SessionStatus::Canceled);
-    assert_eq!(world.must(cancel()), Vec::<&str>::new());
+    assert_eq!(world.accept(cancel()), Vec::<&str>::new());
 
     world.submit("two");
     world.step(&[read("a"), shell("b", "make"), read("c")]);
@@ -217,7 +217,7 @@ fn an_empty_partial_message_is_not_recorded() {
     world.submit("one");
     let partial = world.message(Role::Assistant, vec![Part::text("")]);
     world.facts.partial = Some(partial);
-    assert_eq!(world.must(cancel()), ["turn_canceled", "session_canceled"]);
+    assert_eq!(world.accept(cancel()), ["turn_canceled", "session_canceled"]);
 }
 
 /// A provider refuses a conversation in which anything stands between a call and its result.
@@ -229,15 +229,15 @@ fn a_cancel_that_names_a_turn_touches_no_other() {
     let over = world.running();
     world.submit("two");
     let waiting = world.state.queue.front().map(|queued| queued.turn_id);
-    assert_eq!(world.must(named(waiting)), Vec::<&str>::new(), "it has not begun");
-    let order = world.must(named(Some(over)));
+    assert_eq!(world.accept(named(waiting)), Vec::<&str>::new(), "it has not begun");
+    let order = world.accept(named(Some(over)));
     assert_eq!(order[..2], ["turn_canceled", "session_canceled"]);
     assert_eq!(Some(world.running()), waiting, "the next has begun");
-    assert_eq!(world.must(named(Some(over))), Vec::<&str>::new(), "it is over");
+    assert_eq!(world.accept(named(Some(over))), Vec::<&str>::new(), "it is over");
     assert_eq!(Some(world.running()), waiting);
-    world.must(named(waiting));
+    world.accept(named(waiting));
     assert!(world.state.turn.is_none());
-    assert_eq!(world.must(named(waiting)), Vec::<&str>::new());
+    assert_eq!(world.accept(named(waiting)), Vec::<&str>::new());
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn results_come_before_the_text_that_a_cancel_kept() {
     world.report(start(&read("a")));
     let partial = world.partial();
     world.facts.partial = Some(partial);
-    let order = world.must(cancel());
+    let order = world.accept(cancel());
     let place = |name: &str| order.iter().position(|event| *event == name);
     assert!(place("tool_call_completed") < place("model_output_completed"), "{order:?}");
 }
@@ -271,7 +271,7 @@ fn a_restart_fails_what_ran() {
         serde_json::to_value(&decision.events[order.len() - 2].event).expect("an event can be written");
     assert_eq!(data["data"]["reason"], "interrupted");
     let (retry_of, turn_id) = (world.state.turns[0].id, world.turn_id());
-    world.must(Command::Retry { retry_of, turn_id });
+    world.accept(Command::Retry { retry_of, turn_id });
 }
 
 #[test]
@@ -282,15 +282,15 @@ fn a_restart_leaves_what_waited() {
     let made: [ToolCall; 4] = [shell("a", "1"), shell("b", "2"), shell("c", "3"), read("d")];
     world.step(&made);
     made[..3].iter().for_each(|call| drop(world.report(propose(call))));
-    world.must(answer(turn, "b", Verdict::Approve, "ann"));
-    world.must(answer(turn, "c", Verdict::Deny, "ann"));
+    world.accept(answer(turn, "b", Verdict::Approve, "ann"));
+    world.accept(answer(turn, "c", Verdict::Deny, "ann"));
     let before = world.state.clone();
     let suspend = Command::Suspend { resumable: true };
     for command in [suspend, Command::Recover { resumable: true }] {
-        assert_eq!(world.must(command), Vec::<&str>::new());
+        assert_eq!(world.accept(command), Vec::<&str>::new());
     }
     assert_eq!(before, world.state);
-    world.must(answer(turn, "a", Verdict::Approve, "ann"));
+    world.accept(answer(turn, "a", Verdict::Approve, "ann"));
     assert_eq!(world.status_of("a"), &CallStatus::Granted);
     world.report(start(&made[0]));
 }
@@ -301,7 +301,7 @@ fn a_restart_fails_what_waited_with_an_agent_that_cannot_go_on() {
     world.submit("one");
     world.step(&[shell("a", "make")]);
     world.report(propose(&shell("a", "make")));
-    let order = world.must(Command::Recover { resumable: false });
+    let order = world.accept(Command::Recover { resumable: false });
     assert_eq!(order[order.len() - 2..], ["turn_failed", "session_failed"]);
     assert_eq!(world.state.session.status, SessionStatus::Failed);
 }
@@ -312,11 +312,11 @@ fn a_restart_keeps_the_queue() {
     world.submit("one");
     let (message, turn) = world.submit("two");
     world.audit.suspended = true;
-    let order = world.must(Command::Suspend { resumable: true });
+    let order = world.accept(Command::Suspend { resumable: true });
     assert_eq!(order, ["turn_canceled", "session_canceled"]);
     assert_eq!(world.state.queue[0].message.id, message);
     world.audit.suspended = false;
-    let order = world.must(Command::Recover { resumable: true });
+    let order = world.accept(Command::Recover { resumable: true });
     assert_eq!((order, Some(world.running())), (vec!["message_added", "turn_started"], turn));
 }
 
@@ -326,12 +326,12 @@ fn a_close_ends_the_turn_and_empties_the_queue() {
     world.submit("one");
     world.step(&[read("a")]);
     world.submit("two");
-    let order = world.must(close());
+    let order = world.accept(close());
     let ends = ["turn_canceled", "session_canceled", "session_completed"];
     assert_eq!((order[0], &order[order.len() - 3..]), ("message_withdrawn", &ends[..]));
     assert_eq!(world.state.session.status, SessionStatus::Completed);
-    assert_eq!(world.must(close()), Vec::<&str>::new());
-    assert_eq!(world.must(Command::Recover { resumable: true }), Vec::<&str>::new());
+    assert_eq!(world.accept(close()), Vec::<&str>::new());
+    assert_eq!(world.accept(Command::Recover { resumable: true }), Vec::<&str>::new());
     assert_eq!(world.audit.faults, []);
 }
 

@@ -12,8 +12,8 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
 
-use crate::moves::histories;
-use crate::play::HistoryPlayer;
+use crate::history_moves::histories;
+use crate::history_player::HistoryPlayer;
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
@@ -54,17 +54,17 @@ fn a_client_comes_to_the_same_views_wherever_it_begins() {
         let steps: Vec<(Record, SessionView)> = kept_views(&kept);
         let (first, rest) = steps.split_first().unwrap();
         let mut from_the_log = View::begin(&first.0).expect("it begins with session_created");
-        assert_eq!(from_the_log.shown(), first.1);
+        assert_eq!(from_the_log.session_view(), first.1);
         let mut later: Vec<View> = Vec::new();
         for (record, expected) in rest {
             let place = || format!("{} at {}", path.display(), record.seq);
             assert!(from_the_log.apply(record), "{}", place());
-            assert_eq!(from_the_log.shown(), *expected, "{}", place());
+            assert_eq!(from_the_log.session_view(), *expected, "{}", place());
             assert!(!from_the_log.apply(record), "it counts once, {}", place());
             for view in &mut later {
                 view.apply(record);
                 assert_eq!(
-                    without_usage(view.shown()),
+                    without_usage(view.session_view()),
                     without_usage(expected.clone()),
                     "from the middle, {}",
                     place()

@@ -10,7 +10,7 @@ use ostler_types::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::world::{SessionDriver, at, call, completed, failure, new_session, propose, shell};
+use crate::session_driver::{SessionDriver, at, call, completed, failure, new_session, propose, shell};
 
 const TURN: &str = "turn_00000000000000000000000000000007";
 const MESSAGE: &str = "msg_00000000000000000000000000000008";
@@ -410,7 +410,7 @@ fn a_session_is_shown_with_all_that_is_open() {
     assert_eq!((&view["turns"][0]["id"], &view["turns"][0]["status"]), (&json!(turn), &json!("running")));
     assert_eq!(view["queue"][0]["delivery"], "queue");
     assert_eq!(view["last_seq"], world.log.len());
-    world.ask(crate::world::cancel()).expect("a cancel is accepted");
+    world.ask(crate::session_driver::cancel()).expect("a cancel is accepted");
     world.report(completed());
     let view = serde_json::to_value(world.state.view()).expect("a view can be written");
     let statuses: Vec<&Value> = [0, 1].iter().map(|n| &view["turns"][n]["status"]).collect();

@@ -10,22 +10,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::WalkBuilder;
 use ostler_repo_map::{SourceStamp, Tags};
-use ostler_workspace_fs::{in_threads, is_binary};
+use ostler_workspace_fs::{is_binary, run_in_threads};
 
 use super::RankDeadline;
 use super::words;
-use crate::visible_files::{VisibleFiles, real};
+use crate::visible_files::{VisibleFiles, resolve_links};
 
 /// How many files are looked at, and how many names a walk meets before it ends.
 const MAX_FILES: usize = 20_000;
-const MAX_NAMES: usize = 200_000;
+const MAX_WALKED_NAMES: usize = 200_000;
 const MAX_DEPTH: usize = 64;
 /// Larger files are data or generated, as a rule, and are passed over.
 pub(super) const MAX_FILE_BYTES: u64 = 512 * 1024;
 /// How many different words of a file count.
 const MAX_WORDS: usize = 4_000;
 /// How much memory what is remembered may take.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+const MAX_CACHE_BYTES: usize = 64 * 1024 * 1024;
 
 /// The files of one workspace, sorted by path.
 pub(super) struct Corpus {
@@ -60,14 +60,9 @@ struct CachedCorpus {
 
 impl CorpusCache {
     /// Looks at the files of a workspace, and reads those that are not remembered as they are.
-    pub(super) fn survey(
-        &self,
-        workspace: &Path,
-        hidden: &[PathBuf],
-        until: &RankDeadline,
-    ) -> Result<Corpus> {
+    pub(super) fn scan(&self, workspace: &Path, hidden: &[PathBuf], until: &RankDeadline) -> Result<Corpus> {
         let visible = VisibleFiles::open(workspace, hidden)?;
-        let known = self.known(workspace);
+        let known = self.cached(workspace);
         let (found, is_whole) = walk(workspace, hidden, until)?;
         let next = AtomicUsize::new(0);
         let read = || {
@@ -77,7 +72,7 @@ impl CorpusCache {
                     known.as_deref().and_then(|known| known.get(path)).filter(|known| known.stamp == *stamp);
                 let document = match same {
                     Some(same) => Arc::clone(same),
-                    None if until.is_over() => continue,
+                    None if until.is_expired() => continue,
                     None => match visible.read_listed(Path::new(path), MAX_FILE_BYTES) {
                         Ok(content) => Arc::new(CorpusFile::new(&content.bytes, content.stamp)),
                         Err(_) => continue,
@@ -87,30 +82,30 @@ impl CorpusCache {
             }
             files
         };
-        let mut files: Vec<(String, Arc<CorpusFile>)> = in_threads(read).into_iter().flatten().collect();
+        let mut files: Vec<(String, Arc<CorpusFile>)> = run_in_threads(read).into_iter().flatten().collect();
         files.sort_by(|one, other| one.0.cmp(&other.0));
-        let is_partial = !is_whole || until.is_over();
+        let is_partial = !is_whole || until.is_expired();
         Ok(Corpus { files, visible, is_partial })
     }
 
     /// Remembers what was read. Workspaces that have not been used for longest make room.
-    pub(super) fn keep(&self, workspace: &Path, corpus: &Corpus) {
+    pub(super) fn store(&self, workspace: &Path, corpus: &Corpus) {
         let documents: CorpusFiles =
             corpus.files.iter().map(|(path, document)| (path.clone(), Arc::clone(document))).collect();
         let bytes = documents.iter().map(|(path, document)| path.len() + document.bytes()).sum();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|remembered| remembered.workspace != workspace);
         // A workspace that does not fit by itself would only drive out the others.
-        if bytes > MAX_BYTES {
+        if bytes > MAX_CACHE_BYTES {
             return;
         }
         all.push(CachedCorpus { workspace: workspace.to_owned(), documents: Arc::new(documents), bytes });
-        while all.iter().map(|remembered| remembered.bytes).sum::<usize>() > MAX_BYTES {
+        while all.iter().map(|remembered| remembered.bytes).sum::<usize>() > MAX_CACHE_BYTES {
             all.remove(0);
         }
     }
 
-    fn known(&self, workspace: &Path) -> Option<Arc<CorpusFiles>> {
+    fn cached(&self, workspace: &Path) -> Option<Arc<CorpusFiles>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.iter().find(|remembered| remembered.workspace == workspace)?;
         Some(Arc::clone(&known.documents))
@@ -134,7 +129,7 @@ impl CorpusFile {
         let mut counts: HashMap<u32, u16> = HashMap::new();
         let mut length = 0;
         if !is_binary(bytes) {
-            words::weighted(bytes, |word, weight| {
+            words::weighted_hashes(bytes, |word, weight| {
                 length += 1;
                 let is_new = counts.len() < MAX_WORDS;
                 if let Some(count) = counts.get_mut(&word) {
@@ -167,7 +162,7 @@ fn walk(
     until: &RankDeadline,
 ) -> Result<(Vec<(String, SourceStamp)>, bool)> {
     let root = workspace.canonicalize()?;
-    let hidden: Vec<PathBuf> = hidden.iter().map(|place| real(place)).collect();
+    let hidden: Vec<PathBuf> = hidden.iter().map(|place| resolve_links(place)).collect();
     if hidden.iter().any(|place| root.starts_with(place)) {
         return Err(Error::other("the workspace is in a hidden place"));
     }
@@ -186,13 +181,13 @@ fn walk(
         .build();
     let mut found = Vec::new();
     for (number, entry) in walk.enumerate() {
-        if number >= MAX_NAMES || found.len() >= MAX_FILES || until.is_over() {
+        if number >= MAX_WALKED_NAMES || found.len() >= MAX_FILES || until.is_expired() {
             return Ok((found, false));
         }
         let Ok(entry) = entry else { continue };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         let Some(path) = entry.path().strip_prefix(&root).ok().and_then(Path::to_str) else { continue };
-        if !is_file || is_passed_over(path) {
+        if !is_file || is_skipped(path) {
             continue;
         }
         let Ok(metadata) = entry.metadata() else { continue };
@@ -208,7 +203,7 @@ fn walk(
 
 /// Whether a file is known by its name to be no text that people wrote, or to hold secrets: nobody asked to
 /// have those sent anywhere.
-fn is_passed_over(path: &str) -> bool {
+fn is_skipped(path: &str) -> bool {
     const ENDINGS: &[&str] = &[
         "png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "svg", "pdf", "zip", "gz", "xz", "bz2", "zst",
         "tar", "jar", "class", "o", "a", "so", "dll", "exe", "wasm", "woff", "woff2", "ttf", "otf", "mp3",

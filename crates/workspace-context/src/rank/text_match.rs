@@ -58,10 +58,10 @@ impl TextMatch {
     }
 
     /// How well a piece of text matches; `usual_length` is how many words a piece has.
-    pub(super) fn piece(&self, text: &str, usual_length: f64) -> f64 {
+    pub(super) fn score_text(&self, text: &str, usual_length: f64) -> f64 {
         let mut counts = vec![0.0; self.terms.len()];
         let mut length = 0.0;
-        words::weighted(text.as_bytes(), |word, weight| {
+        words::weighted_hashes(text.as_bytes(), |word, weight| {
             length += 1.0;
             if let Some(at) = self.terms.iter().position(|(term, _)| *term == word) {
                 counts[at] += f64::from(weight);
@@ -72,7 +72,7 @@ impl TextMatch {
     }
 
     /// Which share of what the prompt says some names cover.
-    pub(super) fn covered<'a>(&self, names: impl Iterator<Item = &'a str>) -> f64 {
+    pub(super) fn name_coverage<'a>(&self, names: impl Iterator<Item = &'a str>) -> f64 {
         let mut is_met = vec![false; self.terms.len()];
         for name in names {
             words::hashes(name.as_bytes(), |word| {

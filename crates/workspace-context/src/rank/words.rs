@@ -10,7 +10,7 @@ const COMMENT_WEIGHT: u16 = 2;
 const MAX_TERMS: usize = 64;
 
 /// Words that say nothing about what is looked for.
-const STOP: &str = "
+const STOP_WORDS: &str = "
     a about above after again all also although always am an and any anybody are as at be because been
     before being below between both but by can cannot code could did do does doing done each else every
     exactly few file files find for from function get gets give given go goes going had has have having
@@ -25,7 +25,7 @@ const STOP: &str = "
 pub(super) fn terms(prompt: &str) -> Vec<u32> {
     let mut terms = Vec::new();
     each_word(prompt.as_bytes(), |word| {
-        let is_stop = STOP.split_whitespace().any(|stop| stop.as_bytes() == word);
+        let is_stop = STOP_WORDS.split_whitespace().any(|stop| stop.as_bytes() == word);
         let hash = hash(stem(word));
         if !is_stop && terms.len() < MAX_TERMS && !terms.contains(&hash) {
             terms.push(hash);
@@ -40,7 +40,7 @@ pub(super) fn hashes(text: &[u8], mut take: impl FnMut(u32)) {
 }
 
 /// The same for source code, with how much each word counts: comments are written for people, as prompts are.
-pub(super) fn weighted(text: &[u8], mut take: impl FnMut(u32, u16)) {
+pub(super) fn weighted_hashes(text: &[u8], mut take: impl FnMut(u32, u16)) {
     for line in text.split(|byte| *byte == b'\n') {
         let weight = if is_comment(line) { COMMENT_WEIGHT } else { 1 };
         hashes(line, |word| take(word, weight));
@@ -57,13 +57,13 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
 fn each_word(text: &[u8], mut take: impl FnMut(&[u8])) {
     let mut word: Vec<u8> = Vec::with_capacity(MAX_WORD);
     let mut whole: Vec<u8> = Vec::with_capacity(MAX_WORD);
-    for identifier in text.split(|byte| !is_part(*byte)) {
+    for identifier in text.split(|byte| !is_word_byte(*byte)) {
         if identifier.len() < MIN_WORD || identifier.len() > 2 * MAX_WORD {
             continue;
         }
         whole.clear();
         let mut pieces = 0;
-        for (start, end) in pieces_of(identifier) {
+        for (start, end) in identifier_words(identifier) {
             word.clear();
             word.extend(identifier[start..end].iter().map(u8::to_ascii_lowercase));
             whole.extend_from_slice(&word);
@@ -78,13 +78,13 @@ fn each_word(text: &[u8], mut take: impl FnMut(&[u8])) {
     }
 }
 
-fn is_part(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
 /// Where the words of an identifier begin and end: at `_`, at a change to capitals, at the last of several
 /// capitals, and between letters and digits.
-fn pieces_of(identifier: &[u8]) -> impl Iterator<Item = (usize, usize)> + '_ {
+fn identifier_words(identifier: &[u8]) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
         while identifier.get(at) == Some(&b'_') {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ostler_context::{ContextMessage, shown_in};
+use ostler_context::{ContextMessage, shown_context};
 use ostler_runner::{ShownContext, Tool, ToolContext, ToolOutcome, ToolSet};
 use ostler_types::{SessionId, ToolKind, ToolSpec};
 use ostler_workspace_context::{ContextGatherer, GatherRequest, GatherSources};
@@ -76,7 +76,7 @@ impl GitStateFixture {
         let checked_out = move |_: &Path| {
             known.branch.lock().unwrap().as_ref().map(|branch| format!("On branch {branch}.\n"))
         };
-        let tools = Arc::new(ToolSet::of(vec![Arc::new(FakeGitStatus(Arc::clone(&repository)))]));
+        let tools = Arc::new(ToolSet::from_tools(vec![Arc::new(FakeGitStatus(Arc::clone(&repository)))]));
         let sources = GatherSources { tools, checked_out: Arc::new(checked_out) };
         GitStateFixture {
             gatherer: ContextGatherer::default(),
@@ -106,7 +106,7 @@ impl GitStateFixture {
     }
 
     fn late(&self, session: u128) -> Option<String> {
-        self.gatherer.late(&self.request(session), &self.sources).text()
+        self.gatherer.late_context(&self.request(session), &self.sources).text()
     }
 
     fn let_answer(&self, count: usize) {
@@ -128,7 +128,7 @@ fn text(bundle: &ContextMessage) -> String {
 
 /// What a model knows that was told this.
 fn shown(texts: &[&str]) -> ShownContext {
-    shown_in(&texts.iter().map(|text| system_message((*text).to_owned())).collect::<Vec<_>>())
+    shown_context(&texts.iter().map(|text| system_message((*text).to_owned())).collect::<Vec<_>>())
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn a_new_session_is_told_the_branch_at_once_and_the_rest_when_it_is_there(
     let next = fixture.gather(1, shown(&[&first])).await;
     assert_eq!(next, ContextMessage::default(), "nothing is there yet");
     fixture.let_answer(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     let late = fixture.late(1).unwrap();
     assert!(late.contains("On branch main.\nLook 1.") && late.contains(CHANGED), "{late}");
     assert_eq!(shown(&[&first, &late]).awaits_git, Some(false));
@@ -155,7 +155,7 @@ async fn what_follows_is_also_told_by_the_next_turn() {
     fixture.prepare(1);
     let first = text(&fixture.gather(1, ShownContext::default()).await);
     fixture.let_answer(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     let next = text(&fixture.gather(1, shown(&[&first])).await);
     assert!(next.contains("# State of the git repository\nOn branch main.\nLook 1."), "{next}");
     let known = shown(&[&first, &next]);
@@ -168,7 +168,7 @@ async fn a_look_that_is_over_is_told_at_once_and_said_to_be_older() {
     let fixture = GitStateFixture::new(Some("main"));
     fixture.let_answer(1);
     fixture.prepare(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     let first = text(&fixture.gather(1, ShownContext::default()).await);
     assert!(first.contains("Look 1.") && first.contains(CHANGED), "{first}");
     assert_eq!(shown(&[&first]).awaits_git, None);
@@ -179,12 +179,12 @@ async fn a_look_at_another_branch_or_of_long_ago_is_not_told() {
     let fixture = GitStateFixture::new(Some("main"));
     fixture.let_answer(1);
     fixture.prepare(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     fixture.check_out("other");
     let first = text(&fixture.gather(1, ShownContext::default()).await);
     assert!(first.contains("On branch other.\n[What is changed"), "{first}");
     fixture.let_answer(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     let late = fixture.late(1).unwrap();
     assert!(late.contains("On branch other.\nLook 2."), "{late}");
 
@@ -193,7 +193,7 @@ async fn a_look_at_another_branch_or_of_long_ago_is_not_told() {
     tokio::time::advance(Duration::from_secs(2)).await;
     fixture.prepare(2);
     tokio::time::resume();
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
@@ -211,7 +211,7 @@ async fn a_session_that_is_not_new_waits_for_git() {
     let awaits = ShownContext { repository: true, awaits_git: Some(true), ..ShownContext::default() };
     assert_eq!(fixture.gather(2, awaits).await, ContextMessage::default());
     fixture.let_answer(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     assert!(fixture.late(2).unwrap().contains("Look 2."));
 }
 
@@ -240,7 +240,7 @@ async fn a_git_that_fails_is_said_to_once() {
     let first = text(&fixture.gather(1, ShownContext::default()).await);
     *fixture.repository.branch.lock().unwrap() = None;
     fixture.let_answer(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     let late = fixture.late(1).unwrap();
     assert!(late.contains("could not be found out"), "{late}");
     assert_eq!(shown(&[&first, &late]).awaits_git, Some(false));
@@ -256,7 +256,7 @@ async fn many_new_sessions_of_a_workspace_ask_git_once() {
     }
     tokio::time::resume();
     fixture.let_answer(1);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     assert_eq!(fixture.asked(), 1);
     // Those that were created after the look began are not told of it; they look when they are used, together.
     let first = text(&fixture.gather(50, ShownContext::default()).await);
@@ -264,7 +264,7 @@ async fn many_new_sessions_of_a_workspace_ask_git_once() {
     let first = text(&fixture.gather(51, ShownContext::default()).await);
     assert!(first.contains("[What is changed"), "{first}");
     fixture.let_answer(2);
-    fixture.gatherer.settled().await;
+    fixture.gatherer.wait_until_idle().await;
     // The two may share a look; where they do not, either can reach git first.
     let late = fixture.late(50).unwrap();
     assert!(late.contains("Look 2.") || late.contains("Look 3."), "{late}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ostler_context::{ContextMessage, GatheredSection, GatheredSectionKind, shown_in};
+use ostler_context::{ContextMessage, GatheredSection, GatheredSectionKind, shown_context};
 use ostler_runner::{ContextBudget, ShownContext};
 use ostler_tools::Tools;
 use ostler_types::SessionId;
@@ -20,7 +20,7 @@ fn request(workspace: &Path) -> GatherRequest {
 }
 
 async fn gathered(request: GatherRequest) -> ContextMessage {
-    ContextGatherer::default().gather(request, &crate::sources(Tools::builtin().set())).await.bundle
+    ContextGatherer::default().gather(request, &crate::sources(Tools::builtin().tool_set())).await.bundle
 }
 
 fn instructions(bundle: &ContextMessage) -> Vec<&GatheredSection> {
@@ -29,7 +29,7 @@ fn instructions(bundle: &ContextMessage) -> Vec<&GatheredSection> {
 
 /// What the model knows after it was shown a bundle.
 fn after(bundle: &ContextMessage) -> ShownContext {
-    shown_in(&[system_message(bundle.text().unwrap())])
+    shown_context(&[system_message(bundle.text().unwrap())])
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod bundles;
+mod context_messages;
 mod git_state;
 mod instructions;
 mod ranking;

@@ -11,7 +11,7 @@ use crate::write;
 fn rank(ranker: &Ranker, workspace: &Path, text: &str, in_play: &[&str], hidden: &[PathBuf]) -> Ranking {
     let in_play: Vec<String> = in_play.iter().map(|path| (*path).to_owned()).collect();
     let question = RankQuery { workspace, text, in_play: &in_play, hidden, max_files: 20 };
-    ranker.rank(&question, &RankDeadline::after(Duration::from_secs(300)))
+    ranker.rank(&question, &RankDeadline::in_duration(Duration::from_secs(300)))
 }
 
 fn paths(ranking: &Ranking) -> Vec<&str> {
@@ -110,7 +110,7 @@ fn a_file_that_changed_is_read_again_and_others_are_not() {
     let question =
         RankQuery { workspace: folder.path(), text: "zebra", in_play: &[], hidden: &[], max_files: 20 };
     let fresh = Ranker::new();
-    let out_of_time = RankDeadline::after(Duration::from_secs(300));
+    let out_of_time = RankDeadline::in_duration(Duration::from_secs(300));
     out_of_time.stop();
     assert!(fresh.rank(&question, &out_of_time).is_partial);
     assert_eq!(rank(&ranker, folder.path(), "zebra", &[], &[]), ranking);

@@ -18,7 +18,7 @@ const MAX_ATTACHMENT: u64 = 25 << 20;
 /// Bytes of a text that is piped in; the daemon takes little more in a message.
 const MAX_TEXT: u64 = 1 << 20;
 /// How long stdin may be silent before a person is told what is waited for.
-const SILENCE: Duration = Duration::from_secs(2);
+const STDIN_SILENCE_LIMIT: Duration = Duration::from_secs(2);
 
 /// What to ask.
 pub(super) struct RunPrompt {
@@ -49,9 +49,9 @@ impl From<anyhow::Error> for NoPrompt {
 
 impl RunPrompt {
     /// Gathers it from the arguments and from stdin.
-    pub(super) async fn of(run: &RunArgs) -> Result<RunPrompt, NoPrompt> {
-        let files = run.attach.iter().map(|path| attached(path));
-        let files = files.chain(run.image.iter().map(|path| image(path)));
+    pub(super) async fn from_args(run: &RunArgs) -> Result<RunPrompt, NoPrompt> {
+        let files = run.attach.iter().map(|path| file_to_attach(path));
+        let files = files.chain(run.image.iter().map(|path| image_to_attach(path)));
         let files: Vec<PromptFile> = files.collect::<anyhow::Result<_>>()?;
         let words = run.prompt.as_deref().filter(|words| *words != "-");
         let piped = match words {
@@ -94,7 +94,7 @@ impl RunPrompt {
 }
 
 /// A file to send along.
-fn attached(path: &Path) -> anyhow::Result<PromptFile> {
+fn file_to_attach(path: &Path) -> anyhow::Result<PromptFile> {
     let shown = path.display();
     let metadata = std::fs::metadata(path).with_context(|| format!("{shown} cannot be read"))?;
     anyhow::ensure!(metadata.is_file(), "{shown} is not a file; attach the files in it");
@@ -108,8 +108,8 @@ fn attached(path: &Path) -> anyhow::Result<PromptFile> {
 }
 
 /// A file that must be an image.
-fn image(path: &Path) -> anyhow::Result<PromptFile> {
-    let attached = attached(path)?;
+fn image_to_attach(path: &Path) -> anyhow::Result<PromptFile> {
+    let attached = file_to_attach(path)?;
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(12).read_to_end(&mut head));
     read.with_context(|| format!("{} cannot be read", path.display()))?;
@@ -140,7 +140,7 @@ async fn read_stdin() -> anyhow::Result<String> {
         let mut bytes = Vec::new();
         std::io::stdin().take(MAX_TEXT + 1).read_to_end(&mut bytes).map(|_| bytes)
     });
-    let read = match tokio::time::timeout(SILENCE, &mut reading).await {
+    let read = match tokio::time::timeout(STDIN_SILENCE_LIMIT, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
             aside!("note: reading stdin to its end; `< /dev/null` if nothing is to come from there");
@@ -159,7 +159,7 @@ async fn read_stdin() -> anyhow::Result<String> {
 }
 
 /// What was typed, or what stdin has to say.
-pub(in super::super) fn text(given: &str) -> anyhow::Result<String> {
+pub(in super::super) fn typed_or_stdin(given: &str) -> anyhow::Result<String> {
     if given != "-" {
         return Ok(given.to_owned());
     }
@@ -169,7 +169,7 @@ pub(in super::super) fn text(given: &str) -> anyhow::Result<String> {
 }
 
 /// A directory as it really is.
-pub(super) fn directory(path: &Path) -> anyhow::Result<String> {
+pub(super) fn real_directory(path: &Path) -> anyhow::Result<String> {
     let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
     Ok(path.to_string_lossy().into_owned())
 }

@@ -9,7 +9,7 @@ use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
 use serde_json::Value;
 
 /// Where the schema seems to lie; it has to lie somewhere.
-const LOCATION: &str = "https://schema.invalid/answer.json";
+const SCHEMA_URL: &str = "https://schema.invalid/answer.json";
 /// Bytes of a schema, at most: all of it is told to the model.
 const MAX_SCHEMA: usize = 256 << 10;
 /// Characters of what is wrong that the model is told.
@@ -41,15 +41,15 @@ impl AnswerSchema {
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.use_loader(Box::new(NoRemoteSchemas));
         let told = |error: boon::CompileError| {
-            format!("{error:#}").replace(&format!("{LOCATION}#"), "it").replace(LOCATION, "it")
+            format!("{error:#}").replace(&format!("{SCHEMA_URL}#"), "it").replace(SCHEMA_URL, "it")
         };
-        compiler.add_resource(LOCATION, value).map_err(told)?;
-        let index = compiler.compile(LOCATION, &mut schemas).map_err(told)?;
+        compiler.add_resource(SCHEMA_URL, value).map_err(told)?;
+        let index = compiler.compile(SCHEMA_URL, &mut schemas).map_err(told)?;
         Ok(AnswerSchema { text, schemas, index })
     }
 
     /// What the model is told along with the prompt.
-    pub(super) fn request(&self) -> String {
+    pub(super) fn prompt_text(&self) -> String {
         format!(
             "When you are done, let your last message be one JSON value that fits the JSON Schema below, and nothing \
              else: no words before or after it, and no code fence.\n\n{}",
@@ -58,7 +58,7 @@ impl AnswerSchema {
     }
 
     /// What the model is told when its answer does not fit.
-    pub(super) fn complaint(&self, problems: &str) -> String {
+    pub(super) fn retry_prompt(&self, problems: &str) -> String {
         format!(
             "Your last message does not fit the JSON Schema that was asked for:\n\n{problems}\n\nSay it again as one \
              JSON value that fits, and nothing else."
@@ -67,7 +67,7 @@ impl AnswerSchema {
 
     /// The value in an answer, if it fits; else what is wrong with it.
     pub(super) fn check(&self, answer: &str) -> Result<Value, String> {
-        let value = value(answer)?;
+        let value = json_value(answer)?;
         match self.schemas.validate(&value, self.index) {
             Ok(()) => Ok(value),
             // The first line only names the place of the schema, which is none.
@@ -81,7 +81,7 @@ impl AnswerSchema {
 }
 
 /// The JSON in an answer: all of it, or what stands in its last code fence.
-fn value(answer: &str) -> Result<Value, String> {
+fn json_value(answer: &str) -> Result<Value, String> {
     let parsed = serde_json::from_str(answer.trim());
     let error = match parsed {
         Ok(value) => return Ok(value),

@@ -11,27 +11,27 @@ use ostler_types::{
 use super::{ScratchDaemon, ScratchDirs, StepReport};
 
 /// Tries everything. An error is one that nobody reads the report.
-pub(super) async fn all(place: &ScratchDirs, report: &mut StepReport) -> anyhow::Result<()> {
+pub(super) async fn run_steps(place: &ScratchDirs, report: &mut StepReport) -> anyhow::Result<()> {
     let Some(daemon) = report.step("a daemon starts and answers", ScratchDaemon::start(place)).await? else {
         return Ok(());
     };
     let client = &daemon.client;
     let session = session(client, place);
     let Some(id) = report.step("a session is made", session).await? else { return Ok(()) };
-    report.step("a tool is used: a file is read", reads(client, id)).await?;
-    let write = writes(client, id, place);
+    report.step("a tool is used: a file is read", check_read(client, id)).await?;
+    let write = check_write(client, id, place);
     let written = report.step("an approval is asked for before a file is written", write).await?;
     if let Some(turn) = &written {
         report.step("what was changed is verified", async { verified(turn) }).await?;
     }
     report.step("the sandbox keeps a program in its workspace", confined(client, id, place)).await?;
-    let question = asks(client, id, "write second.txt with two").await;
-    let killed = restarted(daemon, place, id, question);
+    let question = begin_until_question(client, id, "write second.txt with two").await;
+    let killed = check_restart(daemon, place, id, question);
     let Some(daemon) = report.step("killed while a question waits, it asks it again", killed).await? else {
         return Ok(());
     };
     if let Some(turn) = written {
-        let undo = undone(&daemon.client, id, turn.id, place);
+        let undo = check_undo(&daemon.client, id, turn.id, place);
         report.step("a turn is undone", undo).await?;
     }
     report.step("it stops when it is asked to", daemon.stop()).await?;
@@ -46,15 +46,15 @@ async fn session(client: &Client, place: &ScratchDirs) -> anyhow::Result<Session
     Ok(client.create_session(&new).await?)
 }
 
-async fn reads(client: &Client, id: SessionId) -> anyhow::Result<()> {
-    let turn = play(client, id, "read README.md", true).await?;
+async fn check_read(client: &Client, id: SessionId) -> anyhow::Result<()> {
+    let turn = run_turn(client, id, "read README.md", true).await?;
     ensure!(turn.approvals.is_empty(), "reading asked for an approval");
     ensure!(turn.results == [true], "the tool did not answer: {:?}", turn.results);
     turn.completed()
 }
 
-async fn writes(client: &Client, id: SessionId, place: &ScratchDirs) -> anyhow::Result<WatchedTurn> {
-    let turn = play(client, id, "write made.txt with one", true).await?;
+async fn check_write(client: &Client, id: SessionId, place: &ScratchDirs) -> anyhow::Result<WatchedTurn> {
+    let turn = run_turn(client, id, "write made.txt with one", true).await?;
     ensure!(!turn.approvals.is_empty(), "nobody was asked");
     turn.completed()?;
     ensure!(place.work.join("made.txt").is_file(), "the file is not there after the answer");
@@ -70,7 +70,7 @@ fn verified(turn: &WatchedTurn) -> anyhow::Result<()> {
 async fn confined(client: &Client, id: SessionId, place: &ScratchDirs) -> anyhow::Result<()> {
     let outside = place.outside.join("escaped.txt");
     let line = format!("run `touch inside.txt; touch {}`", outside.display());
-    let turn = play(client, id, &line, true).await?;
+    let turn = run_turn(client, id, &line, true).await?;
     ensure!(!outside.exists(), "it could write outside; `ostler doctor` says what confines programs here");
     ensure!(turn.results.len() == 1, "the program was not run");
     ensure!(place.work.join("inside.txt").is_file(), "it could not write inside");
@@ -78,12 +78,12 @@ async fn confined(client: &Client, id: SessionId, place: &ScratchDirs) -> anyhow
 }
 
 /// Begins a turn, and waits for its question.
-async fn asks(client: &Client, id: SessionId, prompt: &str) -> anyhow::Result<()> {
-    play(client, id, prompt, false).await.map(drop)
+async fn begin_until_question(client: &Client, id: SessionId, prompt: &str) -> anyhow::Result<()> {
+    run_turn(client, id, prompt, false).await.map(drop)
 }
 
 /// Kills the daemon, starts another one, and answers what the first one asked.
-async fn restarted(
+async fn check_restart(
     daemon: ScratchDaemon,
     place: &ScratchDirs,
     id: SessionId,
@@ -120,7 +120,12 @@ async fn restarted(
     Ok(daemon)
 }
 
-async fn undone(client: &Client, id: SessionId, turn_id: TurnId, place: &ScratchDirs) -> anyhow::Result<()> {
+async fn check_undo(
+    client: &Client,
+    id: SessionId,
+    turn_id: TurnId,
+    place: &ScratchDirs,
+) -> anyhow::Result<()> {
     let undone = client.undo(id, &UndoTurn { turn_id, preview: None, force: None }).await?;
     ensure!(undone.conflicts.is_empty(), "{}: {}", undone.conflicts[0].path, undone.conflicts[0].why);
     ensure!(!place.work.join("made.txt").exists(), "the file is still there");
@@ -148,7 +153,12 @@ impl WatchedTurn {
 }
 
 /// Plays a turn to its end, allowing everything; or to its first question.
-async fn play(client: &Client, id: SessionId, prompt: &str, to_its_end: bool) -> anyhow::Result<WatchedTurn> {
+async fn run_turn(
+    client: &Client,
+    id: SessionId,
+    prompt: &str,
+    to_its_end: bool,
+) -> anyhow::Result<WatchedTurn> {
     let after = client.session(id).await?.last_seq;
     let mut events = client.events(id, after, true).await?;
     let sent = client.send_message(id, &SendMessage::prompt(prompt)).await?;

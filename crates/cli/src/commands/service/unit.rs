@@ -21,7 +21,7 @@ pub(super) struct SystemdUnit {
 
 impl SystemdUnit {
     /// The unit for the data directory and the configuration that were named, or the usual ones.
-    pub(super) fn of(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<SystemdUnit> {
+    pub(super) fn new(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<SystemdUnit> {
         let program = std::env::current_exe().context("this program cannot find itself")?;
         let mut command = vec![text(&program)?, "serve".to_owned()];
         // What a variable of this shell says must not be lost with the shell.
@@ -53,7 +53,7 @@ impl SystemdUnit {
     }
 
     /// The same for a shell.
-    pub(super) fn by_hand(&self) -> String {
+    pub(super) fn shell_command(&self) -> String {
         let words: Vec<String> = self.command.iter().map(|word| shell_word(word)).collect();
         format!("setsid nohup {} > /dev/null 2>&1 &", words.join(" "))
     }
@@ -121,6 +121,6 @@ mod tests {
         assert!(text.contains("\nEnvironment=\"PATH=/a b/bin:/bin\"\n"), "{text}");
         assert!(text.contains("\nEnvironmentFile=-/home/me/.config/ostler/environment\n"), "{text}");
         assert!(!text.contains('{'), "{text}");
-        assert_eq!(unit.by_hand(), "setsid nohup '/opt/my tools/$os%tler' serve > /dev/null 2>&1 &");
+        assert_eq!(unit.shell_command(), "setsid nohup '/opt/my tools/$os%tler' serve > /dev/null 2>&1 &");
     }
 }

@@ -9,9 +9,9 @@ use ostler_client::{Client, EventLine, SessionFilter};
 use ostler_types::{Record, SessionId};
 
 /// Sessions of which is remembered how far they were shown.
-const REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED_SESSIONS: usize = 10_000;
 /// Records that are read again at most, over all sessions, after a connection was lost.
-const MOST_MISSED: usize = 100_000;
+const MAX_MISSED_RECORDS: usize = 100_000;
 
 /// How far each session was shown.
 pub(super) struct ShownRecords {
@@ -30,7 +30,7 @@ impl ShownRecords {
         if self.seqs.get(&record.session_id).is_some_and(|seen| record.seq <= *seen) {
             return false;
         }
-        if self.seqs.len() >= REMEMBERED && !self.seqs.contains_key(&record.session_id) {
+        if self.seqs.len() >= MAX_REMEMBERED_SESSIONS && !self.seqs.contains_key(&record.session_id) {
             self.seqs.clear();
         }
         self.seqs.insert(record.session_id, record.seq);
@@ -40,8 +40,12 @@ impl ShownRecords {
 
     /// The records that were missed since the last one that was shown, session by session. The first time there are
     /// none: what happened before is not watched, it is looked up.
-    pub(super) async fn missed(&mut self, client: &Client) -> anyhow::Result<Vec<EventLine>> {
-        let filter = SessionFilter { limit: Some(super::LISTED), children: true, ..SessionFilter::default() };
+    pub(super) async fn missed_records(&mut self, client: &Client) -> anyhow::Result<Vec<EventLine>> {
+        let filter = SessionFilter {
+            limit: Some(super::MAX_LISTED_SESSIONS),
+            children: true,
+            ..SessionFilter::default()
+        };
         let listed = client.list_sessions(&filter).await?.sessions;
         let Some(since) = self.since else {
             self.since = Some(Timestamp::now());
@@ -61,7 +65,7 @@ impl ShownRecords {
                     missed.push(line);
                 }
                 anyhow::ensure!(
-                    missed.len() < MOST_MISSED,
+                    missed.len() < MAX_MISSED_RECORDS,
                     "too much has happened meanwhile to show it all; `ostler sessions list` tells where, start again"
                 );
             }

@@ -6,7 +6,7 @@ use ostler_types::SessionId;
 use serde_json::{Value, json};
 
 use super::facts::{of_record, only};
-use super::screens::{GatewayObserver, RecordObserver, RpcObserver};
+use super::observers::{GatewayObserver, RecordObserver, RpcObserver};
 use super::socket::GatewayClient;
 use super::sse::SseConnection;
 use crate::process::binary;
@@ -214,7 +214,7 @@ pub(super) async fn http(stage: &ScriptedDaemon, session: SessionId, last: Optio
 
 /// Goes in at the gateway, and asks for a session. Gives what is said of it, too.
 pub(super) async fn gateway(stage: &ScriptedDaemon, session: SessionId) -> (GatewayObserver, Value) {
-    let mut client = GatewayClient::knock(stage.address(), "/gateway", &[]).await.unwrap();
+    let mut client = GatewayClient::connect(stage.address(), "/gateway", &[]).await.unwrap();
     client.send(&json!({"type": "auth", "token": stage.token()})).await;
     assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}));
     let shown = client.ask("sessions.get", json!({"sessionKey": session.uuid()})).await;

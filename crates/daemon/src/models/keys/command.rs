@@ -42,8 +42,8 @@ impl KeyCommand {
         let cell = {
             let mut cell = self.key.lock().unwrap_or_else(PoisonError::into_inner);
             match fresh {
-                KeyFreshness::InsteadOf(refused) if cell.get() == Some(refused) => *cell = Arc::default(),
-                KeyFreshness::InsteadOf(_) | KeyFreshness::Any => {}
+                KeyFreshness::Replacing(refused) if cell.get() == Some(refused) => *cell = Arc::default(),
+                KeyFreshness::Replacing(_) | KeyFreshness::Any => {}
             }
             cell.clone()
         };
@@ -60,7 +60,7 @@ impl KeyCommand {
         };
         let found = self.programs.find(program).map_err(|error| fail(format!("is not run: {error}")))?;
         // It may need whatever its owner has set for it, but starts nothing from a workspace.
-        let invocation = Invocation::new(found).args(self.command.iter().skip(1)).with_own_environment();
+        let invocation = Invocation::new(found).args(self.command.iter().skip(1)).inherit_environment();
         let mut command = invocation.envs([("PATH", self.programs.path())]).prepare();
         command.stdout(Stdio::piped()).stderr(Stdio::null()).own_group();
         let child = command.spawn().map_err(|error| fail(format!("cannot be started: {error}")))?;

@@ -16,7 +16,7 @@ pub(super) struct AnnouncedPlan {
 
 impl AnnouncedPlan {
     /// Takes an agent's plan; returns it when it is new.
-    pub(super) fn of_agent(&mut self, plan: &[PlanEntry]) -> Option<EditorPlan> {
+    pub(super) fn replace(&mut self, plan: &[PlanEntry]) -> Option<EditorPlan> {
         if self.entries == plan {
             return None;
         }
@@ -24,7 +24,7 @@ impl AnnouncedPlan {
         Some(to_plan(&self.entries))
     }
 
-    fn set(&mut self, place: usize, status: &str) -> EditorPlan {
+    fn set_status(&mut self, place: usize, status: &str) -> EditorPlan {
         status.clone_into(&mut self.entries[place].status);
         to_plan(&self.entries)
     }
@@ -32,13 +32,13 @@ impl AnnouncedPlan {
 
 impl EditorTranslator {
     /// A turn that divides work has a plan from its beginning.
-    pub(super) fn plan_begins(&mut self, purpose: &Purpose, out: &mut Vec<u8>) {
+    pub(super) fn begin_plan(&mut self, purpose: &Purpose, out: &mut Vec<u8>) {
         let plan = match purpose {
             Purpose::Answer | Purpose::Compact => return,
             Purpose::Subtasks { plan } => plan,
         };
         let entry = |content: &str| PlanEntry {
-            content: ostler_acp::plain(content, 500),
+            content: ostler_acp::to_plain_line(content, 500),
             priority: "medium".to_owned(),
             status: "pending".to_owned(),
         };
@@ -47,7 +47,7 @@ impl EditorTranslator {
             entries: described.map(entry).collect(),
             subtasks: plan.subtasks.iter().map(|task| (task.id.clone(), None)).collect(),
         };
-        self.update(SessionUpdate::Plan(to_plan(&self.plan.entries)), out);
+        self.send_update(SessionUpdate::Plan(to_plan(&self.plan.entries)), out);
     }
 
     /// A session begins to work on a subtask.
@@ -55,14 +55,14 @@ impl EditorTranslator {
         let Some(subtask) = subtask else { return };
         let Some(place) = self.plan.subtasks.iter().position(|(name, _)| name == subtask) else { return };
         self.plan.subtasks[place].1 = Some(id);
-        let plan = self.plan.set(place, "in_progress");
-        self.update(SessionUpdate::Plan(plan), out);
+        let plan = self.plan.set_status(place, "in_progress");
+        self.send_update(SessionUpdate::Plan(plan), out);
     }
 
     /// That session has ended, one way or the other: the protocol knows no failed entries.
     pub(super) fn child_ended(&mut self, id: SessionId, out: &mut Vec<u8>) {
         let Some(place) = self.plan.subtasks.iter().position(|(_, child)| *child == Some(id)) else { return };
-        let plan = self.plan.set(place, "completed");
-        self.update(SessionUpdate::Plan(plan), out);
+        let plan = self.plan.set_status(place, "completed");
+        self.send_update(SessionUpdate::Plan(plan), out);
     }
 }

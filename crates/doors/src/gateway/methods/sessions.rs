@@ -3,34 +3,34 @@
 use ostler_index::ListFilter;
 use ostler_types::{NewSession, Refusal, Resolution, SessionId};
 
-use super::{GatewayReply, NamedGatewaySession, failed, of_session};
+use super::{GatewayReply, NamedGatewaySession, engine_error, session_error};
 use crate::gateway::GatewayState;
-use crate::gateway::agents::{self, WorkspaceAgent};
-use crate::gateway::frames::{Outcome, RpcError, SessionDetail};
-use crate::gateway::transcript::{last_run, messages, meta};
+use crate::gateway::frames::{GatewayOutcome, RpcError, SessionDetail};
+use crate::gateway::transcript::{last_run, messages, session_meta};
+use crate::gateway::workspace_agents::{self, WorkspaceAgent};
 
 /// Sessions in one list: those in which something happened last.
-const LISTED: usize = 1000;
+const MAX_LISTED_SESSIONS: usize = 1000;
 /// Sessions that are read at a time.
 const PAGE: usize = 200;
 /// Messages of one session that are shown at once.
-const MESSAGES: usize = 5000;
+const MAX_MESSAGES: usize = 5000;
 
 /// Makes a session for an agent, in this door's workspace.
 pub(super) async fn create(door: &GatewayState, agent_id: Option<String>) -> Result<GatewayReply, RpcError> {
     let settings = &door.settings;
-    let agents = agents::of_workspace(door.engine.runner(), &settings.workspace).await;
-    let id = agent_id.as_deref().unwrap_or(agents::DEFAULT);
+    let agents = workspace_agents::read_agents(door.engine.runner(), &settings.workspace).await;
+    let id = agent_id.as_deref().unwrap_or(workspace_agents::DEFAULT_AGENT);
     let Some(agent) = agents.iter().find(|agent| agent.id == id) else {
         let names: Vec<String> = agents.iter().map(|agent| format!("`{}`", agent.id)).collect();
         let message = format!("there is no agent {id:?}, expected one of {}", names.join(", "));
         return Err(RpcError::params(message));
     };
     let new = new_session(door, agent, agent_id.is_some()).await?;
-    let session = door.engine.create(new).await.map_err(failed)?;
-    let view = door.engine.view(session.id).await.map_err(failed)?;
-    let outcome = Outcome::Created { session_key: session.id.uuid() };
-    Ok(GatewayReply { outcome, named: Some(NamedGatewaySession::of(&view)) })
+    let session = door.engine.create(new).await.map_err(engine_error)?;
+    let view = door.engine.view(session.id).await.map_err(engine_error)?;
+    let outcome = GatewayOutcome::Created { session_key: session.id.uuid() };
+    Ok(GatewayReply { outcome, named: Some(NamedGatewaySession::from_view(&view)) })
 }
 
 async fn new_session(
@@ -39,8 +39,8 @@ async fn new_session(
     named: bool,
 ) -> Result<NewSession, RpcError> {
     let settings = &door.settings;
-    let workspace = workspace(door).await?;
-    let (model, resolution) = model_of(door, agent, named, &workspace).await?;
+    let workspace = resolve_workspace(door).await?;
+    let (model, resolution) = choose_model(door, agent, named, &workspace).await?;
     let clock = door.engine.clock();
     Ok(NewSession {
         system_prompt: agent.prompt.clone(),
@@ -56,14 +56,14 @@ async fn new_session(
 /// The model of an agent's sessions, and how it was found if it was looked for. A workspace that is not trusted can
 /// only wish for a model that its owner has and would let be chosen. Whoever has named the agent is told that the wish
 /// cannot be had; where nobody has, the usual model takes its place.
-async fn model_of(
+async fn choose_model(
     door: &GatewayState,
     agent: &WorkspaceAgent,
     named: bool,
     workspace: &str,
 ) -> Result<(String, Option<Resolution>), RpcError> {
     let settings = &door.settings;
-    let refused = |refusal: Refusal| failed(refusal.into());
+    let refused = |refusal: Refusal| engine_error(refusal.into());
     let mut policy = settings.policy.model.clone();
     let wish = agent.model_name();
     if let Some(model) = &wish {
@@ -90,7 +90,7 @@ async fn model_of(
 }
 
 /// The directory that sessions of this door work in, as it really is.
-async fn workspace(door: &GatewayState) -> Result<String, RpcError> {
+async fn resolve_workspace(door: &GatewayState) -> Result<String, RpcError> {
     let configured = &door.settings.workspace;
     let unusable = |why: &str| {
         let path = configured.display();
@@ -98,7 +98,8 @@ async fn workspace(door: &GatewayState) -> Result<String, RpcError> {
             "{path} cannot be worked in: {why}; set `gateway.workspace` to another one"
         ))
     };
-    let resolved = door.engine.runner().workspaces().resolve(configured.display().to_string()).await;
+    let resolved =
+        door.engine.runner().workspaces().resolve_directory(configured.display().to_string()).await;
     let resolved = resolved.map_err(|error| unusable(&error.to_string()))?;
     if resolved.is_own_data {
         return Err(unusable("it lies in the daemon's own data"));
@@ -110,28 +111,29 @@ async fn workspace(door: &GatewayState) -> Result<String, RpcError> {
 pub(super) async fn list(door: &GatewayState) -> Result<GatewayReply, RpcError> {
     let mut sessions = Vec::new();
     let mut cursor = None;
-    while sessions.len() < LISTED {
+    while sessions.len() < MAX_LISTED_SESSIONS {
         // One session may start hundreds of others; people look for their own.
-        let filter = ListFilter { limit: PAGE, cursor: cursor.take(), top: true, ..ListFilter::default() };
-        let page = door.engine.list(filter).await.map_err(failed)?;
-        sessions.extend(page.sessions.iter().map(|listed| meta(&listed.session)));
+        let filter =
+            ListFilter { limit: PAGE, cursor: cursor.take(), top_level_only: true, ..ListFilter::default() };
+        let page = door.engine.list(filter).await.map_err(engine_error)?;
+        sessions.extend(page.sessions.iter().map(|listed| session_meta(&listed.session)));
         match page.next_cursor {
             Some(next) => cursor = Some(next),
             None => break,
         }
     }
     sessions.sort_by_key(|session| std::cmp::Reverse((session.created_at, session.key)));
-    Ok(Outcome::Sessions { sessions }.into())
+    Ok(GatewayOutcome::Sessions { sessions }.into())
 }
 
 /// A session with its conversation.
 pub(super) async fn get(door: &GatewayState, session: SessionId) -> Result<GatewayReply, RpcError> {
-    let of_session = |error| of_session(session, error);
+    let of_session = |error| session_error(session, error);
     let view = door.engine.view(session).await.map_err(of_session)?;
-    let messages = messages(&door.engine, &view, MESSAGES).await.map_err(of_session)?;
-    let detail = SessionDetail { session: meta(&view.session), messages, last_run: last_run(&view) };
+    let messages = messages(&door.engine, &view, MAX_MESSAGES).await.map_err(of_session)?;
+    let detail = SessionDetail { session: session_meta(&view.session), messages, last_run: last_run(&view) };
     Ok(GatewayReply {
-        outcome: Outcome::Session(Box::new(detail)),
-        named: Some(NamedGatewaySession::of(&view)),
+        outcome: GatewayOutcome::Session(Box::new(detail)),
+        named: Some(NamedGatewaySession::from_view(&view)),
     })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{RequestPermissionRequest, SessionNotification};
-use ostler_door_kit::lines::ConnectionEnd;
+use ostler_door_kit::line_connection::ConnectionEnd;
 use ostler_doors::acp::{AcpDoor, AcpOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::DoorTestDaemon;
 
 /// How long anything is awaited before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct EditorClient {
     input: Option<WriteHalf<DuplexStream>>,
@@ -114,9 +114,10 @@ impl EditorClient {
     }
 
     pub(crate) async fn read(&mut self) -> Option<Value> {
-        let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("something is told");
+        let line =
+            tokio::time::timeout(TEST_TIMEOUT, self.output.next_line()).await.expect("something is told");
         let line: Value = serde_json::from_str(&line.unwrap()?).unwrap();
-        check(&line);
+        check_line(&line);
         self.seen.push(line.clone());
         Some(line)
     }
@@ -143,7 +144,7 @@ impl EditorClient {
 }
 
 /// Every line is one that the protocol knows.
-fn check(line: &Value) {
+fn check_line(line: &Value) {
     assert_eq!(line["jsonrpc"], "2.0", "{line}");
     let params = line["params"].clone();
     match line["method"].as_str() {

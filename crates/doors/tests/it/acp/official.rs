@@ -11,7 +11,7 @@ use agent_client_protocol::v1::schema::{
     ToolCallStatus,
 };
 use agent_client_protocol::{Agent, Client, Lines};
-use ostler_door_kit::lines::ConnectionEnd;
+use ostler_door_kit::line_connection::ConnectionEnd;
 use ostler_doors::acp::{AcpDoor, AcpOptions};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ostler_door_kit::lines::ConnectionEnd;
+use ostler_door_kit::line_connection::ConnectionEnd;
 use serde_json::{Value, json};
 
 use super::client::EditorClient;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::client::{GatewayClient, GatewayReceived, masked};
 use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
-async fn turned_away(client: &mut GatewayClient, why: &str) {
+async fn assert_rejected(client: &mut GatewayClient, why: &str) {
     assert_eq!(client.frame().await, json!({"type": "auth", "ok": false, "error": why}));
     assert_eq!(client.receive().await, GatewayReceived::Close(4401, "unauthorized".to_owned()));
     assert_eq!(client.receive().await, GatewayReceived::End);
@@ -30,12 +30,12 @@ async fn the_first_frame_must_show_the_token() {
         (json!({"type": "auth", "token": [daemon.token()]}), "invalid token"),
         (json!({"type": "auth", "token": format!("{}0", daemon.token()), "role": "admin"}), "invalid token"),
     ] {
-        let mut client = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+        let mut client = GatewayClient::connect(daemon.gateway_address, "/", &[]).await.unwrap();
         client.send_text(&frame.to_string()).await;
-        turned_away(&mut client, why).await;
+        assert_rejected(&mut client, why).await;
     }
     // What is not even JSON is answered, and the client may try again, but not for ever.
-    let mut client = GatewayClient::knock(daemon.gateway_address, "/any/path?at=all", &[]).await.unwrap();
+    let mut client = GatewayClient::connect(daemon.gateway_address, "/any/path?at=all", &[]).await.unwrap();
     for bad in ["{", "nonsense", ""] {
         client.send_text(bad).await;
         let answer = client.frame().await;
@@ -51,12 +51,12 @@ async fn the_first_frame_must_show_the_token() {
     client.send(&json!({"type": "auth", "token": daemon.token()})).await;
     assert_eq!(client.frame().await["error"]["code"], -32600, "once is enough");
 
-    let mut babbler = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap();
+    let mut babbler = GatewayClient::connect(daemon.gateway_address, "/", &[]).await.unwrap();
     for _ in 0..8 {
         babbler.send_text("{").await;
         assert_eq!(babbler.frame().await["error"]["code"], -32700);
     }
-    turned_away(&mut babbler, "First message must be auth").await;
+    assert_rejected(&mut babbler, "First message must be auth").await;
     daemon.stop().await;
 }
 
@@ -72,15 +72,15 @@ async fn a_page_from_elsewhere_is_refused_before_there_is_a_socket() {
             "http://localhost.evil.example",
             "https://127.0.0.1.evil.example:18789",
         ] {
-            let refused = GatewayClient::knock(address, path, &[("Origin", origin)]).await.err().unwrap();
+            let refused = GatewayClient::connect(address, path, &[("Origin", origin)]).await.err().unwrap();
             assert_eq!(refused.0, 403, "{origin} at {path}");
         }
         for host in ["evil.example", "evil.example:80", "127.0.0.1:1", ""] {
-            let refused = GatewayClient::knock(address, path, &[("Host", host)]).await.err().unwrap();
+            let refused = GatewayClient::connect(address, path, &[("Host", host)]).await.err().unwrap();
             assert!(matches!(refused.0, 400 | 403), "{host} at {path}: {refused:?}");
         }
         for origin in [&format!("http://localhost:{port}"), "http://127.0.0.1:5173", "https://[::1]"] {
-            let mut client = GatewayClient::knock(address, path, &[("Origin", origin)]).await.unwrap();
+            let mut client = GatewayClient::connect(address, path, &[("Origin", origin)]).await.unwrap();
             client.send(&json!({"type": "auth", "token": daemon.token()})).await;
             assert_eq!(client.frame().await, json!({"type": "auth", "ok": true}), "{origin} at {path}");
         }
@@ -99,17 +99,17 @@ async fn a_handshake_is_checked_and_plain_requests_are_answered() {
         (("Sec-WebSocket-Key", ""), 400),
         (("Connection", "close"), 400),
     ] {
-        let refused = GatewayClient::knock(address, "/", &[header]).await.err().unwrap();
+        let refused = GatewayClient::connect(address, "/", &[header]).await.err().unwrap();
         assert_eq!(refused.0, status, "{header:?}: {}", refused.1);
     }
     let plain = [("Upgrade", ""), ("Connection", "close")];
-    let (status, body) = GatewayClient::knock(address, "/health", &plain).await.err().unwrap();
+    let (status, body) = GatewayClient::connect(address, "/health", &plain).await.err().unwrap();
     let health: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &health["status"]), (200, &json!("ok")));
     assert!(health["uptime"].is_u64());
-    let (status, body) = GatewayClient::knock(address, "/nothing", &plain).await.err().unwrap();
+    let (status, body) = GatewayClient::connect(address, "/nothing", &plain).await.err().unwrap();
     assert_eq!((status, body.as_str()), (404, r#"{"error":"not found"}"#));
-    let (status, _) = GatewayClient::knock(daemon.address, "/gateway", &plain).await.err().unwrap();
+    let (status, _) = GatewayClient::connect(daemon.address, "/gateway", &plain).await.err().unwrap();
     assert_eq!(status, 426);
     daemon.stop().await;
 }
@@ -125,7 +125,7 @@ async fn sockets_without_a_token_are_few_and_have_little_time() {
     let daemon = DoorTestDaemon::start_as(DoorTestOptions { limits, ..DoorTestOptions::default() }).await;
     let mut crowd = Vec::new();
     for _ in 0..4 {
-        crowd.push(GatewayClient::knock(daemon.gateway_address, "/", &[]).await.unwrap());
+        crowd.push(GatewayClient::connect(daemon.gateway_address, "/", &[]).await.unwrap());
     }
     // The limit is two; the older two have given way, the younger have little time.
     for client in &mut crowd {
@@ -135,7 +135,7 @@ async fn sockets_without_a_token_are_few_and_have_little_time() {
     for _ in 0..3 {
         inside.push(GatewayClient::open(&daemon).await);
     }
-    let refused = GatewayClient::knock(daemon.gateway_address, "/", &[]).await.err().unwrap();
+    let refused = GatewayClient::connect(daemon.gateway_address, "/", &[]).await.err().unwrap();
     assert_eq!(refused.0, 503, "{}", refused.1);
     assert_eq!(inside[0].ask("health.check", json!({})).await["status"], "ok");
     daemon.stop().await;
@@ -153,13 +153,13 @@ async fn a_crowd_without_a_token_does_not_keep_the_owner_out() {
     for (address, path) in [(daemon.gateway_address, "/"), (daemon.address, "/gateway")] {
         let mut crowd = Vec::new();
         for _ in 0..20 {
-            crowd.push(GatewayClient::knock(address, path, &[]).await.unwrap());
+            crowd.push(GatewayClient::connect(address, path, &[]).await.unwrap());
         }
-        let mut owner = GatewayClient::knock(address, path, &[]).await.unwrap();
+        let mut owner = GatewayClient::connect(address, path, &[]).await.unwrap();
         owner.send(&json!({"type": "auth", "token": daemon.token()})).await;
         assert_eq!(owner.frame().await, json!({"type": "auth", "ok": true}));
         for _ in 0..20 {
-            crowd.push(GatewayClient::knock(address, path, &[]).await.unwrap());
+            crowd.push(GatewayClient::connect(address, path, &[]).await.unwrap());
         }
         assert_eq!(owner.ask("health.check", json!({})).await["status"], "ok");
     }
@@ -196,13 +196,14 @@ async fn a_client_that_does_not_answer_a_ping_is_gone() {
 #[tokio::test]
 async fn wrong_tokens_are_answered_slowly_and_the_right_one_at_once() {
     let pace = AuthThrottleLimits::default();
-    let daemon = DoorTestDaemon::start_as(DoorTestOptions { pace, ..DoorTestOptions::default() }).await;
+    let daemon =
+        DoorTestDaemon::start_as(DoorTestOptions { throttle: pace, ..DoorTestOptions::default() }).await;
     let start = tokio::time::Instant::now();
     let guesses: Vec<_> = (0..26)
         .map(|number| {
             let address = daemon.gateway_address;
             tokio::spawn(async move {
-                let mut client = GatewayClient::knock(address, "/", &[]).await.unwrap();
+                let mut client = GatewayClient::connect(address, "/", &[]).await.unwrap();
                 client.send(&json!({"type": "auth", "token": format!("guess {number}")})).await;
                 let told = client.frame().await;
                 assert_eq!(told, json!({"type": "auth", "ok": false, "error": "invalid token"}));

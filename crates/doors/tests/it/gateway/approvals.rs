@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::GatewayClient;
 use crate::daemon::{DoorTestDaemon, DoorTestOptions};
 
-async fn asking(client: &mut GatewayClient) -> (String, Value, Value) {
+async fn session_with_approval(client: &mut GatewayClient) -> (String, Value, Value) {
     let key = client.session().await;
     let run = client.say(&key, "ask").await;
     let request = client.until("exec.approval_request").await;
@@ -19,7 +19,7 @@ async fn asking(client: &mut GatewayClient) -> (String, Value, Value) {
 async fn a_question_is_answered_once_and_everybody_is_told() {
     let daemon = DoorTestDaemon::start().await;
     let mut client = GatewayClient::open(&daemon).await;
-    let (key, run, request) = asking(&mut client).await;
+    let (key, run, request) = session_with_approval(&mut client).await;
     let id = &request["approvalId"];
     let mut other = GatewayClient::open(&daemon).await;
     let list = other.ask("approvals.list", json!({})).await;
@@ -56,7 +56,7 @@ async fn a_question_is_answered_once_and_everybody_is_told() {
 async fn an_answer_may_come_in_by_another_door_and_may_be_no() {
     let daemon = DoorTestDaemon::start().await;
     let mut client = GatewayClient::open(&daemon).await;
-    let (key, run, request) = asking(&mut client).await;
+    let (key, run, request) = session_with_approval(&mut client).await;
     let session = format!("sess_{}", key.replace('-', ""));
     let turn = format!("turn_{}", run.as_str().unwrap().replace('-', ""));
     let body = json!({"turn_id": turn, "tool_call_id": "call_1", "action": "deny", "reason": "too slow"});
@@ -66,7 +66,7 @@ async fn an_answer_may_come_in_by_another_door_and_may_be_no() {
     assert_eq!((&resolved["approved"], &resolved["reason"]), (&json!(false), &json!("too slow")));
     assert!(resolved["by"].as_str().unwrap().starts_with("http"));
     assert_eq!(client.run(&run).await.1["event"], "chat.final", "the run goes on after a no");
-    let (_, run, request) = asking(&mut client).await;
+    let (_, run, request) = session_with_approval(&mut client).await;
     let deny = json!({"approvalId": request["approvalId"], "reason": "no"});
     client.ask("exec.deny", deny).await;
     let resolved = client.until("exec.approval_resolved").await;
@@ -80,7 +80,7 @@ async fn an_answer_may_come_in_by_another_door_and_may_be_no() {
 async fn a_question_is_still_there_after_a_restart_under_the_same_name() {
     let daemon = DoorTestDaemon::start().await;
     let mut client = GatewayClient::open(&daemon).await;
-    let (key, run, request) = asking(&mut client).await;
+    let (key, run, request) = session_with_approval(&mut client).await;
     let dir = daemon.stop().await;
     let daemon =
         DoorTestDaemon::start_as(DoorTestOptions { dir: Some(dir), ..DoorTestOptions::default() }).await;

@@ -94,23 +94,23 @@ async fn a_workspace_that_is_not_trusted_can_only_wish_for_a_model_that_there_is
     // Nobody has asked for this agent, so its wishes are no error.
     for wish in ["http://127.0.0.1:1/v1", "no/such", "test/hidden", "file:///bin/sh", "../../etc/passwd"] {
         std::fs::write(&file, format!("## assistant\nModel: {wish}\n")).unwrap();
-        assert_eq!(made(&daemon, &mut client, json!({})).await["model"], "test:one", "{wish}");
+        assert_eq!(create_session(&daemon, &mut client, json!({})).await["model"], "test:one", "{wish}");
         let named = client.call("sessions.create", json!({"agentId": "assistant"})).await;
         assert_eq!(named["error"]["code"], -32603, "{wish}: {named}");
     }
     std::fs::write(&file, "## assistant\nModel: test/two\nBase URL: http://127.0.0.1:1\nCommand: sh\n")
         .unwrap();
-    let session = made(&daemon, &mut client, json!({})).await;
+    let session = create_session(&daemon, &mut client, json!({})).await;
     assert_eq!((&session["model"], &session["agent"]), (&json!("test:two"), &json!("native")));
     // A model that can be named but is not offered is for those who are trusted.
     std::fs::write(&file, "## assistant\nModel: test/hidden\n").unwrap();
     daemon.engine.trust(workspace, true).await.unwrap();
-    assert_eq!(made(&daemon, &mut client, json!({})).await["model"], "test:hidden");
+    assert_eq!(create_session(&daemon, &mut client, json!({})).await["model"], "test:hidden");
     daemon.stop().await;
 }
 
 /// A session that is made with these params, as the http door shows it.
-async fn made(daemon: &DoorTestDaemon, client: &mut GatewayClient, params: Value) -> Value {
+async fn create_session(daemon: &DoorTestDaemon, client: &mut GatewayClient, params: Value) -> Value {
     let made = client.ask("sessions.create", params).await;
     let id = made["sessionKey"].as_str().unwrap().replace('-', "");
     daemon.get(&format!("/v1/sessions/sess_{id}")).await.json()

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use super::schema;
 
 /// How long anything is awaited before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What came from the gateway.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) struct GatewayClient {
 
 impl GatewayClient {
     /// A socket that has shown nothing yet, or the status with which it was refused.
-    pub(crate) async fn knock(
+    pub(crate) async fn connect(
         address: SocketAddr,
         path: &str,
         headers: &[(&str, &str)],
@@ -177,7 +177,7 @@ impl GatewayClient {
 
     /// Whatever comes next.
     pub(crate) async fn receive(&mut self) -> GatewayReceived {
-        let received = tokio::time::timeout(PATIENCE, self.read()).await.expect("something comes");
+        let received = tokio::time::timeout(TEST_TIMEOUT, self.read()).await.expect("something comes");
         if let GatewayReceived::Frame(frame) = &received {
             schema::check("ServerFrame", frame).unwrap();
         }

@@ -38,7 +38,7 @@ async fn a_conversation_looks_like_the_kept_one() {
     client.ask("sessions.get", json!({"sessionKey": key})).await;
     client.call("sessions.get", json!({"sessionKey": "not-a-uuid"})).await;
     client.call("no.such.method", json!({})).await;
-    let lines = settled(&client.transcript);
+    let lines = normalized(&client.transcript);
     daemon.stop().await;
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gateway/conversation.ndjson");
     if std::env::var_os("OSTLER_WRITE_GOLDEN").is_some() {
@@ -68,7 +68,7 @@ impl Clock for GatewayStillClock {
 
 /// The lines as they came, answers before events. What depends on who is faster is evened out: an answer may overtake
 /// an event of the run before, and text that waits is sent as one piece.
-fn settled(transcript: &[String]) -> String {
+fn normalized(transcript: &[String]) -> String {
     let (events, mut lines): (Vec<String>, Vec<String>) =
         transcript.iter().cloned().partition(|line| line.starts_with("{\"event\""));
     let mut text: Option<Value> = None;

@@ -36,9 +36,9 @@ async fn a_session_sleeps_when_its_last_socket_has_gone_and_wakes_for_the_next()
     while daemon.gateway.sockets() > 1 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(daemon.engine.awake(), 1, "one socket still follows it");
+    assert_eq!(daemon.engine.awake_count(), 1, "one socket still follows it");
     drop(two);
-    while daemon.engine.awake() > 0 {
+    while daemon.engine.awake_count() > 0 {
         tokio::task::yield_now().await;
     }
     let mut next = GatewayClient::open(&daemon).await;

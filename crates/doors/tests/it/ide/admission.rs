@@ -14,7 +14,7 @@ async fn only_who_shows_the_token_gets_a_socket() {
     let shown = format!("ostler-ide, ostler-token.{token}");
     let own = format!("http://{host}");
     let knock = async |headers: &[(&str, &str)]| {
-        GatewayClient::knock(daemon.address, "/ws", headers).await.map(|_| ()).map_err(|(status, _)| status)
+        GatewayClient::connect(daemon.address, "/ws", headers).await.map(|_| ()).map_err(|(status, _)| status)
     };
     let protocol = |value| ("Sec-WebSocket-Protocol", value);
     let auth = ("Authorization", bearer.as_str());

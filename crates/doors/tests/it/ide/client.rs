@@ -9,7 +9,7 @@ use crate::daemon::DoorTestDaemon;
 use crate::gateway::client::{GatewayClient, GatewayReceived};
 
 /// How long anything is awaited before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One socket.
 pub(crate) struct IdeClient {
@@ -24,7 +24,7 @@ impl IdeClient {
     pub(crate) async fn open(daemon: &DoorTestDaemon) -> IdeClient {
         let bearer = format!("Bearer {}", daemon.token());
         let socket =
-            GatewayClient::knock(daemon.address, "/ws", &[("Authorization", &bearer)]).await.unwrap();
+            GatewayClient::connect(daemon.address, "/ws", &[("Authorization", &bearer)]).await.unwrap();
         let mut ide = IdeClient { socket, kept: VecDeque::new(), requests: 0 };
         let status = json!({"type": "agent:status", "cliType": "ostler", "status": "connected"});
         while ide.frame().await != status {}
@@ -117,7 +117,7 @@ impl IdeClient {
     }
 
     async fn receive(&mut self) -> Value {
-        match tokio::time::timeout(PATIENCE, self.socket.read()).await.expect("something comes") {
+        match tokio::time::timeout(TEST_TIMEOUT, self.socket.read()).await.expect("something comes") {
             GatewayReceived::Frame(frame) => frame,
             other => panic!("no frame: {other:?}"),
         }

@@ -35,7 +35,7 @@ async fn a_conversation_looks_like_the_kept_one() {
     ide.ask("session:archive", json!({"sessionId": session})).await;
     ide.ask("session:open", json!({"sessionId": "ostler:x"})).await;
     ide.ask("project:remove", json!({"projectId": project})).await;
-    let lines = settled(&ide.socket.transcript, &daemon.workspace());
+    let lines = normalized(&ide.socket.transcript, &daemon.workspace());
     daemon.stop().await;
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/ide/conversation.ndjson");
     if std::env::var_os("OSTLER_WRITE_GOLDEN").is_some() {
@@ -65,7 +65,7 @@ impl Clock for IdeStillClock {
 
 /// The lines as they came. What depends on who is faster is evened out: the title comes first, and text that waits is
 /// sent as one piece.
-fn settled(transcript: &[String], workspace: &str) -> String {
+fn normalized(transcript: &[String], workspace: &str) -> String {
     let (titles, others): (Vec<&String>, Vec<&String>) =
         transcript.iter().partition(|line| line.contains("session:title-updated"));
     let mut lines: Vec<String> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ostler_door_kit::lines::ConnectionEnd;
+use ostler_door_kit::line_connection::ConnectionEnd;
 use ostler_doors::jsonl::{JsonlDoor, JsonlOptions, schema};
 use ostler_types::Refusal;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::schema::check;
 use crate::daemon::DoorTestDaemon;
 
 /// How long anything is awaited before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes that a pipe holds.
 pub(crate) const PIPE: usize = 64 * 1024;
 
@@ -78,7 +78,7 @@ impl JsonlClient {
 
     /// The next line; none when there are no more.
     pub(crate) async fn read(&mut self) -> Option<Value> {
-        let line = tokio::time::timeout(PATIENCE, self.output.next_line())
+        let line = tokio::time::timeout(TEST_TIMEOUT, self.output.next_line())
             .await
             .expect("something is said")
             .unwrap()?;

@@ -7,7 +7,7 @@ use super::client::{JsonlClient, options};
 use crate::daemon::DoorTestDaemon;
 
 /// Asks for something that needs an approval, and returns the question.
-async fn asked(rpc: &mut JsonlClient) -> Value {
+async fn ask_for_approval(rpc: &mut JsonlClient) -> Value {
     rpc.send(json!({"type": "prompt", "text": "ask"})).await;
     rpc.until("ui_request").await
 }
@@ -26,7 +26,7 @@ fn tool_result(messages: &[Value]) -> &Value {
 async fn a_question_says_what_it_is_about_and_what_can_be_answered() {
     let daemon = DoorTestDaemon::start().await;
     let mut rpc = JsonlClient::start(&daemon).await;
-    let question = asked(&mut rpc).await;
+    let question = ask_for_approval(&mut rpc).await;
     assert_eq!((&question["id"], &question["session_id"]), (&json!("ui_1"), &json!(rpc.primary)));
     assert_eq!(
         (&question["method"], &question["params"]["title"]),
@@ -50,7 +50,7 @@ async fn no_answer_and_an_error_are_a_no() {
         // An error beats a result.
         (json!("always"), json!("the window was closed")),
     ] {
-        let question = asked(&mut rpc).await;
+        let question = ask_for_approval(&mut rpc).await;
         let messages = answer(&mut rpc, &question["id"], result, error).await;
         assert_eq!(tool_result(&messages)["is_error"], true);
     }
@@ -62,7 +62,7 @@ async fn no_answer_and_an_error_are_a_no() {
 async fn a_wrong_answer_leaves_the_question_open() {
     let daemon = DoorTestDaemon::start().await;
     let mut rpc = JsonlClient::start(&daemon).await;
-    let question = asked(&mut rpc).await;
+    let question = ask_for_approval(&mut rpc).await;
     for wrong in [json!("perhaps"), json!(1), json!({"value": "once"})] {
         rpc.send(json!({"type": "ui_response", "id": question["id"], "result": wrong, "error": null})).await;
         let error = rpc.next().await;
@@ -79,7 +79,7 @@ async fn a_wrong_answer_leaves_the_question_open() {
 async fn what_was_answered_elsewhere_is_settled_here() {
     let daemon = DoorTestDaemon::start().await;
     let mut rpc = JsonlClient::start(&daemon).await;
-    let question = asked(&mut rpc).await;
+    let question = ask_for_approval(&mut rpc).await;
     let waiting = daemon.get("/v1/approvals").await.json()["approvals"][0].clone();
     let body =
         json!({"turn_id": waiting["turn_id"], "tool_call_id": waiting["tool_call_id"], "action": "approve"});
@@ -96,7 +96,7 @@ async fn what_was_answered_elsewhere_is_settled_here() {
 async fn a_question_of_a_turn_that_was_stopped_is_withdrawn() {
     let daemon = DoorTestDaemon::start().await;
     let mut rpc = JsonlClient::start(&daemon).await;
-    let question = asked(&mut rpc).await;
+    let question = ask_for_approval(&mut rpc).await;
     rpc.send(json!({"type": "abort"})).await;
     let settled = rpc.until("ui_settled").await;
     assert_eq!((&settled["id"], &settled["outcome"]), (&question["id"], &json!("withdrawn")));
@@ -111,7 +111,7 @@ async fn questions_of_many_sessions_are_answered_by_their_ids() {
         rpc.send(json!({"type": "start_session", "set_active": true})).await;
         let session = rpc.until("session_started").await["session_id"].clone();
         rpc.until("active_session").await;
-        let question = asked(&mut rpc).await;
+        let question = ask_for_approval(&mut rpc).await;
         assert_eq!(question["session_id"], session);
         questions.push(question);
     }
@@ -148,7 +148,7 @@ async fn without_anybody_to_ask_the_answer_is_no() {
 async fn a_question_outlives_its_client() {
     let daemon = DoorTestDaemon::start().await;
     let mut rpc = JsonlClient::start(&daemon).await;
-    asked(&mut rpc).await;
+    ask_for_approval(&mut rpc).await;
     rpc.send(json!({"type": "quit"})).await;
     rpc.end().await.unwrap();
     assert_eq!(daemon.get("/v1/approvals").await.json()["approvals"].as_array().unwrap().len(), 1);

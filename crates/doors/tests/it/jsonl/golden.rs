@@ -53,7 +53,7 @@ async fn the_transcript_is_as_it_was() {
     for (place, line) in rpc.lines.iter().enumerate() {
         let before = said.iter().filter(|(at, _)| *at == place);
         lines.extend(before.map(|(_, frame)| format!("> {frame}")));
-        lines.push(format!("< {}", timeless(line)));
+        lines.push(format!("< {}", without_times(line)));
     }
     lines.extend(said.iter().filter(|(at, _)| *at == rpc.seen.len()).map(|(_, frame)| format!("> {frame}")));
     let workspace = std::fs::canonicalize(daemon.workspace()).unwrap().display().to_string();
@@ -73,7 +73,7 @@ async fn the_transcript_is_as_it_was() {
 
 /// The bytes that were sent, with every time set to 0: times depend on how often the clock was read. Nothing is read
 /// and written again, so that the order of members and every escape is as it was.
-fn timeless(line: &str) -> String {
+fn without_times(line: &str) -> String {
     const NAME: &str = "\"timestamp\":";
     let mut pieces = line.split(NAME);
     let mut out = pieces.next().unwrap_or_default().to_owned();

@@ -1,12 +1,12 @@
 //! Lines over a connection that was HTTP: who is let in, the options, and that each end is closed by itself.
 
-use ostler_door_kit::lines::END_OF_LINES;
+use ostler_door_kit::line_connection::END_OF_LINES;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::daemon::DoorTestDaemon;
-use crate::wire::RawRequest;
+use crate::raw_http::RawRequest;
 
 fn upgrade(daemon: &DoorTestDaemon) -> RawRequest {
     daemon.request("GET", "/jsonl").add("connection", "Upgrade").add("upgrade", "ostler-jsonl")

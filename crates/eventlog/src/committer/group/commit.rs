@@ -9,14 +9,14 @@ use std::sync::Arc;
 use ostler_types::SessionId;
 
 use super::super::Committer;
-use super::super::files::LogFileKind;
+use super::super::open_files::LogFileKind;
 use super::{CommitGroup, StagedLog};
 use crate::disk::DiskFile;
 use crate::drafts::MAX_DRAFTS;
 use crate::feed::FeedEntry;
 use crate::log::LogError;
 use crate::markers::{self, Marker};
-use crate::nested;
+use crate::nested_sessions;
 use crate::shared::disk_error;
 
 /// With more files than this, one sync of the file system is cheaper than a sync of each.
@@ -106,7 +106,7 @@ impl Committer {
         let session = staged.session;
         self.files.close(session);
         self.shared.heads.remove(session);
-        let _ = nested::discard(&self.shared, session);
+        let _ = nested_sessions::discard(&self.shared, session);
         let _ = self.shared.disk.remove_file(&self.shared.layout.marker(session));
         self.marked.remove(&session);
     }
@@ -118,15 +118,15 @@ impl Committer {
             let Err(error) = self.shared.disk.write_at(&staged.file, &staged.buffer, start) else { continue };
             staged.failed = Some(disk_error("writing a log", &error));
             if self.shared.disk.truncate(&staged.file, start).is_err() {
-                self.suspect(staged);
+                self.mark_suspect(staged);
             }
         }
     }
 
     /// The file may hold more than was acknowledged: it is closed, and cut when it is next opened.
-    fn suspect(&mut self, staged: &StagedLog) {
+    fn mark_suspect(&mut self, staged: &StagedLog) {
         self.files.close(staged.session);
-        self.shared.heads.suspect(staged.session, staged.before);
+        self.shared.heads.mark_suspect(staged.session, staged.before);
     }
 
     fn write_drafts(&mut self, group: &CommitGroup) -> Vec<Arc<DiskFile>> {
@@ -174,7 +174,7 @@ impl Committer {
             };
             if let Err(error) = result {
                 staged.failed = Some(error);
-                self.suspect(staged);
+                self.mark_suspect(staged);
             }
         }
         for file in drafts.iter().filter(|_| whole.is_none()) {
@@ -186,8 +186,8 @@ impl Committer {
 
     /// Makes the records true for readers and for the feed, then tells the callers.
     fn publish(&mut self, group: CommitGroup) {
-        let mut places: Vec<FeedEntry> = Vec::with_capacity(group.order.len());
-        for (index, place) in &group.order {
+        let mut places: Vec<FeedEntry> = Vec::with_capacity(group.feed_entries.len());
+        for (index, place) in &group.feed_entries {
             if group.sessions[*index].is_good() {
                 places.push(*place);
             }
@@ -197,7 +197,7 @@ impl Committer {
         }
         // A feed that is mended reads these records from their logs.
         if self.shared.feed.is_broken() {
-            if let Err(error) = self.mend_feed() {
+            if let Err(error) = self.repair_feed() {
                 tracing::warn!(%error, "the feed could not be repaired yet");
             }
         } else {

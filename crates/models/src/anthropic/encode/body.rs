@@ -6,7 +6,7 @@ use ostler_types::ToolSpec;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::outgoing::attachment::{AttachmentData, Base64};
+use crate::request_encoding::attachment::{AttachmentData, Base64};
 
 pub(super) const USER: &str = "user";
 pub(super) const ASSISTANT: &str = "assistant";
@@ -68,7 +68,7 @@ pub(super) struct AnthropicTool<'a> {
 }
 
 impl<'a> AnthropicTool<'a> {
-    pub(super) fn of(tool: &'a ToolSpec) -> AnthropicTool<'a> {
+    pub(super) fn from_spec(tool: &'a ToolSpec) -> AnthropicTool<'a> {
         let ToolSpec { name, description, input_schema } = tool;
         AnthropicTool { name, description, input_schema, cache_control: None }
     }
@@ -148,7 +148,7 @@ pub(super) struct AnthropicMediaSource<'a> {
 }
 
 impl<'a> AnthropicMediaSource<'a> {
-    fn of(data: AttachmentData<'a>) -> AnthropicMediaSource<'a> {
+    fn from_data(data: AttachmentData<'a>) -> AnthropicMediaSource<'a> {
         AnthropicMediaSource { r#type: "base64", media_type: data.mime_type, data: Base64(data) }
     }
 }
@@ -164,14 +164,14 @@ impl<'a> AnthropicBlock<'a> {
     }
 
     pub(super) fn image(data: AttachmentData<'a>) -> AnthropicBlock<'a> {
-        AnthropicBlock::Image { source: AnthropicMediaSource::of(data), cache_control: None }
+        AnthropicBlock::Image { source: AnthropicMediaSource::from_data(data), cache_control: None }
     }
 
     pub(super) fn document(title: &'a str, data: AttachmentData<'a>) -> AnthropicBlock<'a> {
-        AnthropicBlock::Document { source: AnthropicMediaSource::of(data), title, cache_control: None }
+        AnthropicBlock::Document { source: AnthropicMediaSource::from_data(data), title, cache_control: None }
     }
 
-    pub(super) fn end_of_cache(&mut self) {
+    pub(super) fn mark_cache_end(&mut self) {
         match self {
             AnthropicBlock::Text { cache_control, .. }
             | AnthropicBlock::Image { cache_control, .. }

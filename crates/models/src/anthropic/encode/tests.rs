@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::{body, max_tokens};
 use crate::ModelRequest;
-use crate::outgoing::fixture::{
-    able, assistant, call, field, file, image, json_of, message, model, reasoning, request, result, tools,
-    user,
-};
 use crate::profile::{ModelProfile, ThinkingControl};
+use crate::request_encoding::fixture::{
+    assistant, call, field, file, image, json_of, message, model, model_with_abilities, reasoning, request,
+    result, tools, user,
+};
 
 fn messages(profile: &ModelProfile, messages: Vec<Arc<Message>>) -> String {
     field(&body("home", profile, &request(messages)), "messages").replace(MARK, "")
@@ -108,7 +108,7 @@ fn pictures_and_files_travel_in_the_request() {
 #[test]
 fn a_model_that_cannot_see_goes_on_with_what_another_saw() {
     let picture = || message(Role::User, vec![image("attachments/a.png", "image/png")]);
-    let blind = able(&[]);
+    let blind = model_with_abilities(&[]);
     let error = body("home", &blind, &request(vec![picture()])).unwrap_err();
     assert_eq!(error.code, "unsupported_part");
     let conversation = vec![picture(), assistant(vec![Part::text("A cat.")]), user("Sure?")];
@@ -220,7 +220,7 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"type":"text","text":"System: be brief"}]},
 {"role":"assistant","content":[{"type":"text","text":"Well "}]},
 {"role":"user","content":[{"type":"text","text":"Go on."}]}]"#;
-    let mapped = crate::outgoing::names::IdRule::Words.apply(&long);
+    let mapped = crate::request_encoding::call_ids::IdRule::WordCharacters.apply(&long);
     let expected = expected.replace('\n', "").replace("LONG", &mapped);
     assert_eq!(messages(&model("m", ThinkingControl::Unknown), conversation), expected);
 }

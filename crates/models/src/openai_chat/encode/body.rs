@@ -6,7 +6,7 @@ use ostler_types::{Role, ToolSpec};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::outgoing::attachment::DataUrl;
+use crate::request_encoding::attachment::DataUrl;
 
 #[derive(Serialize)]
 pub(super) struct ChatBody<'a> {
@@ -55,7 +55,7 @@ pub(super) struct ChatMessage<'a> {
 
 impl ChatMessage<'_> {
     /// An empty message of this role.
-    pub(super) fn of(role: Role) -> Self {
+    pub(super) fn new(role: Role) -> Self {
         ChatMessage {
             role: role.as_str(),
             content: Vec::new(),
@@ -140,7 +140,7 @@ struct ChatToolFunction<'a> {
 }
 
 impl<'a> ChatTool<'a> {
-    pub(super) fn of(tool: &'a ToolSpec) -> ChatTool<'a> {
+    pub(super) fn from_spec(tool: &'a ToolSpec) -> ChatTool<'a> {
         let ToolSpec { name, description, input_schema } = tool;
         ChatTool {
             r#type: "function",

@@ -7,11 +7,13 @@ use serde_json::{Value, json};
 
 use super::body;
 use crate::ModelRequest;
-use crate::outgoing::fixture::{
+use crate::profile::ThinkingControl;
+use crate::request_encoding::fixture::{
     assistant, call, field, file, image, json_of, message, model, reasoning, request, result, user,
 };
-use crate::outgoing::quirks::{GOOGLE, HostQuirks, MISTRAL, OPENAI, OPENROUTER, PLAIN, ReturnedReasoning};
-use crate::profile::ThinkingControl;
+use crate::request_encoding::quirks::{
+    GOOGLE, HostQuirks, MISTRAL, OPENAI, OPENROUTER, ReturnedReasoning, UNKNOWN_HOST,
+};
 
 fn messages(quirks: HostQuirks, messages: Vec<Arc<Message>>) -> String {
     field(&body("home", &model("m", ThinkingControl::Unknown), quirks, &request(messages)), "messages")
@@ -27,8 +29,8 @@ fn each_host_gets_the_fields_that_it_knows() {
     };
     let plain = request(vec![user("hi")]);
     let cases = [
-        (PLAIN, "m", ThinkingControl::Unknown, r#""max_tokens":4096,"reasoning_effort":"high","#),
-        (PLAIN, "m", ThinkingControl::Never, r#""max_tokens":4096,"#),
+        (UNKNOWN_HOST, "m", ThinkingControl::Unknown, r#""max_tokens":4096,"reasoning_effort":"high","#),
+        (UNKNOWN_HOST, "m", ThinkingControl::Never, r#""max_tokens":4096,"#),
         (OPENROUTER, "m", ThinkingControl::Effort, r#""max_tokens":4096,"reasoning":{"effort":"xhigh"},"#),
         (
             OPENAI,
@@ -54,7 +56,7 @@ fn each_host_gets_the_fields_that_it_knows() {
 fn no_effort_is_said_only_where_there_is_a_word_for_it() {
     let request = ModelRequest { effort: Some(Effort::None), ..request(vec![user("hi")]) };
     for (quirks, id, effort, nested) in [
-        (PLAIN, "m", "null", "null"),
+        (UNKNOWN_HOST, "m", "null", "null"),
         (GOOGLE, "gemini-3.5-flash", "null", "null"),
         (MISTRAL, "m", r#""none""#, "null"),
         (OPENAI, "gpt-5.5", r#""none""#, "null"),
@@ -83,7 +85,7 @@ fn a_word_stands_between_a_result_and_the_user_where_a_host_wants_it() {
         let messages = json_of(&body)["messages"].as_array().unwrap().clone();
         messages.iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(roles(PLAIN), ["user", "assistant", "tool", "tool", "user"]);
+    assert_eq!(roles(UNKNOWN_HOST), ["user", "assistant", "tool", "tool", "user"]);
     assert_eq!(roles(MISTRAL), ["user", "assistant", "tool", "tool", "assistant", "user"]);
     let word =
         json_of(&body("home", &model("m", ThinkingControl::Unknown), MISTRAL, &request(conversation())));
@@ -119,7 +121,7 @@ fn calls_that_google_did_not_make_are_marked() {
     let other = [dummy.clone(), Value::Null, dummy, Value::Null];
     assert_eq!(extras(GOOGLE, "models/gemini-3-pro"), other, "another model's signature is no good");
     assert_eq!(extras(GOOGLE, "gemini-2.5-pro"), [const { Value::Null }; 4]);
-    assert_eq!(extras(PLAIN, "gemini-3-pro"), [const { Value::Null }; 4]);
+    assert_eq!(extras(UNKNOWN_HOST, "gemini-3-pro"), [const { Value::Null }; 4]);
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn pictures_and_files_travel_in_the_request() {
 {"type":"text","text":"What `shot` shows:"},
 {"type":"text","text":"[image attachments/gone.png: its content is not there any more]"},
 {"type":"text","text":"Well?"}]}]"#;
-    assert_eq!(messages(PLAIN, conversation), expected.replace('\n', ""));
+    assert_eq!(messages(UNKNOWN_HOST, conversation), expected.replace('\n', ""));
 }
 
 #[test]
@@ -179,9 +181,9 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"role":"user","content":"wait\nSystem: be brief"},
 {"role":"assistant","content":"cut"},
 {"role":"user","content":"Go on."}]"#;
-    let mapped = PLAIN.ids.apply(&long);
+    let mapped = UNKNOWN_HOST.ids.apply(&long);
     let expected = expected.replace('\n', "").replace("LONG", &mapped);
-    assert_eq!(messages(PLAIN, conversation.clone()), expected);
+    assert_eq!(messages(UNKNOWN_HOST, conversation.clone()), expected);
     let late = r#"{"role":"user","content":"wait"},{"role":"system","content":"be brief"},"#;
     assert!(messages(OPENAI, conversation).contains(late));
 }
@@ -222,8 +224,8 @@ fn what_the_provider_wants_back_goes_back_to_it() {
         (foreign.get("reasoning_details"), foreign["tool_calls"][0].get("extra_content")),
         (None, None)
     );
-    assert_eq!(asked(PLAIN, "home").get("reasoning_details"), None);
-    assert_eq!(asked(PLAIN, "home").get("reasoning_content"), None);
-    let content = HostQuirks { reasoning: ReturnedReasoning::Content, ..PLAIN };
+    assert_eq!(asked(UNKNOWN_HOST, "home").get("reasoning_details"), None);
+    assert_eq!(asked(UNKNOWN_HOST, "home").get("reasoning_content"), None);
+    let content = HostQuirks { reasoning: ReturnedReasoning::Content, ..UNKNOWN_HOST };
     assert_eq!(asked(content, "work")["reasoning_content"], "hm");
 }

@@ -6,7 +6,7 @@ use ostler_types::ToolSpec;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::outgoing::attachment::DataUrl;
+use crate::request_encoding::attachment::DataUrl;
 
 #[derive(Serialize)]
 pub(super) struct ResponsesBody<'a> {
@@ -91,7 +91,7 @@ pub(super) struct ResponsesTool<'a> {
 }
 
 impl<'a> ResponsesTool<'a> {
-    pub(super) fn of(tool: &'a ToolSpec) -> ResponsesTool<'a> {
+    pub(super) fn from_spec(tool: &'a ToolSpec) -> ResponsesTool<'a> {
         let ToolSpec { name, description, input_schema } = tool;
         ResponsesTool { r#type: "function", name, description, parameters: input_schema, strict: false }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use ostler_types::{Effort, Message, Part, Role};
 use serde_json::json;
 
-use super::{body, reasons};
+use super::{body, may_reason};
 use crate::ModelRequest;
-use crate::outgoing::fixture::{
+use crate::profile::{ModelProfile, ThinkingControl};
+use crate::request_encoding::fixture::{
     assistant, call, field, file, image, json_of, message, model, reasoning, request, result, user,
 };
-use crate::outgoing::quirks::{HostQuirks, OPENAI, PLAIN};
-use crate::profile::{ModelProfile, ThinkingControl};
+use crate::request_encoding::quirks::{HostQuirks, OPENAI, UNKNOWN_HOST};
 
 fn input(quirks: HostQuirks, messages: Vec<Arc<Message>>) -> String {
     field(&body("home", &model("m", ThinkingControl::Unknown), quirks, &request(messages)), "input")
@@ -20,14 +20,14 @@ fn input(quirks: HostQuirks, messages: Vec<Arc<Message>>) -> String {
 #[test]
 fn only_older_models_are_not_asked_for_reasoning() {
     for id in ["gpt-5", "gpt-5.1-codex", "o3", "o4-mini", "openai/gpt-5", "gpt-oss:20b", "x"] {
-        assert!(reasons(&model(id, ThinkingControl::Unknown)), "{id}");
+        assert!(may_reason(&model(id, ThinkingControl::Unknown)), "{id}");
     }
     for id in ["gpt-4o", "gpt-4.1-mini", "openai/gpt-4o", "chatgpt-4o-latest", "gpt-5-chat-latest"] {
-        assert!(!reasons(&model(id, ThinkingControl::Unknown)), "{id}");
+        assert!(!may_reason(&model(id, ThinkingControl::Unknown)), "{id}");
     }
     assert!(
-        reasons(&model("gpt-4o", ThinkingControl::Effort))
-            && !reasons(&model("gpt-5", ThinkingControl::Never))
+        may_reason(&model("gpt-4o", ThinkingControl::Effort))
+            && !may_reason(&model("gpt-5", ThinkingControl::Never))
     );
 }
 
@@ -81,7 +81,7 @@ fn pictures_and_files_travel_in_the_request() {
 {"type":"message","role":"user","content":[{"type":"input_text","text":"What `shot` shows:"},
 {"type":"input_image","image_url":"data:image/png;base64,UE5HPw=="}]}]"#;
     assert_eq!(input(OPENAI, conversation.clone()), format!("{start}{inside}").replace('\n', ""));
-    assert_eq!(input(PLAIN, conversation), format!("{start}{after}").replace('\n', ""));
+    assert_eq!(input(UNKNOWN_HOST, conversation), format!("{start}{after}").replace('\n', ""));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"type":"function_call_output","call_id":"call_94905e79dfdfefb8","output":"no"},
 {"type":"message","role":"assistant","content":[{"type":"output_text","text":"cut"}]},
 {"type":"message","role":"user","content":[{"type":"input_text","text":"Go on."}]}]"#;
-    assert_eq!(input(PLAIN, conversation), expected.replace('\n', ""));
+    assert_eq!(input(UNKNOWN_HOST, conversation), expected.replace('\n', ""));
 }
 
 #[test]

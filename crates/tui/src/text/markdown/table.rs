@@ -32,7 +32,7 @@ impl Table {
         }
         let mut lines = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
-            lines.push(beside(row, &widths, number == 0, theme));
+            lines.push(row_line(row, &widths, number == 0, theme));
             if number == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 lines.push(Line::styled(rule.join("─┼─"), theme.style(StyleRole::Border)));
@@ -61,7 +61,7 @@ impl Table {
     }
 }
 
-fn beside(row: &[String], widths: &[usize], head: bool, theme: &Theme) -> Line<'static> {
+fn row_line(row: &[String], widths: &[usize], head: bool, theme: &Theme) -> Line<'static> {
     let style = theme.style(if head { StyleRole::Heading } else { StyleRole::Text });
     let mut spans = Vec::new();
     for (column, cells) in widths.iter().enumerate() {
