@@ -9,11 +9,16 @@ const { packages } = lock
 for (const each of Object.values(packages)) {
   delete each.resolved
   for (const [name, version] of Object.entries(each.optionalDependencies ?? {})) {
-    const [os, cpu, abi = ''] = (/binding-(.+)$/.exec(name)?.[1] ?? '').split('-')
+    const [os, cpu, abi = ''] = (/(?:binding|cli)-(.+)$/.exec(name)?.[1] ?? '').split('-')
     if (!cpu || packages[`node_modules/${name}`]) continue
     const isWasm = os === 'wasm32'
     packages[`node_modules/${name}`] = {
-      version, cpu: [isWasm ? os : cpu], dev: true, license: 'MIT', optional: true, ...(isWasm ? {} : { os: [os] }),
+      version,
+      cpu: [isWasm ? os : cpu],
+      dev: true,
+      license: 'MIT',
+      optional: true,
+      ...(isWasm ? {} : { os: [os] }),
       ...(os === 'linux' ? { libc: [abi === 'musl' ? 'musl' : 'glibc'] } : {}),
     }
   }

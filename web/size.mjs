@@ -14,7 +14,10 @@ const seen = new Set()
 function take(name) {
   if (seen.has(name)) return
   seen.add(name)
-  for (const [, , other] of read(name).toString().matchAll(/(?:^|[;}\s])(import|export)[^;"'()]*?["']\.\/([^"']+\.js)["']/g)) take(`assets/${other}`)
+  for (const [, , other] of read(name)
+    .toString()
+    .matchAll(/(?:^|[;}\s])(import|export)[^;"'()]*?["']\.\/([^"']+\.js)["']/g))
+    take(`assets/${other}`)
 }
 first.forEach(take)
 const sizes = [...seen].map((name) => [name, gzipSync(read(name), { level: 9 }).length])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests the page: types, unit tests, the build and its size, then the specs in Chromium against the built daemon. Installs what it
-# needs first, in the versions of package-lock.json, and does nothing about what is there already. `web/test.sh unit` leaves the
-# specs out; further arguments go to Playwright.
+# Tests the page: format and lint, types, unit tests, the build and its size, then the specs in Chromium against the built
+# daemon. Installs what it needs first, in the versions of package-lock.json, and does nothing about what is there already.
+# `web/test.sh unit` leaves the specs out; further arguments go to Playwright.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -25,6 +25,7 @@ if ! cmp -s package-lock.json "$tools/package-lock.json" || [ ! -d node_modules 
     npm ci --no-audit --no-fund --loglevel=error
     cp package-lock.json "$tools/package-lock.json"
 fi
+npm run --silent lint
 npm run --silent check
 npm run --silent unit
 npm run --silent build

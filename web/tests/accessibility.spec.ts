@@ -8,7 +8,9 @@ import { type Daemon, enter, expect, openSession, test } from './harness'
 async function audit(page: Page, screen: string): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze()
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  const words = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target.join(' ')} (${node.failureSummary})`).join('; ')}`)
+  const words = serious.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target.join(' ')} (${node.failureSummary})`).join('; ')}`,
+  )
   expect(words, screen).toEqual([])
 }
 
@@ -16,7 +18,11 @@ async function audit(page: Page, screen: string): Promise<void> {
 async function furnished(daemon: Daemon): Promise<string> {
   daemon.model.next(
     { thinking: 'First the list.' },
-    { text: '# Findings\n\nSome *words*, a [link](https://example.com) and `code`:\n\n```rust\nfn main() {}\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n' },
+    {
+      text:
+        '# Findings\n\nSome *words*, a [link](https://example.com) and `code`:\n\n```rust\nfn main() {}\n```\n\n' +
+        '| a | b |\n| - | - |\n| 1 | 2 |\n',
+    },
     { call: 'read_file', input: { path: 'README.md' } },
   )
   daemon.model.next({ call: 'write_file', input: { path: 'a.txt', content: 'one\ntwo\n' } })
@@ -28,7 +34,9 @@ async function furnished(daemon: Daemon): Promise<string> {
   await daemon.idle(id)
   daemon.model.next({ text: 'I would run this.' }, { call: 'shell', input: { command: 'rm -rf build && make' } })
   await daemon.say(id, 'now run it')
-  await expect.poll(async () => (await daemon.api<{ status: string }>('GET', `/v1/sessions/${id}`)).status).toBe('waiting_approval')
+  await expect
+    .poll(async () => (await daemon.api<{ status: string }>('GET', `/v1/sessions/${id}`)).status)
+    .toBe('waiting_approval')
   return id
 }
 

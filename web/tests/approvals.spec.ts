@@ -19,7 +19,11 @@ async function asking(daemon: Daemon, command: string, after?: string): Promise<
   return session
 }
 
-const exists = (daemon: Daemon, name: string): Promise<boolean> => access(join(daemon.workspace, name)).then(() => true, () => false)
+const exists = (daemon: Daemon, name: string): Promise<boolean> =>
+  access(join(daemon.workspace, name)).then(
+    () => true,
+    () => false,
+  )
 
 test('the card shows the exact command and the exact rule, and a key answers', async ({ daemon, page }) => {
   const session = await asking(daemon, 'touch made.txt')
@@ -38,7 +42,10 @@ test('a file that is replaced is compared with what it holds', async ({ daemon, 
   const lines = Array.from({ length: 30 }, (_, index) => `line ${index + 1}\n`)
   await writeFile(join(daemon.workspace, 'long.txt'), lines.join(''))
   const session = await daemon.scripted()
-  daemon.model.next({ call: 'write_file', input: { path: 'long.txt', content: lines.join('').replace('line 20\n', 'line twenty\n') } })
+  daemon.model.next({
+    call: 'write_file',
+    input: { path: 'long.txt', content: lines.join('').replace('line 20\n', 'line twenty\n') },
+  })
   daemon.model.next({ text: 'Replaced.' })
   await daemon.say(session, 'go')
   await enter(daemon, page)
@@ -156,9 +163,13 @@ test('on a phone the answers are in sight, however long the question is', async 
 
 test('several wait one after the other, and all sessions are in one list', async ({ daemon, page }) => {
   const one = await asking(daemon, 'touch one.txt')
-  await expect.poll(async () => (await daemon.api<{ approvals: unknown[] }>('GET', '/v1/approvals')).approvals.length).toBe(1)
+  await expect
+    .poll(async () => (await daemon.api<{ approvals: unknown[] }>('GET', '/v1/approvals')).approvals.length)
+    .toBe(1)
   const two = await asking(daemon, 'touch two.txt')
-  await expect.poll(async () => (await daemon.api<{ approvals: unknown[] }>('GET', '/v1/approvals')).approvals.length).toBe(2)
+  await expect
+    .poll(async () => (await daemon.api<{ approvals: unknown[] }>('GET', '/v1/approvals')).approvals.length)
+    .toBe(2)
   await enter(daemon, page)
   await page.goto(`${daemon.url}/approvals`)
   const list = page.getByRole('region', { name: 'Everything that waits for an answer' })

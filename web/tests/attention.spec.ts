@@ -26,7 +26,11 @@ test('dots tell what runs, waits, failed and is unread; a key leads there', asyn
   await expect(dot(working)).toHaveAttribute('data-standing', 'running')
 
   await page.goto(`${daemon.url}/dashboard`)
-  for (const [column, title] of [['Waiting for an answer', 'Asking'], ['Running', 'Working'], ['Failed', 'Failing']] as const) {
+  for (const [column, title] of [
+    ['Waiting for an answer', 'Asking'],
+    ['Running', 'Working'],
+    ['Failed', 'Failing'],
+  ] as const) {
     await expect(page.getByRole('region', { name: column })).toContainText(title)
   }
   go()
@@ -53,7 +57,9 @@ test('a hidden page sends a notice when something waits, once it was asked to', 
       close() {}
     }
     Object.assign(window, { Notification: Notice, shownNotices: shown })
-    Object.defineProperty(document, 'visibilityState', { get: () => ((window as { pretendHidden?: boolean }).pretendHidden ? 'hidden' : 'visible') })
+    Object.defineProperty(document, 'visibilityState', {
+      get: () => ((window as { pretendHidden?: boolean }).pretendHidden ? 'hidden' : 'visible'),
+    })
   })
   const notices = () => page.evaluate(() => (window as unknown as { shownNotices: string[] }).shownNotices)
   const id = await daemon.session({ title: 'Gate' })

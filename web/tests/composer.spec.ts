@@ -31,7 +31,10 @@ const texts = async (daemon: Daemon, session: string): Promise<string[]> =>
   (await said(daemon, session)).map(({ parts }) => parts.map(({ text }) => text ?? '').join(''))
 
 /** Pastes a text, or a file, as the browser would. */
-async function paste(page: Page, given: { text?: string; file?: { name: string; type: string; bytes: number[] } }): Promise<void> {
+async function paste(
+  page: Page,
+  given: { text?: string; file?: { name: string; type: string; bytes: number[] } },
+): Promise<void> {
   await field(page).evaluate((element, { text, file }) => {
     const data = new DataTransfer()
     if (text !== undefined) data.setData('text/plain', text)
@@ -41,7 +44,12 @@ async function paste(page: Page, given: { text?: string; file?: { name: string; 
 }
 
 /** The smallest picture that there is. */
-const PIXEL = [...Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')]
+const PIXEL = [
+  ...Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  ),
+]
 
 test('Enter sends, Shift and Enter begin a line, and an unfinished word is not sent', async ({ daemon, page }) => {
   const session = await begin(daemon, page)
@@ -49,7 +57,9 @@ test('Enter sends, Shift and Enter begin a line, and an unfinished word is not s
   await field(page).press('Shift+Enter')
   await page.keyboard.type('two')
   await field(page).evaluate((element) => {
-    element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true, cancelable: true }))
+    element.dispatchEvent(
+      new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true, cancelable: true }),
+    )
   })
   await expect(field(page)).toHaveValue('one\ntwo')
   await field(page).press('Enter')
@@ -85,7 +95,9 @@ test('a slash lists commands, and they do what they say', async ({ daemon, page 
   await expect(field(page)).toHaveValue('/rename ')
   await page.keyboard.type('Another title')
   await field(page).press('Enter')
-  await expect.poll(async () => (await daemon.api<{ title: string }>('GET', `/v1/sessions/${session}`)).title).toBe('Another title')
+  await expect
+    .poll(async () => (await daemon.api<{ title: string }>('GET', `/v1/sessions/${session}`)).title)
+    .toBe('Another title')
   await expect(field(page)).toHaveValue('')
 
   await field(page).pressSequentially('/')
@@ -118,7 +130,10 @@ test('a long paste is a chip that can be looked at, put into the text, or taken 
   await paste(page, { text: long })
   await expect(field(page)).toHaveValue('see [Pasted text 1: 40 lines]')
   const chip = page.getByRole('list', { name: 'Goes with the message' }).getByRole('listitem')
-  await chip.getByRole('button', { name: /Pasted text 1/ }).first().click()
+  await chip
+    .getByRole('button', { name: /Pasted text 1/ })
+    .first()
+    .click()
   await expect(page.getByRole('region', { name: 'Pasted text 1' })).toContainText('line 39')
   await field(page).press('End')
   await field(page).press('Backspace')
@@ -148,7 +163,9 @@ test('pictures can be pasted and files dropped, and go with the message', async 
   await field(page).fill('look')
   // Sent before the files are there: it goes out when they are.
   await field(page).press('Enter')
-  await expect.poll(async () => (await said(daemon, session))[0]?.parts.map(({ type }) => type)).toEqual(['text', 'image', 'file'])
+  await expect
+    .poll(async () => (await said(daemon, session))[0]?.parts.map(({ type }) => type))
+    .toEqual(['text', 'image', 'file'])
   await expect(chips).toBeHidden()
 })
 
@@ -165,7 +182,10 @@ test('a draft is kept for each session, over a reload', async ({ daemon, page })
   await expect(field(page)).toHaveValue('half a thought')
 })
 
-test('while a turn runs messages wait in rows: edited, moved, withdrawn, handed to the turn; Escape twice stops it', async ({ daemon, page }) => {
+test('while a turn runs messages wait in rows: edited, moved, withdrawn, handed to the turn; Escape twice stops it', async ({
+  daemon,
+  page,
+}) => {
   const session = await begin(daemon, page)
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))
@@ -252,7 +272,11 @@ test('a message that the daemon refuses stays, and can be edited or tried again'
 
 test('the mode and the model are switched below the field', async ({ daemon, page }) => {
   const session = await begin(daemon, page)
-  const shown = () => daemon.api<{ model: string; policy: { approval: { require_for_kinds: string[] }; patch_review: { mode: string } } }>('GET', `/v1/sessions/${session}`)
+  const shown = () =>
+    daemon.api<{
+      model: string
+      policy: { approval: { require_for_kinds: string[] }; patch_review: { mode: string } }
+    }>('GET', `/v1/sessions/${session}`)
   await page.getByRole('button', { name: /^Mode:/ }).click()
   await page.getByRole('option', { name: /Review edits/ }).click()
   await expect.poll(async () => (await shown()).policy.patch_review.mode).toBe('request')
@@ -282,5 +306,7 @@ test('the ring says how full the window is, and the conversation can be made sho
   await expect(sheet.getByRole('meter').first()).toBeVisible()
   await sheet.getByRole('button', { name: 'Compact the conversation' }).click()
   await expect(sheet).toBeHidden()
-  await expect.poll(async () => (await daemon.api<{ turns: unknown[] }>('GET', `/v1/sessions/${session}`)).turns.length).toBe(2)
+  await expect
+    .poll(async () => (await daemon.api<{ turns: unknown[] }>('GET', `/v1/sessions/${session}`)).turns.length)
+    .toBe(2)
 })

@@ -57,9 +57,16 @@ export class Daemon {
 
   #configuration(): string {
     return [
-      '[models]', 'default = "demo:demo"', 'discover = false', '',
-      '[providers.scripted]', 'kind = "openai-chat"', `base_url = "${this.model.url}"`, 'api_key_env = "OSTLER_SCRIPTED_KEY"',
-      'models = ["model"]', '',
+      '[models]',
+      'default = "demo:demo"',
+      'discover = false',
+      '',
+      '[providers.scripted]',
+      'kind = "openai-chat"',
+      `base_url = "${this.model.url}"`,
+      'api_key_env = "OSTLER_SCRIPTED_KEY"',
+      'models = ["model"]',
+      '',
     ].join('\n')
   }
 
@@ -67,10 +74,14 @@ export class Daemon {
   async restart(): Promise<void> {
     const listen = this.#address ? new URL(this.#address).host : '127.0.0.1:0'
     const { PATH, HOME } = process.env
-    const child = spawn(BINARY, ['serve', '--listen', listen, '--data-dir', this.data, '--config', join(this.place, 'config.toml')], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH, HOME, RUST_LOG: 'error', OSTLER_SCRIPTED_KEY: 'scripted' },
-    })
+    const child = spawn(
+      BINARY,
+      ['serve', '--listen', listen, '--data-dir', this.data, '--config', join(this.place, 'config.toml')],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { PATH, HOME, RUST_LOG: 'error', OSTLER_SCRIPTED_KEY: 'scripted' },
+      },
+    )
     this.#child = child
     let said = ''
     child.stderr.on('data', (text: Buffer) => (said += text.toString()))
@@ -95,7 +106,10 @@ export class Daemon {
   async api<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await fetch(this.#address + path, {
       method,
-      headers: { authorization: `Bearer ${this.token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await response.text()
@@ -105,7 +119,10 @@ export class Daemon {
 
   /** Makes a session; its id. */
   async session(body: NewSession = {}): Promise<string> {
-    const made = await this.api<{ session_id: string }>('POST', '/v1/sessions', { workspace_path: this.workspace, ...body })
+    const made = await this.api<{ session_id: string }>('POST', '/v1/sessions', {
+      workspace_path: this.workspace,
+      ...body,
+    })
     return made.session_id
   }
 
@@ -115,13 +132,21 @@ export class Daemon {
   }
 
   async say(session: string, text: string, more: Record<string, unknown> = {}): Promise<void> {
-    await this.api('POST', `/v1/sessions/${session}/messages`, { role: 'user', parts: [{ type: 'text', text }], ...more })
+    await this.api('POST', `/v1/sessions/${session}/messages`, {
+      role: 'user',
+      parts: [{ type: 'text', text }],
+      ...more,
+    })
   }
 
   /** Waits until no turn runs. */
   async idle(session: string): Promise<void> {
     await expect
-      .poll(async () => (await this.api<{ running_turn_id: string | null }>('GET', `/v1/sessions/${session}`)).running_turn_id, { timeout: 30_000 })
+      .poll(
+        async () =>
+          (await this.api<{ running_turn_id: string | null }>('GET', `/v1/sessions/${session}`)).running_turn_id,
+        { timeout: 30_000 },
+      )
       .toBeNull()
   }
 
@@ -159,7 +184,10 @@ export async function openSession(daemon: Daemon, page: Page, session: string): 
 }
 
 /** Another browser with a cookie of its own. */
-export async function otherBrowser(daemon: Daemon, context: BrowserContext): Promise<{ page: Page; close: () => Promise<void> }> {
+export async function otherBrowser(
+  daemon: Daemon,
+  context: BrowserContext,
+): Promise<{ page: Page; close: () => Promise<void> }> {
   const browser = context.browser()
   if (!browser) throw new Error('the context has no browser')
   const other = await browser.newContext()
@@ -180,7 +208,8 @@ export const test = base.extend<{ daemon: Daemon; consoleErrors: string[] }>({
       const errors: string[] = []
       page.on('pageerror', (error) => errors.push(String(error.stack ?? error)))
       page.on('console', (message) => {
-        if (message.type() === 'error' && /Content Security Policy|Uncaught/.test(message.text())) errors.push(message.text())
+        if (message.type() === 'error' && /Content Security Policy|Uncaught/.test(message.text()))
+          errors.push(message.text())
       })
       await use(errors)
       expect(errors, 'errors in the page').toEqual([])

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 
 import { enter, expect, openSession, otherBrowser, test } from './harness'
 
-test('a newcomer: code, demo, answer, approval, diff, verification, undo, archive, search', async ({ daemon, page }) => {
+test('a newcomer: code, demo, answer, approval, diff, verification, undo, archive, search', async ({
+  daemon,
+  page,
+}) => {
   await daemon.api('POST', '/v1/projects', { path: daemon.workspace })
   await enter(daemon, page)
   await expect(page.getByRole('heading', { name: 'Welcome to Ostler' })).toBeVisible()
@@ -18,11 +21,15 @@ test('a newcomer: code, demo, answer, approval, diff, verification, undo, archiv
   await expect(page).toHaveTitle(/^\(1\) /)
   await question.getByRole('button', { name: /^Allow once/ }).click()
   await expect(question).toBeHidden()
-  await expect.poll(() => readFile(join(daemon.workspace, 'hello-from-ostler.txt'), 'utf8').catch(() => '')).toContain('Hello!')
+  await expect
+    .poll(() => readFile(join(daemon.workspace, 'hello-from-ostler.txt'), 'utf8').catch(() => ''))
+    .toContain('Hello!')
 
   const id = /sess_[0-9a-f]+/.exec(page.url())![0]
   await daemon.idle(id)
-  await daemon.api('PATCH', `/v1/sessions/${id}`, { policy: { verify: { auto: true, commands: ['test -f hello-from-ostler.txt'] } } })
+  await daemon.api('PATCH', `/v1/sessions/${id}`, {
+    policy: { verify: { auto: true, commands: ['test -f hello-from-ostler.txt'] } },
+  })
   await page.getByRole('textbox', { name: /message/i }).fill('write second.txt with Second!')
   await page.keyboard.press('Enter')
   await question.getByRole('button', { name: /^Allow once/ }).click()
@@ -115,10 +122,16 @@ test('without a network messages wait, and are sent once when it is back', async
   await context.setOffline(false)
   await expect(page.getByTestId('connection')).toHaveAttribute('data-state', 'live', { timeout: 20_000 })
   await expect
-    .poll(async () => {
-      const { messages } = await daemon.api<{ messages: { role: string; parts: { text?: string }[] }[] }>('GET', `/v1/sessions/${id}/messages`)
-      return messages.filter((message) => message.role === 'user').map((message) => message.parts[0]?.text)
-    }, { timeout: 20_000 })
+    .poll(
+      async () => {
+        const { messages } = await daemon.api<{ messages: { role: string; parts: { text?: string }[] }[] }>(
+          'GET',
+          `/v1/sessions/${id}/messages`,
+        )
+        return messages.filter((message) => message.role === 'user').map((message) => message.parts[0]?.text)
+      },
+      { timeout: 20_000 },
+    )
     .toEqual(['say one', 'say two'])
 })
 
@@ -155,7 +168,9 @@ test('on a phone: one pane, the sidebar over it, everything in reach', async ({ 
   const question = page.getByRole('region', { name: 'Waiting for your answer' })
   await question.getByRole('button', { name: /^Allow once/ }).click()
   await daemon.idle(id)
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  )
   expect(overflow).toBe(0)
   await context.close()
 })

@@ -8,7 +8,11 @@ const turns = Array.from({ length: 200 }, (_, at) => ({
   steps: [{ text: `Answer ${at}. ${'Some words. '.repeat(30)}${at === 7 ? 'A rare pangolin.' : ''}` }],
 }))
 
-test('the address of a message far back in a session leads to it, and so does a search', async ({ daemon, page, context }) => {
+test('the address of a message far back in a session leads to it, and so does a search', async ({
+  daemon,
+  page,
+  context,
+}) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const id = await importTurns(daemon, turns)
   await enter(daemon, page)
@@ -26,7 +30,9 @@ test('the address of a message far back in a session leads to it, and so does a 
   expect(address).toBe(page.url())
   const other = await context.newPage()
   await other.goto(address)
-  await expect(other.getByRole('article', { name: 'Answer' }).filter({ hasText: 'A rare pangolin' })).toBeInViewport({ timeout: 20_000 })
+  await expect(other.getByRole('article', { name: 'Answer' }).filter({ hasText: 'A rare pangolin' })).toBeInViewport({
+    timeout: 20_000,
+  })
   // It is held there, and the end is a click away.
   await other.getByRole('button', { name: /Jump to latest|New below/ }).click()
   await expect(other.getByText('Answer 199.')).toBeInViewport()
@@ -71,7 +77,14 @@ test('the list says at once what runs, without asking for each session', async (
     const id = await daemon.scripted({ title: `Runs ${at}` })
     await daemon.say(id, 'work')
   }
-  await expect.poll(async () => (await daemon.api<{ sessions: { running_turn_id: string | null }[] }>('GET', '/v1/sessions')).sessions.filter((each) => each.running_turn_id).length).toBe(5)
+  await expect
+    .poll(
+      async () =>
+        (await daemon.api<{ sessions: { running_turn_id: string | null }[] }>('GET', '/v1/sessions')).sessions.filter(
+          (each) => each.running_turn_id,
+        ).length,
+    )
+    .toBe(5)
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await enter(daemon, page)
@@ -85,8 +98,14 @@ test('what is answered in the page is recorded as the page’s doing', async ({ 
   await enter(daemon, page)
   await openSession(daemon, page, id)
   await daemon.say(id, 'make it')
-  await page.getByRole('region', { name: 'Waiting for your answer' }).getByRole('button', { name: /^Deny/ }).first().click()
+  await page
+    .getByRole('region', { name: 'Waiting for your answer' })
+    .getByRole('button', { name: /^Deny/ })
+    .first()
+    .click()
   await daemon.idle(id)
-  const log = await fetch(`${daemon.url}/v1/sessions/${id}/events?follow=false&types=approval_denied`, { headers: { authorization: `Bearer ${daemon.token}`, accept: 'application/x-ndjson' } })
+  const log = await fetch(`${daemon.url}/v1/sessions/${id}/events?follow=false&types=approval_denied`, {
+    headers: { authorization: `Bearer ${daemon.token}`, accept: 'application/x-ndjson' },
+  })
   expect(JSON.parse((await log.text()).split('\n')[0]!)).toMatchObject({ data: { by: 'page' } })
 })

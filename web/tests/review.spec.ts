@@ -42,8 +42,12 @@ test('files and hunks are accepted and rejected, remarks go with the answer', as
   await part(page, 'new.txt').getByRole('button', { name: 'Reject', exact: true }).click()
   await part(page, 'long.txt').getByRole('button', { name: 'Reject this part' }).nth(1).click()
   await part(page, 'long.txt').getByRole('button', { name: 'Comment on line 3', exact: true }).last().click()
-  await panel(page).getByRole('textbox', { name: /Comment on line 3/ }).fill('say it in words')
-  await panel(page).getByRole('textbox', { name: /Comment on line 3/ }).press('Enter')
+  await panel(page)
+    .getByRole('textbox', { name: /Comment on line 3/ })
+    .fill('say it in words')
+  await panel(page)
+    .getByRole('textbox', { name: /Comment on line 3/ })
+    .press('Enter')
   await expect(part(page, 'long.txt')).toContainText('say it in words')
 
   await panel(page).getByRole('button', { name: 'Accept the rest, put back 2 files' }).click()
@@ -80,7 +84,9 @@ test('a change can be put back as a whole, and laid out side by side', async ({ 
   await expect(panel(page).locator('.diff-split')).toHaveCount(2)
   // The text has the room, whatever stands in the first row.
   const line = panel(page).locator('.diff-split').first().locator('tr:not(.diff-heading)').first()
-  const widths = await line.locator('td').evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect().width))
+  const widths = await line
+    .locator('td')
+    .evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect().width))
   expect(widths[2]).toBeCloseTo(widths[5]!, 0)
   expect(widths[2]).toBeGreaterThan(2 * (widths[0]! + widths[1]!))
   await page.reload()
@@ -102,7 +108,9 @@ test('remarks on a finished turn go with the next message, and survive a reload'
   await page.getByRole('textbox', { name: 'Message', exact: true }).fill('/review')
   await page.keyboard.press('Enter')
   await part(page, 'new.txt').getByRole('button', { name: 'Comment on line 1' }).click()
-  await panel(page).getByRole('textbox', { name: /Comment on line 1/ }).fill('needs a heading')
+  await panel(page)
+    .getByRole('textbox', { name: /Comment on line 1/ })
+    .fill('needs a heading')
   await panel(page).getByRole('button', { name: 'Comment', exact: true }).click()
   await expect(panel(page)).toContainText('1 comment will go with your next message')
   await page.reload()
@@ -113,7 +121,10 @@ test('remarks on a finished turn go with the next message, and survive a reload'
   await expect(page.getByRole('list', { name: 'Goes with the message' })).toBeHidden()
 })
 
-test('a turn is undone after a look at what that changes; what somebody else changed is left alone', async ({ daemon, page }) => {
+test('a turn is undone after a look at what that changes; what somebody else changed is left alone', async ({
+  daemon,
+  page,
+}) => {
   const session = await changing(daemon)
   await daemon.idle(session)
   await writeFile(join(daemon.workspace, 'new.txt'), 'mine now\n')
@@ -137,7 +148,9 @@ test('a turn is undone after a look at what that changes; what somebody else cha
 })
 
 test('how the turn was checked is told, with what the checks printed', async ({ daemon, page }) => {
-  const session = await changing(daemon, { verify: { auto: true, commands: ["echo 'all is <b>well</b>'; exit 3"], max_rounds: 0 } })
+  const session = await changing(daemon, {
+    verify: { auto: true, commands: ["echo 'all is <b>well</b>'; exit 3"], max_rounds: 0 },
+  })
   await daemon.idle(session)
   await enter(daemon, page)
   await openSession(daemon, page, session)
@@ -149,13 +162,19 @@ test('how the turn was checked is told, with what the checks printed', async ({ 
   await expect(checks).toContainText('all is <b>well</b>')
 })
 
-test('every turn that changed files shows its changes, those of commands too, while it runs and afterwards', async ({ daemon, page }) => {
+test('every turn that changed files shows its changes, those of commands too, while it runs and afterwards', async ({
+  daemon,
+  page,
+}) => {
   let go = (): void => {}
   const gate = new Promise<void>((resolve) => (go = resolve))
   await writeFile(join(daemon.workspace, 'long.txt'), numbered())
   const session = await daemon.scripted({ policy: { approval: { require_for_kinds: [] } } })
   daemon.model
-    .next({ call: 'shell', input: { command: "sed -i 's/^line 3$/three/' long.txt && rm README.md && echo made > made.txt" } })
+    .next({
+      call: 'shell',
+      input: { command: "sed -i 's/^line 3$/three/' long.txt && rm README.md && echo made > made.txt" },
+    })
     .next({ until: gate }, { text: 'Changed.' })
     .next({ text: 'Only talk.' })
   await enter(daemon, page)

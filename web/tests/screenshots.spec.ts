@@ -34,7 +34,10 @@ async function workshop(daemon: Daemon): Promise<string> {
   await daemon.say(done, 'read README.md')
   await daemon.idle(done)
 
-  const policy = { approval: { require_for_kinds: ['exec'] }, verify: { auto: true, commands: ['test -f src/discount.rs'] } }
+  const policy = {
+    approval: { require_for_kinds: ['exec'] },
+    verify: { auto: true, commands: ['test -f src/discount.rs'] },
+  }
   const main = await daemon.scripted({ title: 'Round discounts to whole cents', policy, ...work })
   model.next(
     { thinking: 'The rounding must be in discount.rs. I look at it first.' },
@@ -42,13 +45,25 @@ async function workshop(daemon: Daemon): Promise<string> {
     { call: 'search', input: { pattern: 'discounted' } },
     { call: 'read_file', input: { path: 'src/discount.rs' } },
   )
-  model.next({ text: 'Integer division cuts off. Half a cent has to be added before it:' }, { call: 'write_file', input: { path: 'src/discount.rs', content: ROUNDED } })
-  model.next({ text: 'Discounts are rounded to the nearest cent now:\n\n```rust\nassert_eq!(discounted(1999, 15), 1699);\n```\n\n- `src/discount.rs` is the only file that changed\n- the check held\n' })
+  model.next(
+    { text: 'Integer division cuts off. Half a cent has to be added before it:' },
+    { call: 'write_file', input: { path: 'src/discount.rs', content: ROUNDED } },
+  )
+  model.next({
+    text:
+      'Discounts are rounded to the nearest cent now:\n\n```rust\nassert_eq!(discounted(1999, 15), 1699);\n```\n\n' +
+      '- `src/discount.rs` is the only file that changed\n- the check held\n',
+  })
   await daemon.say(main, 'Round discounts to whole cents instead of cutting them off.')
   await daemon.idle(main)
-  model.next({ text: 'I run the tests to be sure.' }, { call: 'shell', input: { command: 'cargo test --package shop discount > test.log' } })
+  model.next(
+    { text: 'I run the tests to be sure.' },
+    { call: 'shell', input: { command: 'cargo test --package shop discount > test.log' } },
+  )
   await daemon.say(main, 'Run the tests as well.')
-  await expect.poll(async () => (await daemon.api<{ status: string }>('GET', `/v1/sessions/${main}`)).status).toBe('waiting_approval')
+  await expect
+    .poll(async () => (await daemon.api<{ status: string }>('GET', `/v1/sessions/${main}`)).status)
+    .toBe('waiting_approval')
 
   const running = await daemon.session({ title: 'Explain the checkout flow', ...work })
   await daemon.say(running, `say ${'and then the cart is priced again '.repeat(60)} slowly`)

@@ -61,7 +61,8 @@ export class ScriptedModel {
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
     const finish = await this.#play(moves, outgoing)
     send(outgoing, {}, finish)
-    outgoing.write(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [], usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 } })}\n\n`)
+    const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
+    outgoing.write(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [], usage })}\n\n`)
     outgoing.end('data: [DONE]\n\n')
   }
 
@@ -75,7 +76,12 @@ export class ScriptedModel {
       else if ('thinking' in move) send(outgoing, { reasoning_content: move.thinking })
       else if ('call' in move) {
         const id = move.id ?? `call_${(this.#calls += 1)}`
-        const call = { index: calls++, id, type: 'function', function: { name: move.call, arguments: JSON.stringify(move.input) } }
+        const call = {
+          index: calls++,
+          id,
+          type: 'function',
+          function: { name: move.call, arguments: JSON.stringify(move.input) },
+        }
         send(outgoing, { tool_calls: [call] })
       }
     }
@@ -83,7 +89,10 @@ export class ScriptedModel {
   }
 }
 
-async function pieces(move: { pieces: number; every: number; text: (index: number) => string }, outgoing: ServerResponse): Promise<void> {
+async function pieces(
+  move: { pieces: number; every: number; text: (index: number) => string },
+  outgoing: ServerResponse,
+): Promise<void> {
   const begun = performance.now()
   for (let index = 0; index < move.pieces && !outgoing.destroyed; index += 1) {
     send(outgoing, { content: move.text(index) })
@@ -93,6 +102,11 @@ async function pieces(move: { pieces: number; every: number; text: (index: numbe
 }
 
 function send(outgoing: ServerResponse, delta: Record<string, unknown>, finish: string | null = null): void {
-  const chunk = { id: 'x', object: 'chat.completion.chunk', model: 'model', choices: [{ index: 0, delta, finish_reason: finish }] }
+  const chunk = {
+    id: 'x',
+    object: 'chat.completion.chunk',
+    model: 'model',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  }
   outgoing.write(`data: ${JSON.stringify(chunk)}\n\n`)
 }

@@ -14,9 +14,15 @@ async function tasks(browser: Browser, page: Page, work: () => Promise<void>): P
   await browser.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline', '__metadata'] })
   await work()
   const trace = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] }
-  const threads = new Set(trace.traceEvents.filter((event) => event.name === 'thread_name' && event.args?.name === 'CrRendererMain').map((event) => `${event.pid}:${event.tid}`))
+  const threads = new Set(
+    trace.traceEvents
+      .filter((event) => event.name === 'thread_name' && event.args?.name === 'CrRendererMain')
+      .map((event) => `${event.pid}:${event.tid}`),
+  )
   return trace.traceEvents
-    .filter((event) => /RunTask|ThreadControllerImpl::RunTask/.test(event.name) && threads.has(`${event.pid}:${event.tid}`))
+    .filter(
+      (event) => /RunTask|ThreadControllerImpl::RunTask/.test(event.name) && threads.has(`${event.pid}:${event.tid}`),
+    )
     .map((event) => (event.tdur ?? event.dur ?? 0) / 1000)
     .sort((a, b) => b - a)
     .slice(0, 5)
@@ -42,18 +48,53 @@ async function heap(page: Page): Promise<number> {
 
 /** Waits until the answer has come to a word. */
 async function written(page: Page, word: string): Promise<void> {
-  await page.waitForFunction((word) => document.querySelector('.assistant .markdown')?.textContent?.includes(word), word, { timeout: 60_000 })
+  await page.waitForFunction(
+    (word) => document.querySelector('.assistant .markdown')?.textContent?.includes(word),
+    word,
+    { timeout: 60_000 },
+  )
 }
 
-test('a session of ten thousand parts opens with its end and scrolls without a hitch', async ({ daemon, page, browser }) => {
+test('a session of ten thousand parts opens with its end and scrolls without a hitch', async ({
+  daemon,
+  page,
+  browser,
+}) => {
   test.setTimeout(240_000)
   const code = '```rust\nfn main() {\n    let greeting = "hello";\n    println!("{greeting}");\n}\n```'
   const turns = Array.from({ length: 840 }, (_, at) => ({
     prompt: `Question ${at}`,
     steps: [
-      { text: `Looking, ${at}.`, calls: [{ name: 'read_file', input: { path: `src/f${at}.rs` }, told: '1\tfn a() {}' }, { name: 'search', input: { query: 'a' }, told: 'src/a.rs:1: fn a() {}\n', details: { matches: 1 } }] },
-      { text: `Changing *it*, ${at}.`, calls: [{ name: 'edit_file', input: { path: 'a' }, told: 'ok', details: { files: [{ path: 'a', action: 'update', added: 1, removed: 1, diff: '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n' }] } }, { name: 'shell', input: { command: `echo ${at}` }, told: `${at}\n`, details: { exit_code: 0 } }] },
-      { text: `## Answer ${at}\n\n${'Some words with **weight** and `code`. '.repeat(1 + (at % 6) * 4)}\n\n${at % 3 === 0 ? code : '- one\n- two'}` },
+      {
+        text: `Looking, ${at}.`,
+        calls: [
+          { name: 'read_file', input: { path: `src/f${at}.rs` }, told: '1\tfn a() {}' },
+          { name: 'search', input: { query: 'a' }, told: 'src/a.rs:1: fn a() {}\n', details: { matches: 1 } },
+        ],
+      },
+      {
+        text: `Changing *it*, ${at}.`,
+        calls: [
+          {
+            name: 'edit_file',
+            input: { path: 'a' },
+            told: 'ok',
+            details: {
+              files: [
+                { path: 'a', action: 'update', added: 1, removed: 1, diff: '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n' },
+              ],
+            },
+          },
+          { name: 'shell', input: { command: `echo ${at}` }, told: `${at}\n`, details: { exit_code: 0 } },
+        ],
+      },
+      {
+        text: [
+          `## Answer ${at}`,
+          'Some words with **weight** and `code`. '.repeat(1 + (at % 6) * 4),
+          at % 3 === 0 ? code : '- one\n- two',
+        ].join('\n\n'),
+      },
     ],
   }))
   const session = await importTurns(daemon, turns)
@@ -73,20 +114,33 @@ test('a session of ten thousand parts opens with its end and scrolls without a h
   // Now all of it is loaded, and jumped about in.
   const loading = await tasks(browser, page, async () => {
     await expect
-      .poll(async () => {
-        await scroller.evaluate((element) => (element.scrollTop = 0))
-        return page.getByRole('article', { name: 'You' }).getByText('Question 0', { exact: true }).isVisible()
-      }, { timeout: 120_000, intervals: [20] })
+      .poll(
+        async () => {
+          await scroller.evaluate((element) => (element.scrollTop = 0))
+          return page.getByRole('article', { name: 'You' }).getByText('Question 0', { exact: true }).isVisible()
+        },
+        { timeout: 120_000, intervals: [20] },
+      )
       .toBe(true)
   })
   const about = await tasks(browser, page, async () => {
     for (let step = 1; step <= 40; step += 1) {
-      await scroller.evaluate((element, part) => (element.scrollTop = element.scrollHeight * part), ((step * 7) % 40) / 40)
+      await scroller.evaluate(
+        (element, part) => (element.scrollTop = element.scrollHeight * part),
+        ((step * 7) % 40) / 40,
+      )
       await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
     }
   })
   const drawn = await page.locator('.transcript .row').count()
-  console.log('longest tasks in ms:', JSON.stringify({ opening, up, loading, about }), 'rows drawn:', drawn, 'heap MB:', Math.round((await heap(page)) / 1e6))
+  console.log(
+    'longest tasks in ms:',
+    JSON.stringify({ opening, up, loading, about }),
+    'rows drawn:',
+    drawn,
+    'heap MB:',
+    Math.round((await heap(page)) / 1e6),
+  )
   expect(drawn).toBeLessThan(80)
   expect(Math.max(...opening)).toBeLessThan(50)
   expect(Math.max(...up)).toBeLessThan(50)
@@ -96,7 +150,8 @@ test('a session of ten thousand parts opens with its end and scrolls without a h
 
 test('two hundred deltas a second leave the page responsive and its heap flat', async ({ daemon, page, browser }) => {
   test.setTimeout(SECONDS * 1000 + 120_000)
-  const paragraph = (at: number) => (at % 40 === 39 ? '.\n\n' : at % 400 === 200 ? '\n\n```js\nconst x = 1\n```\n\n' : ` word${at}`)
+  const paragraph = (at: number) =>
+    at % 40 === 39 ? '.\n\n' : at % 400 === 200 ? '\n\n```js\nconst x = 1\n```\n\n' : ` word${at}`
   daemon.model.next({ pieces: SECONDS * 200, every: 5, text: paragraph }, { text: '\n\nThe end.' })
   const session = await daemon.scripted()
   await enter(daemon, page)
@@ -113,7 +168,14 @@ test('two hundred deltas a second leave the page responsive and its heap flat', 
   })
   await expect(page.getByText('The end.')).toBeInViewport({ timeout: SECONDS * 1000 + 60_000 })
   const late = await heap(page)
-  console.log('longest tasks in ms:', JSON.stringify(longest), 'heap MB:', (early / 1e6).toFixed(1), '→', (late / 1e6).toFixed(1))
+  console.log(
+    'longest tasks in ms:',
+    JSON.stringify(longest),
+    'heap MB:',
+    (early / 1e6).toFixed(1),
+    '→',
+    (late / 1e6).toFixed(1),
+  )
   expect(Math.max(...longest)).toBeLessThan(50)
   // The text itself, its elements, and no more: each delta leaves nothing behind.
   expect(late - early).toBeLessThan(8_000_000)

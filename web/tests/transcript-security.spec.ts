@@ -23,7 +23,9 @@ async function watch(page: Page, daemon: Daemon): Promise<{ ran: () => Promise<n
 }
 
 /** Elements that no text may make. */
-const MADE = '.transcript :is(script, iframe, object, embed, form, style, link, base, meta, [onerror], [onclick], [onload], [srcdoc], a[href^="javascript" i], a[href^="data" i])'
+const MADE =
+  '.transcript :is(script, iframe, object, embed, form, style, link, base, meta, [onerror], [onclick], [onload], ' +
+  '[srcdoc], a[href^="javascript" i], a[href^="data" i])'
 
 const EVIL = [
   '<script>alert(1)</script>',
@@ -43,7 +45,8 @@ test('markup, links and pictures of a markdown text do no harm', async ({ daemon
     '[fine](https://example.org/page) and `<b onclick=alert(1)>code</b>`',
     '| <img src=x onerror=alert(1)> | b |\n| - | - |\n| <script>alert(1)</script> | [x](javascript:alert(1)) |',
     '```html\n<script>alert(1)</script>\n```',
-    '```svg\n<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" onload="alert(1)"><script>alert(1)</script><image href="https://evil.example/x.png"/><rect width="40" height="40"/></svg>\n```',
+    '```svg\n<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" onload="alert(1)">' +
+      '<script>alert(1)</script><image href="https://evil.example/x.png"/><rect width="40" height="40"/></svg>\n```',
     '# <img src=x onerror=alert(1)> heading',
     'Turned: a\u202eb',
   ].join('\n\n')
@@ -56,7 +59,10 @@ test('markup, links and pictures of a markdown text do no harm', async ({ daemon
   await expect(page.getByRole('article', { name: 'You' })).toContainText('<script>alert(1)</script>')
   await expect(answer).toContainText('<img src=x onerror=alert(1)>')
   await expect(page.locator(MADE)).toHaveCount(0)
-  expect(await answer.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual(['https://evil.example/track.png', 'https://example.org/page'])
+  expect(await answer.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual([
+    'https://evil.example/track.png',
+    'https://example.org/page',
+  ])
   for (const link of await answer.locator('a').all()) expect(await link.getAttribute('rel')).toContain('noopener')
   for (const click of await answer.getByText('click', { exact: true }).all()) await click.click()
   // The drawing is shown, as a picture.
@@ -78,10 +84,25 @@ test('what tools say, and the names of files, do no harm', async ({ daemon, page
         {
           text: '',
           calls: [
-            { name: 'shell', input: { command: `echo '${EVIL}'` }, told: `${EVIL}\n${link}\n\u001b[31mred\u001b[0m \u001b[999999999C.\u0007`, details: { exit_code: 1 } },
-            { name: 'apply_patch', input: {}, told: 'ok', details: { files: [{ path: name, action: 'update', added: 1, removed: 1, diff }] } },
+            {
+              name: 'shell',
+              input: { command: `echo '${EVIL}'` },
+              told: `${EVIL}\n${link}\n\u001b[31mred\u001b[0m \u001b[999999999C.\u0007`,
+              details: { exit_code: 1 },
+            },
+            {
+              name: 'apply_patch',
+              input: {},
+              told: 'ok',
+              details: { files: [{ path: name, action: 'update', added: 1, removed: 1, diff }] },
+            },
             { name: 'evil<script>alert(1)</script>', input: { '<b>': EVIL }, told: EVIL },
-            { name: 'search', input: { query: '<script>' }, told: `${name}:1: <script>alert(1)</script>\n`, details: { matches: 1 } },
+            {
+              name: 'search',
+              input: { query: '<script>' },
+              told: `${name}:1: <script>alert(1)</script>\n`,
+              details: { matches: 1 },
+            },
             { name: 'shell', input: { command: 'x' }, told: 'between' },
             { name: 'read_file', input: { path: name }, told: '1\t<script>alert(1)</script>' },
           ],
@@ -101,7 +122,9 @@ test('what tools say, and the names of files, do no harm', async ({ daemon, page
   await expect(terminal).toContainText('click here')
   await expect(terminal.locator('a')).toHaveCount(0)
   await expect(terminal.locator('.ansi-fg-1')).toHaveText('red')
-  await expect(page.locator('article[data-form=change] .diff-text.diff-added')).toContainText('<img src=x onerror=alert(1)>')
+  await expect(page.locator('article[data-form=change] .diff-text.diff-added')).toContainText(
+    '<img src=x onerror=alert(1)>',
+  )
   await expect(page.locator('article[data-form=search] .hit mark')).toHaveText('<script>')
   await expect(page.locator('article[data-form=read] .subject')).toHaveText(name)
   await expect(page.locator(MADE)).toHaveCount(0)
@@ -112,7 +135,9 @@ test('what tools say, and the names of files, do no harm', async ({ daemon, page
 test('a drawing that a tool made is shown as a picture and never as a page', async ({ page }) => {
   // Whatever draws on this machine, here it draws something evil.
   const programs = await mkdtemp(join(tmpdir(), 'ostler-programs-'))
-  const drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="64" height="32" onload="alert(1)"><script>alert(1)</script><rect width="64" height="32" fill="red"/></svg>'
+  const drawing =
+    '<svg xmlns="http://www.w3.org/2000/svg" width="64" height="32" onload="alert(1)">' +
+    '<script>alert(1)</script><rect width="64" height="32" fill="red"/></svg>'
   await writeFile(join(programs, 'dot'), `#!/bin/sh\ncat > /dev/null\nprintf '%s' '${drawing}'\n`)
   await chmod(join(programs, 'dot'), 0o755)
   const daemon = await Daemon.start()
@@ -123,7 +148,9 @@ test('a drawing that a tool made is shown as a picture and never as a page', asy
     await daemon.kill()
     process.env.PATH = `${programs}:${path}`
     await daemon.restart()
-    daemon.model.next({ call: 'diagram', input: { format: 'dot', source: 'digraph { a -> b }' } }).next({ text: 'Drawn.' })
+    daemon.model
+      .next({ call: 'diagram', input: { format: 'dot', source: 'digraph { a -> b }' } })
+      .next({ text: 'Drawn.' })
     const session = await daemon.scripted({ policy: { approval: { require_for_kinds: [] } } })
     await daemon.say(session, 'draw')
     const { ran, foreign } = await watch(page, daemon)
@@ -131,8 +158,12 @@ test('a drawing that a tool made is shown as a picture and never as a page', asy
     await openSession(daemon, page, session)
     await expect
       .poll(async () => {
-        const { approvals } = await daemon.api<{ approvals: { turn_id: string; tool_call_id: string }[] }>('GET', '/v1/approvals')
-        for (const { turn_id, tool_call_id } of approvals) await daemon.api('POST', `/v1/sessions/${session}/approve`, { turn_id, tool_call_id, action: 'approve' })
+        const { approvals } = await daemon.api<{ approvals: { turn_id: string; tool_call_id: string }[] }>(
+          'GET',
+          '/v1/approvals',
+        )
+        for (const { turn_id, tool_call_id } of approvals)
+          await daemon.api('POST', `/v1/sessions/${session}/approve`, { turn_id, tool_call_id, action: 'approve' })
         return page.getByText('Drawn.').isVisible()
       })
       .toBe(true)

@@ -11,16 +11,20 @@ const FREE = { approval: { require_for_kinds: [] }, verify: { auto: false } }
 
 /** Says yes to whatever is asked: where programs cannot be confined, each one is. */
 async function allow(daemon: Daemon, session: string): Promise<void> {
-  const { approvals } = await daemon.api<{ approvals: { session_id: string; turn_id: string; tool_call_id: string }[] }>('GET', '/v1/approvals')
+  const { approvals } = await daemon.api<{
+    approvals: { session_id: string; turn_id: string; tool_call_id: string }[]
+  }>('GET', '/v1/approvals')
   for (const { turn_id, tool_call_id } of approvals.filter((approval) => approval.session_id === session)) {
     await daemon.api('POST', `/v1/sessions/${session}/approve`, { turn_id, tool_call_id, action: 'approve' })
   }
 }
 
 const scroller = (page: Page) => page.getByRole('region', { name: 'Messages and tool calls' })
-const question = (page: Page, number: number) => page.getByRole('article', { name: 'You' }).getByText(`Question ${number}`, { exact: true })
+const question = (page: Page, number: number) =>
+  page.getByRole('article', { name: 'You' }).getByText(`Question ${number}`, { exact: true })
 const scrollTop = (page: Page) => scroller(page).evaluate((element) => element.scrollTop)
-const left = (page: Page) => scroller(page).evaluate((element) => element.scrollHeight - element.clientHeight - element.scrollTop)
+const left = (page: Page) =>
+  scroller(page).evaluate((element) => element.scrollHeight - element.clientHeight - element.scrollTop)
 const expectEnd = (page: Page) => expect.poll(() => left(page)).toBeLessThan(5)
 
 /** Waits until neither the position nor the height of the transcript has changed for ten frames. */
@@ -60,10 +64,18 @@ test('markdown streams in, and what is settled is not drawn again', async ({ dae
   const answer = page.getByRole('article', { name: 'Answer' })
   await expect(answer.locator('pre')).toContainText('fn main() {')
   await expect(answer.locator('strong')).toHaveText('bold')
-  await answer.locator('p').first().evaluate((element) => ((element as HTMLElement & { mark?: boolean }).mark = true))
+  await answer
+    .locator('p')
+    .first()
+    .evaluate((element) => ((element as HTMLElement & { mark?: boolean }).mark = true))
   goOn()
   await expect(answer.getByText('The end.')).toBeVisible()
-  expect(await answer.locator('p').first().evaluate((element) => (element as HTMLElement & { mark?: boolean }).mark)).toBe(true)
+  expect(
+    await answer
+      .locator('p')
+      .first()
+      .evaluate((element) => (element as HTMLElement & { mark?: boolean }).mark),
+  ).toBe(true)
   await expect(answer.getByRole('cell', { name: '2' })).toBeVisible()
   await expect(answer.locator('.hl-keyword')).toHaveText('fn')
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -80,7 +92,11 @@ test('a command shows what it prints while it runs, and how it ended', async ({ 
   await daemon.say(session, 'run it')
   const card = page.locator('article[data-form=command]')
   await expect(card).toBeVisible()
-  await expect.poll(async () => (await allow(daemon, session), card.getAttribute('data-status'))).toBe('running')
+  const status = async () => {
+    await allow(daemon, session)
+    return card.getAttribute('data-status')
+  }
+  await expect.poll(status).toBe('running')
   await expect(card.locator('.terminal .ansi-fg-1')).toHaveText('first')
   await writeFile(join(daemon.workspace, 'go'), '')
   await expect(card).toHaveAttribute('data-status', 'failed')
@@ -99,7 +115,11 @@ test('calls have cards by their kind, and reads in a row are folded', async ({ d
     .next({ text: 'Changed.' })
   const session = await daemon.scripted({ policy: FREE })
   await daemon.say(session, 'change it')
-  await expect.poll(async () => (await allow(daemon, session), daemon.model.requests.length)).toBeGreaterThanOrEqual(4)
+  const requests = async () => {
+    await allow(daemon, session)
+    return daemon.model.requests.length
+  }
+  await expect.poll(requests).toBeGreaterThanOrEqual(4)
   await daemon.idle(session)
   await enter(daemon, page)
   await openSession(daemon, page, session)
@@ -133,7 +153,10 @@ test('a failed turn says why and can be tried again', async ({ daemon, page }) =
 })
 
 test('a session that was started by a call has a way to it', async ({ daemon, page }) => {
-  daemon.model.next({ call: 'task', input: { description: 'count to three', prompt: 'Count.' } }).next({ text: 'One, two, three.' }).next({ text: 'It counted.' })
+  daemon.model
+    .next({ call: 'task', input: { description: 'count to three', prompt: 'Count.' } })
+    .next({ text: 'One, two, three.' })
+    .next({ text: 'It counted.' })
   const session = await daemon.scripted({ policy: FREE })
   await daemon.say(session, 'have it counted')
   await daemon.idle(session)
@@ -151,7 +174,7 @@ test('the end is followed until the reader scrolls up, and again after a jump', 
   let goOn = (): void => {}
   const more = new Promise<void>((resolve) => (goOn = resolve))
   const lines = (from: number) => Array.from({ length: 60 }, (_, at) => `Paragraph ${from + at}.\n\n`).join('')
-  daemon.model.next({ text: lines(0) }, { until: more }, { text: lines(100) + 'The end.' })
+  daemon.model.next({ text: lines(0) }, { until: more }, { text: `${lines(100)}The end.` })
   const session = await daemon.scripted()
   await enter(daemon, page)
   await openSession(daemon, page, session)
@@ -198,9 +221,21 @@ test('what becomes shorter at the end lets nobody go of it', async ({ daemon, pa
   await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeHidden()
 })
 
-test('what is opened at the end stays where it is, and the end is followed again when it is closed', async ({ daemon, page }) => {
+test('what is opened at the end stays where it is, and the end is followed again when it is closed', async ({
+  daemon,
+  page,
+}) => {
   const told = Array.from({ length: 19 }, (_, at) => `line ${at}`).join('\n')
-  const turn = { prompt: 'go', steps: [{ text: 'words\n\n'.repeat(40), calls: [{ name: 'shell', input: { command: 'x' }, told, details: { exit_code: 0 } }] }, { text: 'Done.' }] }
+  const turn = {
+    prompt: 'go',
+    steps: [
+      {
+        text: 'words\n\n'.repeat(40),
+        calls: [{ name: 'shell', input: { command: 'x' }, told, details: { exit_code: 0 } }],
+      },
+      { text: 'Done.' },
+    ],
+  }
   const session = await importTurns(daemon, [turn])
   await enter(daemon, page)
   await openSession(daemon, page, session)
@@ -221,16 +256,25 @@ test('what is opened at the end stays where it is, and the end is followed again
 })
 
 test('older messages are loaded on the way up, and the reader stays where they are', async ({ daemon, page }) => {
-  const session = await importTurns(daemon, Array.from({ length: 300 }, (_, at) => ({ prompt: `Question ${at}`, steps: [{ text: `Answer ${at}: ${'words '.repeat((at % 7) * 30)}` }] })))
+  const session = await importTurns(
+    daemon,
+    Array.from({ length: 300 }, (_, at) => ({
+      prompt: `Question ${at}`,
+      steps: [{ text: `Answer ${at}: ${'words '.repeat((at % 7) * 30)}` }],
+    })),
+  )
   await enter(daemon, page)
   await openSession(daemon, page, session)
   await expect(question(page, 299)).toBeInViewport()
   await scroller(page).hover()
   await expect
-    .poll(async () => {
-      await page.mouse.wheel(0, -3000)
-      return question(page, 0).isVisible()
-    }, { timeout: 40_000, intervals: [30] })
+    .poll(
+      async () => {
+        await page.mouse.wheel(0, -3000)
+        return question(page, 0).isVisible()
+      },
+      { timeout: 40_000, intervals: [30] },
+    )
     .toBe(true)
   expect(await page.locator('.transcript .row').count()).toBeLessThan(60)
   await page.getByRole('button', { name: 'Jump to latest' }).click()
@@ -238,7 +282,13 @@ test('older messages are loaded on the way up, and the reader stays where they a
 })
 
 test('a page that is put before does not move what is read', async ({ daemon, page }) => {
-  const session = await importTurns(daemon, Array.from({ length: 200 }, (_, at) => ({ prompt: `Question ${at}`, steps: [{ text: `Answer ${at}: ${'words '.repeat((at % 5) * 40)}` }] })))
+  const session = await importTurns(
+    daemon,
+    Array.from({ length: 200 }, (_, at) => ({
+      prompt: `Question ${at}`,
+      steps: [{ text: `Answer ${at}: ${'words '.repeat((at % 5) * 40)}` }],
+    })),
+  )
   await enter(daemon, page)
   let hold = false
   let letGo = (): void => {}
@@ -267,7 +317,13 @@ test('a page that is put before does not move what is read', async ({ daemon, pa
 test('a tab that comes back is where it was left, with what was opened', async ({ daemon, page }) => {
   const turns = Array.from({ length: 40 }, (_, at) => ({
     prompt: `Question ${at}`,
-    steps: [{ text: `Answer ${at}`, calls: [{ name: 'shell', input: { command: `echo ${at}` }, told: `${at}`, details: { exit_code: 0 } }] }, { text: 'Done.' }],
+    steps: [
+      {
+        text: `Answer ${at}`,
+        calls: [{ name: 'shell', input: { command: `echo ${at}` }, told: `${at}`, details: { exit_code: 0 } }],
+      },
+      { text: 'Done.' },
+    ],
   }))
   const first = await importTurns(daemon, turns)
   await enter(daemon, page)
@@ -275,7 +331,11 @@ test('a tab that comes back is where it was left, with what was opened', async (
   await expect(question(page, 39)).toBeInViewport()
   await wheelUp(page, 1500)
   await expect(page.getByRole('button', { name: 'Jump to latest' })).toBeVisible()
-  const call = await page.locator('article[data-form=command]').filter({ visible: true }).nth(2).getAttribute('data-call')
+  const call = await page
+    .locator('article[data-form=command]')
+    .filter({ visible: true })
+    .nth(2)
+    .getAttribute('data-call')
   const opened = page.locator(`article[data-call="${call}"]`)
   await opened.getByRole('button').first().click()
   await expect(opened.locator('.terminal')).toBeVisible()
@@ -291,15 +351,30 @@ test('a tab that comes back is where it was left, with what was opened', async (
 test('pictures and files of a message are shown, and a missing one says so', async ({ daemon, page }) => {
   const session = await daemon.scripted()
   const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-  const picture = await daemon.api<{ ref: string }>('POST', `/v1/sessions/${session}/attachments`, { name: 'dot.png', data: pixel })
-  const notes = await daemon.api<{ ref: string }>('POST', `/v1/sessions/${session}/attachments`, { name: 'notes.txt', data: Buffer.from('some notes').toString('base64') })
+  const picture = await daemon.api<{ ref: string }>('POST', `/v1/sessions/${session}/attachments`, {
+    name: 'dot.png',
+    data: pixel,
+  })
+  const notes = await daemon.api<{ ref: string }>('POST', `/v1/sessions/${session}/attachments`, {
+    name: 'notes.txt',
+    data: Buffer.from('some notes').toString('base64'),
+  })
   daemon.model.next({ text: `Seen: ![the dot](${picture.ref}) and ![none](attachments/none.png)` })
-  await daemon.say(session, '', { parts: [{ type: 'text', text: 'look' }, { type: 'image', ref: picture.ref }, { type: 'file', ref: notes.ref }] })
+  await daemon.say(session, '', {
+    parts: [
+      { type: 'text', text: 'look' },
+      { type: 'image', ref: picture.ref },
+      { type: 'file', ref: notes.ref },
+    ],
+  })
   await enter(daemon, page)
   await openSession(daemon, page, session)
   const shown = page.getByRole('article', { name: 'You' }).getByRole('img')
   await expect.poll(() => shown.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(1)
-  await expect(page.getByRole('article', { name: 'You' }).getByRole('link', { name: 'notes.txt' })).toHaveAttribute('download', 'notes.txt')
+  await expect(page.getByRole('article', { name: 'You' }).getByRole('link', { name: 'notes.txt' })).toHaveAttribute(
+    'download',
+    'notes.txt',
+  )
   const answer = page.getByRole('article', { name: 'Answer' })
   await expect(answer.getByRole('img', { name: 'the dot' })).toBeVisible()
   await expect(answer).toContainText('The picture none.png cannot be shown.')
@@ -321,7 +396,10 @@ test('a turn that was stopped keeps what was said, and says who stopped it', asy
   goOn()
 })
 
-test('a message can be edited and sent again, in a session that shares what was said before it', async ({ daemon, page }) => {
+test('a message can be edited and sent again, in a session that shares what was said before it', async ({
+  daemon,
+  page,
+}) => {
   daemon.model.next({ text: 'One.' }).next({ text: 'Two.' }).next({ text: 'Three, then.' })
   const id = await daemon.scripted({ title: 'Counting' })
   for (const text of ['count to one', 'count to two']) {

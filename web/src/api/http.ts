@@ -58,7 +58,12 @@ export async function reach(path: string, init: RequestInit): Promise<Response> 
     return await fetch(path, init)
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new ApiError('unreachable', 'The daemon cannot be reached.', 'It may be restarting. If not, start it with: ostler serve', 0)
+    throw new ApiError(
+      'unreachable',
+      'The daemon cannot be reached.',
+      'It may be restarting. If not, start it with: ostler serve',
+      0,
+    )
   }
 }
 

@@ -9,7 +9,11 @@ export type Frame =
   | { kind: 'heartbeat'; lastSeq: number | null; cursor: string | null }
 
 /** Reads a stream until it ends, is aborted, or breaks. `wanted` can drop a frame by its text before it is parsed. */
-export async function* follow(path: string, signal: AbortSignal, wanted: (event: string, text: string) => boolean = () => true): AsyncGenerator<Frame[]> {
+export async function* follow(
+  path: string,
+  signal: AbortSignal,
+  wanted: (event: string, text: string) => boolean = () => true,
+): AsyncGenerator<Frame[]> {
   const headers = { accept: 'text/event-stream' }
   const response = await reach(path, { headers, signal, credentials: 'same-origin', cache: 'no-store' })
   if (!response.ok || !response.body) throw await refusal(response)

@@ -61,7 +61,8 @@ describe('what an approval asks', () => {
 
   it("reads a model's patch", () => {
     const files = readPatch(
-      '*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@ def f():\n keep\n-old\n+new\n*** Add File: n.txt\n+hi\n*** Delete File: d.txt\n*** End Patch\n',
+      '*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@ def f():\n keep\n-old\n+new\n' +
+        '*** Add File: n.txt\n+hi\n*** Delete File: d.txt\n*** End Patch\n',
     )
     expect(files?.map(({ from, to, added, removed }) => [from, to, added, removed])).toEqual([
       ['a.py', 'b.py', 1, 1],

@@ -63,7 +63,13 @@ export function allCommands(agent: readonly AgentCommand[] | undefined): Command
   const theirs = (agent ?? []).filter((command) => !names.has(command.name))
   return [
     ...OWN,
-    ...theirs.map(({ name, description, hint }) => ({ name, description, hint: hint ?? null, needsWords: true, own: null })),
+    ...theirs.map(({ name, description, hint }) => ({
+      name,
+      description,
+      hint: hint ?? null,
+      needsWords: true,
+      own: null,
+    })),
   ]
 }
 

@@ -53,7 +53,8 @@ describe('drafts', () => {
 
 describe('modes', () => {
   it('are told from the policy, in any order', () => {
-    const of = (kinds: ToolKind[], mode: 'off' | 'request' = 'off') => modeOf({ approval: { require_for_kinds: kinds }, patch_review: { mode } })?.id
+    const of = (kinds: ToolKind[], mode: 'off' | 'request' = 'off') =>
+      modeOf({ approval: { require_for_kinds: kinds }, patch_review: { mode } })?.id
     expect(of(['network', 'write', 'exec'])).toBe('ask')
     expect(of(['network', 'write', 'exec'], 'request')).toBe('ask')
     expect(of(['exec', 'network'])).toBe('edits')

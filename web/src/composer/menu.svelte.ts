@@ -10,7 +10,8 @@ import { match, rank } from './fuzzy'
 import { triggerAt, type Trigger } from './trigger'
 
 export type MenuRow =
-  { kind: 'command'; command: Command; positions: number[] } | { kind: 'file'; path: string; positions: number[] }
+  | { kind: 'command'; command: Command; positions: number[] }
+  | { kind: 'file'; path: string; positions: number[] }
 
 /** How long after a letter files are asked for. */
 const ASK_AFTER_MS = 80

@@ -27,7 +27,8 @@ export const MODES: readonly Mode[] = [
   {
     id: 'review',
     name: 'Review edits',
-    description: 'Files are changed without asking, and each turn’s change waits for your review; commands and network calls wait.',
+    description:
+      'Files are changed without asking, and each turn’s change waits for your review; commands and network calls wait.',
     asks: ['exec', 'network'],
     reviews: true,
   },

@@ -30,7 +30,8 @@ function partText(part: Part | InputPart): string {
 export function withText(parts: readonly Part[], text: string): InputPart[] {
   const changed: InputPart[] = text.trim() === '' ? [] : [{ type: 'text', text }]
   for (const part of parts) {
-    if (part.type === 'image' || part.type === 'audio' || part.type === 'file') changed.push({ type: part.type, ref: part.ref })
+    if (part.type === 'image' || part.type === 'audio' || part.type === 'file')
+      changed.push({ type: part.type, ref: part.ref })
   }
   return changed
 }

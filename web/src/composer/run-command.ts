@@ -70,7 +70,9 @@ export async function runCommand(command: Command, argument: string, reach: Reac
 }
 
 async function chooseMode(argument: string, reach: Reach): Promise<void> {
-  const mode = MODES.find(({ id, name }) => id === argument.toLowerCase() || name.toLowerCase() === argument.toLowerCase())
+  const mode = MODES.find(
+    ({ id, name }) => id === argument.toLowerCase() || name.toLowerCase() === argument.toLowerCase(),
+  )
   if (argument === '') reach.pickMode()
   else if (mode) await setPolicy(reach.open.id, policyFor(mode))
   else throw new Error(`There is no mode "${argument}". There are ${MODES.map(({ id }) => id).join(', ')}.`)

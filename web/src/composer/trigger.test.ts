@@ -56,7 +56,10 @@ describe('commands', () => {
   })
 
   it('are read with what follows', () => {
-    expect(readCommand('/rename A new title', commands)).toMatchObject({ command: { name: 'rename' }, argument: 'A new title' })
+    expect(readCommand('/rename A new title', commands)).toMatchObject({
+      command: { name: 'rename' },
+      argument: 'A new title',
+    })
     expect(readCommand('/compact', commands)).toMatchObject({ argument: '' })
     expect(readCommand('/unknown thing', commands)).toBeNull()
     expect(readCommand('hello /compact', commands)).toBeNull()

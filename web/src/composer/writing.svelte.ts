@@ -134,7 +134,13 @@ export class Writing {
       const stored = await upload(this.sessionId, named(file))
       const attachment = found()
       if (!attachment) return
-      Object.assign(attachment, { state: 'ready', ref: stored.ref, mimeType: stored.mime_type, size: stored.size, error: null })
+      Object.assign(attachment, {
+        state: 'ready',
+        ref: stored.ref,
+        mimeType: stored.mime_type,
+        size: stored.size,
+        error: null,
+      })
       this.#files.delete(key)
       this.keepSoon()
     } catch (error) {
@@ -189,7 +195,15 @@ export class Writing {
       if (part.type === 'text') return []
       const name = part.ref.split('/').at(-1) ?? part.ref
       return [
-        { key: part.ref, name, size: 0, mimeType: part.mime_type ?? '', state: 'ready' as const, ref: part.ref, error: null },
+        {
+          key: part.ref,
+          name,
+          size: 0,
+          mimeType: part.mime_type ?? '',
+          state: 'ready' as const,
+          ref: part.ref,
+          error: null,
+        },
       ]
     })
     this.attachments = [...files, ...this.attachments]

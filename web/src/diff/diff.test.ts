@@ -33,7 +33,10 @@ describe('parseDiff', () => {
     expect([a!.from, a!.to, a!.added, a!.removed, a!.hunks.length]).toEqual(['src/a.rs', 'src/a.rs', 3, 2, 2])
     expect(a!.hunks[0]!.heading).toBe('fn main() {')
     expect(a!.hunks[0]!.lines.map((line) => [line.kind, line.old, line.new])).toEqual([
-      ['context', 1, 1], ['removed', 2, null], ['added', null, 2], ['context', 3, 3],
+      ['context', 1, 1],
+      ['removed', 2, null],
+      ['added', null, 2],
+      ['context', 3, 3],
     ])
     expect([b!.from, b!.to, pathOf(b!)]).toEqual([null, 'b.txt', 'b.txt'])
   })
@@ -41,17 +44,27 @@ describe('parseDiff', () => {
   it('tells lines that look like headers from headers by the counts', () => {
     const hunk = parseDiff(TWO)[0]!.hunks[1]!
     expect(hunk.lines.map((line) => [line.kind, line.text])).toEqual([
-      ['removed', '-- not a header'], ['added', '++ neither'], ['added', 'more'], ['note', 'No newline at end of file'],
+      ['removed', '-- not a header'],
+      ['added', '++ neither'],
+      ['added', 'more'],
+      ['note', 'No newline at end of file'],
     ])
   })
 
   it('reads a diff of the daemon, which has no git header', () => {
-    const files = parseDiff('--- a/x\n+++ b/x\n@@ -3,1 +3,2 @@\n-a\n+b\n+c\n--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-z\n')
-    expect(files.map((file) => [file.from, file.to, file.added, file.removed])).toEqual([['x', 'x', 2, 1], ['y', null, 0, 1]])
+    const files = parseDiff(
+      '--- a/x\n+++ b/x\n@@ -3,1 +3,2 @@\n-a\n+b\n+c\n--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-z\n',
+    )
+    expect(files.map((file) => [file.from, file.to, file.added, file.removed])).toEqual([
+      ['x', 'x', 2, 1],
+      ['y', null, 0, 1],
+    ])
   })
 
   it('undoes the quoting of names and keeps what is no diff out', () => {
-    expect(pathOf(parseDiff('--- /dev/null\n+++ "b/na\\303\\257ve\\t.txt"\n@@ -0,0 +1 @@\n+x\n')[0]!)).toBe('naïve\t.txt')
+    expect(pathOf(parseDiff('--- /dev/null\n+++ "b/na\\303\\257ve\\t.txt"\n@@ -0,0 +1 @@\n+x\n')[0]!)).toBe(
+      'naïve\t.txt',
+    )
     expect(parseDiff('hello\nworld')).toEqual([])
   })
 })
@@ -62,7 +75,10 @@ describe('makeDiff', () => {
     const fresh = old.with(4, 'five').toSpliced(25, 1)
     const file = makeDiff('f', old.join('\n'), fresh.join('\n'))
     expect([file.added, file.removed, file.hunks.length]).toEqual([1, 2, 2])
-    expect(file.hunks.map((hunk) => [hunk.oldStart, hunk.newStart, hunk.lines.length])).toEqual([[2, 2, 8], [23, 23, 7]])
+    expect(file.hunks.map((hunk) => [hunk.oldStart, hunk.newStart, hunk.lines.length])).toEqual([
+      [2, 2, 8],
+      [23, 23, 7],
+    ])
   })
 
   it('shows a new file as added and nothing as nothing', () => {
@@ -80,13 +96,18 @@ describe('rows', () => {
   it('puts removed lines beside the added ones', () => {
     const hunk = parseDiff('--- a/x\n+++ b/x\n@@ -1,4 +1,3 @@\n a\n-b\n-c\n+B\n d\n')[0]!.hunks[0]!
     expect(splitRows(hunk).map(({ left, right }) => [left?.text ?? null, right?.text ?? null])).toEqual([
-      ['a', 'a'], ['b', 'B'], ['c', null], ['d', 'd'],
+      ['a', 'a'],
+      ['b', 'B'],
+      ['c', null],
+      ['d', 'd'],
     ])
   })
 
   it('marks the words that differ, and nothing when all do', () => {
     expect(compareWords('let a = 1;', 'let b = 1;')?.new).toEqual([
-      { text: 'let ', changed: false }, { text: 'b', changed: true }, { text: ' = 1;', changed: false },
+      { text: 'let ', changed: false },
+      { text: 'b', changed: true },
+      { text: ' = 1;', changed: false },
     ])
     expect(compareWords('completely different', 'nothing alike at all')).toBeNull()
     const hunk = parseDiff('--- a/x\n+++ b/x\n@@ -1 +1 @@\n-let a = 1;\n+let b = 1;\n')[0]!.hunks[0]!

@@ -27,7 +27,10 @@ export function makeDiff(path: string, before: string | null, after: string | nu
 
 /** The diff without line numbers, for texts that are pieces of a file: nobody knows yet where they stand in it. */
 export function withoutNumbers(file: DiffFile): DiffFile {
-  const hunks = file.hunks.map((hunk) => ({ ...hunk, lines: hunk.lines.map((line) => ({ ...line, old: null, new: null })) }))
+  const hunks = file.hunks.map((hunk) => ({
+    ...hunk,
+    lines: hunk.lines.map((line) => ({ ...line, old: null, new: null })),
+  }))
   return { ...file, hunks }
 }
 

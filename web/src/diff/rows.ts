@@ -29,7 +29,7 @@ export function splitRows(hunk: DiffHunk): SplitRow[] {
     for (let at = 0; at < Math.max(removed.length, added.length); at += 1) {
       rows.push({ left: removed[at] ?? null, right: added[at] ?? null })
     }
-    [removed, added] = [[], []]
+    ;[removed, added] = [[], []]
   }
   for (const line of hunk.lines) {
     if (line.kind === 'removed') {

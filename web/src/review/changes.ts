@@ -24,7 +24,12 @@ export interface TurnChanges {
  * The turn's change: as the review that waits shows it, as the daemon tells it, as it was shown before, or else as its calls tell it.
  * Null when nothing is known to have changed.
  */
-export function changesOf(entries: readonly Entry[], turnId: string, shown: PatchReview | null, told: TurnDiff | null = null): TurnChanges | null {
+export function changesOf(
+  entries: readonly Entry[],
+  turnId: string,
+  shown: PatchReview | null,
+  told: TurnDiff | null = null,
+): TurnChanges | null {
   if (told?.turn_id === turnId && !(shown?.waits && shown.turnId === turnId)) {
     return { turnId, files: told.files, more: told.more, isWhole: true, note: told.note ?? null }
   }

@@ -58,7 +58,13 @@ describe('what is rejected', () => {
 })
 
 describe('comments', () => {
-  const comment = (id: string, line: number, text: string): LineComment => ({ id, path: 'a.rs', line, side: 'new', text })
+  const comment = (id: string, line: number, text: string): LineComment => ({
+    id,
+    path: 'a.rs',
+    line,
+    side: 'new',
+    text,
+  })
 
   it('are kept in the order of the lines, and go when emptied', () => {
     const two = putComment(putComment([], comment('1', 9, 'late')), comment('2', 3, 'early'))
@@ -83,7 +89,12 @@ describe('comments', () => {
 
 describe("a turn's change", () => {
   const call = (turnId: string, files: object[]) =>
-    ({ kind: 'tool', key: '', turnId, result: { id: 'c', ok: true, parts: [], details: { files } } }) as unknown as Entry
+    ({
+      kind: 'tool',
+      key: '',
+      turnId,
+      result: { id: 'c', ok: true, parts: [], details: { files } },
+    }) as unknown as Entry
 
   it('is gathered from its calls, file by file', () => {
     const entries = [
@@ -100,14 +111,28 @@ describe("a turn's change", () => {
   })
 
   it('is what was shown, where it was', () => {
-    const review = { turnId: 't1', toolCallId: 'r', files: [file('z')], more: 2, waits: true, note: null } as PatchReview
+    const review = {
+      turnId: 't1',
+      toolCallId: 'r',
+      files: [file('z')],
+      more: 2,
+      waits: true,
+      note: null,
+    } as PatchReview
     expect(changesOf([], 't1', review)).toMatchObject({ isWhole: true, more: 2, files: [{ path: 'z' }] })
     expect(changesOf([], 't2', review)).toBeNull()
   })
 
   it('is what the daemon tells, but while a review waits it is what that shows', () => {
     const told = { turn_id: 't1', files: [{ ...file('told'), truncated: false }], more: 0, running: false, note: null }
-    const review = { turnId: 't1', toolCallId: 'r', files: [file('z')], more: 2, waits: true, note: null } as PatchReview
+    const review = {
+      turnId: 't1',
+      toolCallId: 'r',
+      files: [file('z')],
+      more: 2,
+      waits: true,
+      note: null,
+    } as PatchReview
     expect(changesOf([], 't1', null, told)).toMatchObject({ isWhole: true, files: [{ path: 'told' }] })
     expect(changesOf([], 't1', { ...review, waits: false }, told)).toMatchObject({ files: [{ path: 'told' }] })
     expect(changesOf([], 't1', review, told)).toMatchObject({ files: [{ path: 'z' }] })

@@ -37,7 +37,9 @@ export function setFile(selection: Selection, path: string, rejected: boolean): 
 
 /** Accepts or rejects one of a file's `count` hunks. All hunks rejected are the file rejected. */
 export function setHunk(selection: Selection, path: string, hunk: number, count: number, rejected: boolean): Selection {
-  const of = selection.files.has(path) ? Array.from({ length: count }, (_, index) => index) : (selection.hunks.get(path) ?? [])
+  const of = selection.files.has(path)
+    ? Array.from({ length: count }, (_, index) => index)
+    : (selection.hunks.get(path) ?? [])
   const chosen = new Set(of)
   if (rejected) chosen.add(hunk)
   else chosen.delete(hunk)
@@ -70,8 +72,10 @@ export function decisionOf(
     if (selection.files.has(path)) reject.push({ path })
     else if (hunks && hunks.size > 0) reject.push({ path, hunks: [...hunks].sort((a, b) => a - b) })
   }
-  const nothingStays = shown.more === 0 && shown.files.length > 0 && shown.files.every(({ path }) => selection.files.has(path))
-  if (nothingStays) return { action: 'deny', review: comments.length > 0 ? { reject: [], comments: [...comments] } : null }
+  const nothingStays =
+    shown.more === 0 && shown.files.length > 0 && shown.files.every(({ path }) => selection.files.has(path))
+  if (nothingStays)
+    return { action: 'deny', review: comments.length > 0 ? { reject: [], comments: [...comments] } : null }
   const says = reject.length > 0 || comments.length > 0
   return { action: 'approve', review: says ? { reject, comments: [...comments] } : null }
 }

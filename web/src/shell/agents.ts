@@ -14,7 +14,13 @@ export function agentName(agent: string, title?: string | null): string {
 }
 
 export function agentBadge(agent: string): string {
-  return KNOWN[agent]?.[1] ?? agent.replace(/[^a-z0-9]/gi, '').slice(0, 2).toUpperCase()
+  return (
+    KNOWN[agent]?.[1] ??
+    agent
+      .replace(/[^a-z0-9]/gi, '')
+      .slice(0, 2)
+      .toUpperCase()
+  )
 }
 
 /** A model's name without its provider. */

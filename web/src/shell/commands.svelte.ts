@@ -28,7 +28,9 @@ export function pageCommands(): PageCommand[] {
           { title: 'Archive this session', run: () => void archiveWithUndo(id) },
         ]
       : []),
-    ...(app.closed.length > 0 ? [{ title: 'Open the tab again that was closed last', hint: 'Alt Shift W', run: () => void app.reopenTab() }] : []),
+    ...(app.closed.length > 0
+      ? [{ title: 'Open the tab again that was closed last', hint: 'Alt Shift W', run: () => void app.reopenTab() }]
+      : []),
     { title: 'Theme: light', run: () => theme.set('light') },
     { title: 'Theme: dark', run: () => theme.set('dark') },
     { title: 'Theme: as the system', run: () => theme.set('system') },

@@ -11,7 +11,8 @@ export function notificationsWanted(): boolean {
 
 /** Asks the browser, and remembers. Whether they will be shown. */
 export async function wantNotifications(wanted: boolean): Promise<boolean> {
-  if (wanted && 'Notification' in window && Notification.permission === 'default') await Notification.requestPermission()
+  if (wanted && 'Notification' in window && Notification.permission === 'default')
+    await Notification.requestPermission()
   keep('notify', wanted)
   return notificationsWanted()
 }

@@ -41,5 +41,10 @@ export function tell(error: unknown): void {
   const isKnown = error instanceof ApiError
   // The page that asks for a code says it already.
   if (isKnown && error.status === 401) return
-  toasts.add({ text: isKnown ? error.message : String(error), hint: isKnown ? error.hint : null, tone: 'error', action: null })
+  toasts.add({
+    text: isKnown ? error.message : String(error),
+    hint: isKnown ? error.hint : null,
+    tone: 'error',
+    action: null,
+  })
 }

@@ -17,7 +17,8 @@ class Ui {
   #before: HTMLElement | null = null
 
   open(dialog: 'palette' | 'help' | 'new'): void {
-    if (this.dialog === null) this.#before = document.activeElement instanceof HTMLElement ? document.activeElement : null
+    if (this.dialog === null)
+      this.#before = document.activeElement instanceof HTMLElement ? document.activeElement : null
     this.dialog = dialog
   }
 

@@ -7,7 +7,9 @@ export function activityOf(entries: readonly Entry[], waiting: number): string {
   if (waiting > 0) return waiting === 1 ? 'Waiting for an answer' : `Waiting for ${waiting} answers`
   const last = entries.at(-1)
   if (last?.kind === 'note' && last.key.startsWith('waiting:')) return 'Waiting for the model'
-  const tools = entries.slice(-40).filter((entry): entry is ToolEntry => entry.kind === 'tool' && entry.status === 'running')
+  const tools = entries
+    .slice(-40)
+    .filter((entry): entry is ToolEntry => entry.kind === 'tool' && entry.status === 'running')
   if (tools.length > 1) return `${describe(tools[0] as ToolEntry)} and ${tools.length - 1} more`
   if (tools[0]) return describe(tools[0])
   if (last?.kind === 'verification' && last.ok === null) return `Checking: ${last.commands[0] ?? ''}`

@@ -17,7 +17,12 @@ const TABS = 30
 const CLOSED = 20
 
 /** What the middle of the page shows. */
-export type Screen = { name: 'home' } | { name: 'session'; id: string } | { name: 'dashboard' } | { name: 'settings' } | { name: 'approvals' }
+export type Screen =
+  | { name: 'home' }
+  | { name: 'session'; id: string }
+  | { name: 'dashboard' }
+  | { name: 'settings' }
+  | { name: 'approvals' }
 
 class App {
   entry = $state<'checking' | 'in' | 'locked'>('checking')
@@ -51,7 +56,8 @@ class App {
       event: (event) => this.#event(event),
       wantsDeltas: (id) => this.#open.has(id),
     })
-    this.list.isOnScreen = (id) => this.current !== null && (this.current === id || this.side === id) && document.visibilityState === 'visible'
+    this.list.isOnScreen = (id) =>
+      this.current !== null && (this.current === id || this.side === id) && document.visibilityState === 'visible'
     this.list.onAttention = attend
   }
 
@@ -92,7 +98,8 @@ class App {
   show(screen: Screen, how: 'push' | 'replace' = 'push', at: string | null = null): void {
     const path = screen.name === 'session' ? `/s/${screen.id}` : screen.name === 'home' ? '/' : `/${screen.name}`
     const address = at ? `${path}#${at}` : path
-    if (location.pathname + location.hash !== address) history[how === 'push' ? 'pushState' : 'replaceState'](null, '', address)
+    if (location.pathname + location.hash !== address)
+      history[how === 'push' ? 'pushState' : 'replaceState'](null, '', address)
     this.#set(screen, at)
   }
 
@@ -249,7 +256,11 @@ class App {
     this.#used.set(screen.id, Date.now())
     this.open(screen.id)
     this.#look()
-    if (!this.list.row(screen.id)) void getSession(screen.id).then((shown) => this.list.tell(shown), () => {})
+    if (!this.list.row(screen.id))
+      void getSession(screen.id).then(
+        (shown) => this.list.tell(shown),
+        () => {},
+      )
   }
 
   #addTab(id: string): void {

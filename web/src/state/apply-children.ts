@@ -11,8 +11,14 @@ export function applyToChildren(view: View, record: EventRecord): void {
       if (!record.turn_id) return
       const { session_id, tool_call_id, subtask, description, background } = record.data
       const child: Child = {
-        session_id, turn_id: record.turn_id, tool_call_id: tool_call_id ?? null, ...(subtask != null ? { subtask } : {}), description, background,
-        outcome: null, approvals: [],
+        session_id,
+        turn_id: record.turn_id,
+        tool_call_id: tool_call_id ?? null,
+        ...(subtask != null ? { subtask } : {}),
+        description,
+        background,
+        outcome: null,
+        approvals: [],
       }
       view.children = [...children, child]
       return
@@ -29,8 +35,16 @@ export function applyToChildren(view: View, record: EventRecord): void {
       const { tool_call: call, kind, summary, rule, options, child: asks } = record.data
       if (!asks) return
       const approval = {
-        session_id: asks.session_id, turn_id: asks.turn_id, tool_call_id: call.id, tool: call.name, input: call.input, kind, summary, rule,
-        ...(options?.length ? { options } : {}), requested_at: record.ts,
+        session_id: asks.session_id,
+        turn_id: asks.turn_id,
+        tool_call_id: call.id,
+        tool: call.name,
+        input: call.input,
+        kind,
+        summary,
+        rule,
+        ...(options?.length ? { options } : {}),
+        requested_at: record.ts,
       }
       view.children = children.map((child) =>
         child.session_id === asks.via ? { ...child, approvals: [...child.approvals, approval] } : child,

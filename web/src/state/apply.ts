@@ -16,7 +16,12 @@ export interface Folded<V extends View = View> {
 const LIMITS = { turns: 50, rules: 1000, label: 1000, title: 80 }
 const PATCH_REVIEW = 'patch_review'
 export const NO_USAGE: Usage = {
-  input_tokens: 0, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0, cost_usd: null, reasoning_tokens: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  cache_write_tokens: 0,
+  cost_usd: null,
+  reasoning_tokens: 0,
 }
 
 /** Folds a whole log, which begins with `session_created`. */
@@ -29,14 +34,27 @@ export function fold(records: readonly EventRecord[]): View | null {
 
 /** The view of a session of which nothing else is known. */
 export function begin(session: Session, seq: number): View {
-  return { ...session, running_turn_id: null, turns: [], pending_approvals: [], queue: [], children: [], context_tokens: null, last_seq: seq }
+  return {
+    ...session,
+    running_turn_id: null,
+    turns: [],
+    pending_approvals: [],
+    queue: [],
+    children: [],
+    context_tokens: null,
+    last_seq: seq,
+  }
 }
 
 /** Folds one more record. A record of a type that is not known changes nothing but the cursor. */
 export function apply<V extends View>({ view: before, turnUsage }: Folded<V>, record: EventRecord): Folded<V> {
   const draft: Draft = {
     // A new title or a pin does not make a session newer.
-    view: { ...before, last_seq: record.seq, updated_at: record.type === 'session_updated' ? before.updated_at : record.ts },
+    view: {
+      ...before,
+      last_seq: record.seq,
+      updated_at: record.type === 'session_updated' ? before.updated_at : record.ts,
+    },
     own: before.pending_approvals.filter((approval) => approval.session_id === before.id),
     usage: turnUsage,
   }
@@ -139,8 +157,16 @@ function applyToTurn(draft: Draft, record: EventRecord): void {
       draft.own = [
         ...draft.own,
         {
-          session_id: record.session_id, turn_id: turnId, tool_call_id: call.id, tool: call.name, input: call.input, kind, summary, rule,
-          ...(options?.length ? { options } : {}), requested_at: record.ts,
+          session_id: record.session_id,
+          turn_id: turnId,
+          tool_call_id: call.id,
+          tool: call.name,
+          input: call.input,
+          kind,
+          summary,
+          rule,
+          ...(options?.length ? { options } : {}),
+          requested_at: record.ts,
         },
       ]
       return
@@ -172,8 +198,15 @@ function askForReview(record: Of<'patch_review_requested'>, turnId: string): Pen
   const more = record.data.more ?? 0
   const input = { files, more, ...(checkpoint_id ? { checkpoint_id } : {}), ...(note ? { note } : {}) }
   return {
-    session_id: record.session_id, turn_id: turnId, tool_call_id: id, tool: PATCH_REVIEW, input, kind: 'write',
-    summary: reviewSummary(record), rule: { tool: PATCH_REVIEW, subject: id, whole: true } as Rule, requested_at: record.ts,
+    session_id: record.session_id,
+    turn_id: turnId,
+    tool_call_id: id,
+    tool: PATCH_REVIEW,
+    input,
+    kind: 'write',
+    summary: reviewSummary(record),
+    rule: { tool: PATCH_REVIEW, subject: id, whole: true } as Rule,
+    requested_at: record.ts,
   }
 }
 
@@ -191,7 +224,20 @@ function replaceSession(view: View, session: Session): void {
   const { updated_at, status, last_turn_id, usage } = view
   // What is absent in the new description is gone, so the old members are removed first.
   const kept: Partial<View> = {}
-  for (const name of ['running_turn_id', 'turns', 'pending_approvals', 'queue', 'children', 'context_tokens', 'agent_state', 'children_usage', 'last_seq', 'context', 'log_dir', 'trusted'] as const) {
+  for (const name of [
+    'running_turn_id',
+    'turns',
+    'pending_approvals',
+    'queue',
+    'children',
+    'context_tokens',
+    'agent_state',
+    'children_usage',
+    'last_seq',
+    'context',
+    'log_dir',
+    'trusted',
+  ] as const) {
     if (name in view) Object.assign(kept, { [name]: view[name as keyof View] })
   }
   for (const name of Object.keys(view)) delete (view as Record<string, unknown>)[name]
@@ -209,7 +255,10 @@ function addMessage({ view }: Draft, record: Of<'message_added'>): void {
 }
 
 /** Has a message wait, in the place of itself where it waits already. */
-function enqueue(view: View, { data: { queued, before } }: Of<'message_queued'> & { data: { before?: string | null } }): void {
+function enqueue(
+  view: View,
+  { data: { queued, before } }: Of<'message_queued'> & { data: { before?: string | null } },
+): void {
   const rest = view.queue.filter((waiting) => waiting.message.id !== queued.message.id)
   const named = before ? rest.findIndex((waiting) => waiting.message.id === before) : -1
   const last = queued.delivery === 'interrupt' ? 0 : rest.length
@@ -220,8 +269,16 @@ function startTurn(draft: Draft, record: Of<'turn_started'>): void {
   const { view } = draft
   if (!record.turn_id) return
   const begun: TurnSummary = {
-    id: record.turn_id, status: 'running', message_ids: record.data.message_ids, started_at: record.ts, ended_at: null, verified: null,
-    error: null, usage: NO_USAGE, checkpoint_before: null, checkpoint_after: null,
+    id: record.turn_id,
+    status: 'running',
+    message_ids: record.data.message_ids,
+    started_at: record.ts,
+    ended_at: null,
+    verified: null,
+    error: null,
+    usage: NO_USAGE,
+    checkpoint_before: null,
+    checkpoint_after: null,
   }
   view.last_turn_id = record.turn_id
   view.status = 'active'
@@ -290,7 +347,10 @@ export function plus(one: Usage, other: Usage): Usage {
 /** A title from the first line that says something. */
 function titleOf(parts: readonly { type: string; text?: unknown }[]): string | null {
   const text = parts.flatMap((part) => (part.type === 'text' ? [String(part.text)] : [])).join('\n')
-  const line = text.split('\n').map((piece) => piece.trim()).find((piece) => piece !== '')
+  const line = text
+    .split('\n')
+    .map((piece) => piece.trim())
+    .find((piece) => piece !== '')
   if (line === undefined) return null
   const characters = [...line]
   return characters.length > LIMITS.title ? `${characters.slice(0, LIMITS.title).join('')}…` : line

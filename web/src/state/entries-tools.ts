@@ -10,8 +10,14 @@ type Of<T extends EventRecord['type']> = Extract<EventRecord, { type: T }>
 type Asked = Of<'model_output_completed'> & { call: ToolCall }
 
 type CallRecord =
-  | Asked | Of<'approval_requested'> | Of<'approval_granted'> | Of<'approval_denied'> | Of<'tool_call_started'>
-  | Of<'tool_call_completed'> | Of<'subagent_started'> | Of<'subagent_completed'>
+  | Asked
+  | Of<'approval_requested'>
+  | Of<'approval_granted'>
+  | Of<'approval_denied'>
+  | Of<'tool_call_started'>
+  | Of<'tool_call_completed'>
+  | Of<'subagent_started'>
+  | Of<'subagent_completed'>
 
 /** Folds a record that speaks of a call. */
 export function applyToCall(book: Book, streams: Streams, record: CallRecord): void {
@@ -22,7 +28,12 @@ export function applyToCall(book: Book, streams: Streams, record: CallRecord): v
       const { tool_call: call, kind, child } = record.data
       // A child's question stands with the child.
       if (child) return
-      return change(book, record, call.id, call.name, (entry) => ({ ...entry, input: call.input, toolKind: kind, status: 'waiting' }))
+      return change(book, record, call.id, call.name, (entry) => ({
+        ...entry,
+        input: call.input,
+        toolKind: kind,
+        status: 'waiting',
+      }))
     }
     case 'approval_granted':
     case 'approval_denied':
@@ -31,13 +42,22 @@ export function applyToCall(book: Book, streams: Streams, record: CallRecord): v
     case 'tool_call_started': {
       const { tool_call: call, kind } = record.data
       return change(book, record, call.id, call.name, (entry) => ({
-        ...entry, input: call.input, toolKind: kind, status: 'running', startedAt: record.ts,
+        ...entry,
+        input: call.input,
+        toolKind: kind,
+        status: 'running',
+        startedAt: record.ts,
       }))
     }
     case 'tool_call_completed': {
       const { tool_call: call, tool_result: result, duration_ms: durationMs } = record.data
       for (const name of streams.keys()) if (name.startsWith(`${record.turn_id}/${call.id}/`)) streams.delete(name)
-      return change(book, record, call.id, call.name, (entry) => ({ ...entry, status: statusOf(entry, result), result, durationMs }))
+      return change(book, record, call.id, call.name, (entry) => ({
+        ...entry,
+        status: statusOf(entry, result),
+        result,
+        durationMs,
+      }))
     }
     case 'subagent_started':
       return childStarted(book, record)
@@ -49,17 +69,37 @@ export function applyToCall(book: Book, streams: Streams, record: CallRecord): v
 /** Ends the calls of a turn that have no result; a log has one for each, so this is for what was cut off. */
 export function canceledCalls(book: Book, turnId: string, status: ToolStatus): void {
   for (const entry of book.entries.slice(-500)) {
-    const isOpen = entry.kind === 'tool' && entry.turnId === turnId && ['proposed', 'waiting', 'running'].includes(entry.status)
+    const isOpen =
+      entry.kind === 'tool' && entry.turnId === turnId && ['proposed', 'waiting', 'running'].includes(entry.status)
     if (isOpen) book.put({ ...entry, status })
   }
 }
 
-function change(book: Book, record: EventRecord, callId: string, name: string, to: (entry: ToolEntry) => ToolEntry): void {
+function change(
+  book: Book,
+  record: EventRecord,
+  callId: string,
+  name: string,
+  to: (entry: ToolEntry) => ToolEntry,
+): void {
   const key = `${record.turn_id}/${callId}`
   const known = book.find(key)
   const fresh: ToolEntry = {
-    kind: 'tool', key, callId, turnId: record.turn_id ?? '', at: record.ts, name, toolKind: null, input: null, status: 'proposed',
-    output: { stdout: '', stderr: '', cut: false }, result: null, durationMs: null, startedAt: null, child: null, answer: null,
+    kind: 'tool',
+    key,
+    callId,
+    turnId: record.turn_id ?? '',
+    at: record.ts,
+    name,
+    toolKind: null,
+    input: null,
+    status: 'proposed',
+    output: { stdout: '', stderr: '', cut: false },
+    result: null,
+    durationMs: null,
+    startedAt: null,
+    child: null,
+    answer: null,
   }
   book.put(to(known?.kind === 'tool' ? known : fresh))
 }

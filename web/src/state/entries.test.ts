@@ -10,7 +10,13 @@ const TURN = `turn_${'2'.repeat(32)}`
 function folded(...records: [string, object][]): Transcript {
   const transcript = new Transcript()
   records.forEach(([type, data], at) => {
-    const common = { seq: at + 1, ts: `2026-03-02T09:00:0${at}Z`, session_id: `sess_${'1'.repeat(32)}`, turn_id: TURN, chain: '' }
+    const common = {
+      seq: at + 1,
+      ts: `2026-03-02T09:00:0${at}Z`,
+      session_id: `sess_${'1'.repeat(32)}`,
+      turn_id: TURN,
+      chain: '',
+    }
     transcript.push({ ...common, type, data } as EventRecord)
   })
   return transcript

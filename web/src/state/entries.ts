@@ -90,7 +90,13 @@ function said(record: Of<'message_added'>): MessageEntry {
   const { message } = record.data
   const role = message.role === 'tool' ? 'system' : message.role
   return {
-    kind: 'message', key: message.id, id: message.id, role, parts: message.parts, turnId: record.turn_id, at: message.created_at,
+    kind: 'message',
+    key: message.id,
+    id: message.id,
+    role,
+    parts: message.parts,
+    turnId: record.turn_id,
+    at: message.created_at,
     streaming: false,
   }
 }
@@ -120,7 +126,10 @@ function completeMessage(book: Book, streams: Streams, record: Of<'model_output_
   book.finished.add(message.id)
   for (const name of streams.keys()) if (name.startsWith(`${message.id}:`)) streams.delete(name)
   forgetWaiting(book, record.turn_id)
-  book.swap((entry) => (entry.kind === 'message' || entry.kind === 'thinking') && entry.id === message.id, partsOf(message, record))
+  book.swap(
+    (entry) => (entry.kind === 'message' || entry.kind === 'thinking') && entry.id === message.id,
+    partsOf(message, record),
+  )
   message.parts.forEach((part) => {
     if (part.type === 'tool_call') applyToCall(book, streams, { ...record, call: part })
   })
@@ -171,26 +180,49 @@ function compacted(book: Book, record: Of<'context_compacted'>): void {
   const { tokens_before, tokens_after, trigger, summary } = record.data
   const text = summary?.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n') ?? null
   book.put({
-    kind: 'compaction', key: `compaction:${record.seq}`, turnId: record.turn_id, at: record.ts, tokensBefore: tokens_before,
-    tokensAfter: tokens_after, trigger, summary: text,
+    kind: 'compaction',
+    key: `compaction:${record.seq}`,
+    turnId: record.turn_id,
+    at: record.ts,
+    tokensBefore: tokens_before,
+    tokensAfter: tokens_after,
+    trigger,
+    summary: text,
   })
 }
 
-function endTurn(book: Book, streams: Streams, record: Of<'turn_completed'> | Of<'turn_failed'> | Of<'turn_canceled'>): void {
+function endTurn(
+  book: Book,
+  streams: Streams,
+  record: Of<'turn_completed'> | Of<'turn_failed'> | Of<'turn_canceled'>,
+): void {
   const turnId = record.turn_id ?? ''
   // What was streamed and never completed is not part of the log.
-  const isLeft = (entry: Entry): boolean => (entry.kind === 'message' || entry.kind === 'thinking') && entry.streaming && entry.turnId === turnId
+  const isLeft = (entry: Entry): boolean =>
+    (entry.kind === 'message' || entry.kind === 'thinking') && entry.streaming && entry.turnId === turnId
   book.swap(isLeft, [])
   for (const [name, stream] of streams) if (stream.delta.turn_id === turnId) streams.delete(name)
   forgetWaiting(book, turnId)
   canceledCalls(book, turnId, record.type === 'turn_failed' ? 'interrupted' : 'canceled')
   const started = book.startedAt.get(turnId)
   const end: TurnEndEntry = {
-    kind: 'turn_end', key: `end:${turnId}`, turnId, at: record.ts, outcome: 'completed', verified: null, error: null, reason: null, by: null, usage: null,
-    durationMs: started ? Math.max(0, Date.parse(record.ts) - Date.parse(started)) : null, canUndo: book.captured.has(turnId), canRetry: false,
+    kind: 'turn_end',
+    key: `end:${turnId}`,
+    turnId,
+    at: record.ts,
+    outcome: 'completed',
+    verified: null,
+    error: null,
+    reason: null,
+    by: null,
+    usage: null,
+    durationMs: started ? Math.max(0, Date.parse(record.ts) - Date.parse(started)) : null,
+    canUndo: book.captured.has(turnId),
+    canRetry: false,
   }
   book.lastEnd = end.key
-  if (record.type === 'turn_completed') return book.put({ ...end, verified: record.data.verified, usage: record.data.usage })
+  if (record.type === 'turn_completed')
+    return book.put({ ...end, verified: record.data.verified, usage: record.data.usage })
   if (record.type === 'turn_failed') {
     return book.put({ ...end, outcome: 'failed', error: record.data.error, reason: record.data.reason, canRetry: true })
   }

@@ -11,7 +11,10 @@ const LOGS = join(__dirname, '../../../testdata/logs')
 const VIEWS = join(__dirname, '../../../testdata/views')
 const logs = readdirSync(LOGS).map((name) => join(LOGS, name))
 const recordsOf = (log: string): EventRecord[] =>
-  readFileSync(join(log, 'events.ndjson'), 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as EventRecord)
+  readFileSync(join(log, 'events.ndjson'), 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as EventRecord)
 
 /** What was seen then is seen now; members may have been added since. */
 function cover(now: unknown, then: unknown, at: string): void {
@@ -19,7 +22,8 @@ function cover(now: unknown, then: unknown, at: string): void {
     expect((now as unknown[]).length, at).toBe(then.length)
     then.forEach((value, index) => cover((now as unknown[])[index], value, `${at}[${index}]`))
   } else if (then && typeof then === 'object') {
-    for (const [name, value] of Object.entries(then)) cover((now as Record<string, unknown>)[name], value, `${at}.${name}`)
+    for (const [name, value] of Object.entries(then))
+      cover((now as Record<string, unknown>)[name], value, `${at}.${name}`)
   } else expect(now ?? null, at).toEqual(then)
 }
 
@@ -44,6 +48,8 @@ describe('golden logs', () => {
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (!value || typeof value !== 'object') return value
-  const kept = Object.entries(value).filter(([, each]) => each !== null && each !== undefined && !(Array.isArray(each) && each.length === 0) && each !== false)
+  const kept = Object.entries(value).filter(
+    ([, each]) => each !== null && each !== undefined && !(Array.isArray(each) && each.length === 0) && each !== false,
+  )
   return Object.fromEntries(kept.map(([name, each]) => [name, plain(each)]))
 }

@@ -120,7 +120,8 @@ export class Link {
   #hear(news: News): void {
     switch (news.kind) {
       case 'hello':
-        if (this.#neighbours.leads) this.#neighbours.tell({ kind: 'state', connection: this.connection, nextTry: this.nextTry, isFresh: false })
+        if (this.#neighbours.leads)
+          this.#neighbours.tell({ kind: 'state', connection: this.connection, nextTry: this.nextTry, isFresh: false })
         return
       case 'retry':
         if (this.#neighbours.leads) this.retryNow()

@@ -19,7 +19,11 @@ export type Row = View
 export type Standing = 'running' | 'waiting' | 'failed' | 'unread' | 'idle' | 'closed'
 
 /** What only a row that knows its running turn can take. */
-const TELLS_OF_A_TURN = new Set<SessionEvent['type']>(['approval_requested', 'patch_review_requested', 'tool_call_started'])
+const TELLS_OF_A_TURN = new Set<SessionEvent['type']>([
+  'approval_requested',
+  'patch_review_requested',
+  'tool_call_started',
+])
 
 /** The sessions that nobody else has started, newest activity first. */
 export class SessionList {
@@ -48,7 +52,10 @@ export class SessionList {
     const meanwhile: SessionEvent[] = []
     this.#meanwhile = meanwhile
     // One after the other: what the sessions' last records say of approvals is then among these.
-    const [page, pinned] = await Promise.all([listSessions({ limit: PAGE, archived: false }), listSessions({ limit: PAGE, archived: false, pinned: true })])
+    const [page, pinned] = await Promise.all([
+      listSessions({ limit: PAGE, archived: false }),
+      listSessions({ limit: PAGE, archived: false, pinned: true }),
+    ])
     const approvals = await listApprovals()
     this.#folds = new Map()
     this.#take([...pinned.sessions, ...page.sessions], approvals)
@@ -93,7 +100,9 @@ export class SessionList {
     if (event.seq <= known.view.last_seq) return
     // The list was read before the turn began, and without that such an event means nothing.
     if (TELLS_OF_A_TURN.has(event.type) && !known.view.running_turn_id) return this.#catchUp(id, event)
-    const next = isKnownApproval(known.view, event) ? { ...known, view: { ...known.view, last_seq: event.seq } } : apply(known, event)
+    const next = isKnownApproval(known.view, event)
+      ? { ...known, view: { ...known.view, last_seq: event.seq } }
+      : apply(known, event)
     this.#folds.set(id, next)
     this.#attend(next.view, event)
     this.#publishSoon()
@@ -156,7 +165,9 @@ export class SessionList {
     const ask = async (): Promise<void> => {
       while (put(await getSession(id)));
     }
-    ask().catch(() => this.#missed.delete(id)).finally(() => this.#asked.delete(id))
+    ask()
+      .catch(() => this.#missed.delete(id))
+      .finally(() => this.#asked.delete(id))
   }
 
   #attend(row: Row, record: EventRecord): void {
@@ -181,7 +192,9 @@ export class SessionList {
 
   #publish(): void {
     const rows = [...this.#folds.values()].map((fold) => fold.view)
-    this.rows = rows.sort((one, other) => compareTimes(other.updated_at, one.updated_at) || (one.id < other.id ? 1 : -1))
+    this.rows = rows.sort(
+      (one, other) => compareTimes(other.updated_at, one.updated_at) || (one.id < other.id ? 1 : -1),
+    )
   }
 }
 
@@ -191,5 +204,8 @@ function oldestFirst(approvals: PendingApproval[]): PendingApproval[] {
 
 /** Whether an approval was in the list already, which was asked for a moment after the sessions. */
 function isKnownApproval(row: Row, event: EventRecord): boolean {
-  return event.type === 'approval_requested' && row.pending_approvals.some((each) => each.tool_call_id === event.data.tool_call.id)
+  return (
+    event.type === 'approval_requested' &&
+    row.pending_approvals.some((each) => each.tool_call_id === event.data.tool_call.id)
+  )
 }

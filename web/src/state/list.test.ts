@@ -17,7 +17,21 @@ function record(type: string, data: object, turn: string | null = TURN, session 
 
 function created(session = ID, parent: string | null = null): EventRecord {
   const at = '2026-03-02T09:00:00Z'
-  const it = { id: session, created_at: at, updated_at: at, status: 'active', workspace_path: '/home/me/shop', last_turn_id: null, agent: 'native', model: 'demo:demo', title: null, archived: false, parent_session_id: parent, policy: {}, usage: {} }
+  const it = {
+    id: session,
+    created_at: at,
+    updated_at: at,
+    status: 'active',
+    workspace_path: '/home/me/shop',
+    last_turn_id: null,
+    agent: 'native',
+    model: 'demo:demo',
+    title: null,
+    archived: false,
+    parent_session_id: parent,
+    policy: {},
+    usage: {},
+  }
   return record('session_created', { session: it }, null, session)
 }
 
@@ -34,8 +48,17 @@ function told(list: SessionList, ...records: EventRecord[]): SessionList {
 }
 
 describe('SessionList', () => {
-  const message = { id: `msg_${'3'.repeat(32)}`, role: 'user', parts: [{ type: 'text', text: 'Round discounts' }], created_at: '2026-03-02T09:00:01Z' }
-  const begun = (): EventRecord[] => [created(), record('message_added', { message }), record('turn_started', { message_ids: [message.id], model: 'demo:demo' })]
+  const message = {
+    id: `msg_${'3'.repeat(32)}`,
+    role: 'user',
+    parts: [{ type: 'text', text: 'Round discounts' }],
+    created_at: '2026-03-02T09:00:01Z',
+  }
+  const begun = (): EventRecord[] => [
+    created(),
+    record('message_added', { message }),
+    record('turn_started', { message_ids: [message.id], model: 'demo:demo' }),
+  ]
 
   it('shows a session that is made, with the title of its first message, as running', () => {
     const list = told(new SessionList(), ...begun())
@@ -43,7 +66,11 @@ describe('SessionList', () => {
   })
 
   it('marks what ended unseen as unread, until it is seen', () => {
-    const list = told(new SessionList(), ...begun(), record('turn_completed', { stop_reason: 'stop', usage: {}, verified: null }))
+    const list = told(
+      new SessionList(),
+      ...begun(),
+      record('turn_completed', { stop_reason: 'stop', usage: {}, verified: null }),
+    )
     expect(list.standing(list.rows[0]!)).toBe('unread')
     list.seen(ID)
     expect(list.standing(list.rows[0]!)).toBe('idle')
@@ -54,7 +81,12 @@ describe('SessionList', () => {
     const heard: string[] = []
     list.isOnScreen = () => true
     list.onAttention = (_, { type }) => heard.push(type)
-    told(list, ...begun(), record('turn_failed', { error: { code: 'x', message: 'no' }, reason: 'error' }), record('session_failed', { error: { code: 'x', message: 'no' } }, null))
+    told(
+      list,
+      ...begun(),
+      record('turn_failed', { error: { code: 'x', message: 'no' }, reason: 'error' }),
+      record('session_failed', { error: { code: 'x', message: 'no' } }, null),
+    )
     expect(list.standing(list.rows[0]!)).toBe('failed')
     expect(list.unread.size).toBe(0)
     expect(heard).toEqual(['turn_failed'])
@@ -62,11 +94,19 @@ describe('SessionList', () => {
 
   it('collects what waits, and lets go of what was answered', () => {
     const call = { id: 'call_1', name: 'shell', input: { command: 'make' } }
-    const asked = record('approval_requested', { tool_call: call, kind: 'exec', summary: 'make', rule: { tool: 'shell', subject: 'make' } })
+    const asked = record('approval_requested', {
+      tool_call: call,
+      kind: 'exec',
+      summary: 'make',
+      rule: { tool: 'shell', subject: 'make' },
+    })
     const list = told(new SessionList(), ...begun(), record('approval_requested', asked.data as object))
     expect(list.approvals.map((approval) => approval.summary)).toEqual(['make'])
     expect(list.standing(list.rows[0]!)).toBe('waiting')
-    told(list, record('approval_granted', { tool_call_id: 'call_1', tool: 'shell', by: 'http', scope: 'once', reason: null }))
+    told(
+      list,
+      record('approval_granted', { tool_call_id: 'call_1', tool: 'shell', by: 'http', scope: 'once', reason: null }),
+    )
     expect(list.approvals).toEqual([])
     expect(list.standing(list.rows[0]!)).toBe('running')
   })
@@ -82,17 +122,27 @@ describe('SessionList', () => {
 
 describe('a list that is loaded', () => {
   it('takes from the daemon which turns run, and the pinned sessions that are too old for the first page', async () => {
-    const of = (digit: string, more: object): object => ({ ...(created(`sess_${digit.repeat(32)}`) as Extract<EventRecord, { type: 'session_created' }>).data.session, last_seq: 5, ...more })
+    const of = (digit: string, more: object): object => ({
+      ...(created(`sess_${digit.repeat(32)}`) as Extract<EventRecord, { type: 'session_created' }>).data.session,
+      last_seq: 5,
+      ...more,
+    })
     const asked: string[] = []
     vi.stubGlobal('fetch', async (path: string) => {
       asked.push(path)
       if (path.includes('approvals')) return Response.json({ approvals: [] })
-      const sessions = path.includes('pinned=true') ? [of('4', { pinned: true })] : [of('5', { running_turn_id: TURN }), of('6', { running_turn_id: null })]
+      const sessions = path.includes('pinned=true')
+        ? [of('4', { pinned: true })]
+        : [of('5', { running_turn_id: TURN }), of('6', { running_turn_id: null })]
       return Response.json({ sessions, next_cursor: null })
     })
     const list = new SessionList()
     await list.load()
-    expect(list.rows.map((row) => [row.id[5], list.standing(row), row.pinned ?? false]).sort()).toEqual([['4', 'idle', true], ['5', 'running', false], ['6', 'idle', false]])
+    expect(list.rows.map((row) => [row.id[5], list.standing(row), row.pinned ?? false]).sort()).toEqual([
+      ['4', 'idle', true],
+      ['5', 'running', false],
+      ['6', 'idle', false],
+    ])
     expect(asked).toHaveLength(3)
     vi.unstubAllGlobals()
   })

@@ -10,8 +10,20 @@
 // `review/desk.svelte.ts`; `deskOf(id).reviewing` is the turn that the review panel shows, or null while it is closed.
 
 import type {
-  Child, CommandResult, Delivery, Failure, FileChange, InputPart, Part, PendingApproval, Queued, Shown, ToolKind, ToolResult,
-  TurnSummary, Usage,
+  Child,
+  CommandResult,
+  Delivery,
+  Failure,
+  FileChange,
+  InputPart,
+  Part,
+  PendingApproval,
+  Queued,
+  Shown,
+  ToolKind,
+  ToolResult,
+  TurnSummary,
+  Usage,
 } from '../api/types'
 
 /**
@@ -20,7 +32,10 @@ import type {
  */
 export interface OpenSession {
   readonly id: string
-  /** The session as the daemon describes it (title, status, agent, model, usage, context, turns, policy, children …), kept up to date; null until it is loaded. */
+  /**
+   * The session as the daemon describes it (title, status, agent, model, usage, context, turns, policy, children …), kept up
+   * to date; null until it is loaded.
+   */
   readonly session: Shown | null
   /** The transcript in order, as far as it is loaded. */
   readonly entries: readonly Entry[]
@@ -88,7 +103,15 @@ export interface PatchReview {
 }
 
 /** A piece of the transcript. `key` stays the same from its first delta to the finished record, and over a reload. */
-export type Entry = MessageEntry | ThinkingEntry | ToolEntry | VerificationEntry | ReviewEntry | CompactionEntry | NoteEntry | TurnEndEntry
+export type Entry =
+  | MessageEntry
+  | ThinkingEntry
+  | ToolEntry
+  | VerificationEntry
+  | ReviewEntry
+  | CompactionEntry
+  | NoteEntry
+  | TurnEndEntry
 
 /** Something said. A user's message is one entry; of an assistant's, each text part is one. */
 export interface MessageEntry {

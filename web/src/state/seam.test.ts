@@ -10,14 +10,24 @@ import { Transcript } from './transcript'
 
 const AT = '2026-01-01T00:00:00Z'
 const TESTDATA = join(__dirname, '../../../testdata')
-const linesOf = (file: string): unknown[] => readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as unknown)
+const linesOf = (file: string): unknown[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as unknown)
 
 /** The kept logs, those of which the views are kept, and one with all that can lie on both sides of a seam. */
 const LOGS: [string, EventRecord[]][] = [
-  ...readdirSync(join(TESTDATA, 'logs')).map((name): [string, EventRecord[]] => [name, linesOf(join(TESTDATA, 'logs', name, 'events.ndjson')) as EventRecord[]]),
-  ...readdirSync(join(TESTDATA, 'views')).filter((name) => !name.startsWith('v1-')).map((name): [string, EventRecord[]] => [
-    name, (linesOf(join(TESTDATA, 'views', name)) as { record: EventRecord }[]).map(({ record }) => record),
+  ...readdirSync(join(TESTDATA, 'logs')).map((name): [string, EventRecord[]] => [
+    name,
+    linesOf(join(TESTDATA, 'logs', name, 'events.ndjson')) as EventRecord[],
   ]),
+  ...readdirSync(join(TESTDATA, 'views'))
+    .filter((name) => !name.startsWith('v1-'))
+    .map((name): [string, EventRecord[]] => [
+      name,
+      (linesOf(join(TESTDATA, 'views', name)) as { record: EventRecord }[]).map(({ record }) => record),
+    ]),
   ['made', made()],
 ]
 
@@ -48,7 +58,8 @@ describe.each(LOGS)('%s', (_, records) => {
   it('is the same in pages of any size', () => {
     for (let page = 1; page <= records.length; page += 1) {
       const paged = whole(records.slice(-page))
-      for (let end = records.length - page; end > 0; end -= page) paged.prepend(records.slice(Math.max(0, end - page), end))
+      for (let end = records.length - page; end > 0; end -= page)
+        paged.prepend(records.slice(Math.max(0, end - page), end))
       compare(paged, records.length, `pages of ${page}`)
     }
   })
@@ -69,15 +80,30 @@ describe('the seam', () => {
     const [turn, call] = ['t', 'c']
     const older = numbered([
       ['turn_started', turn, { message_ids: [], model: 'm' }],
-      ['model_output_completed', turn, { message: message('a', [{ type: 'tool_call', id: call, name: 'shell', input: {} }]) }],
+      [
+        'model_output_completed',
+        turn,
+        { message: message('a', [{ type: 'tool_call', id: call, name: 'shell', input: {} }]) },
+      ],
       ['model_waiting', turn, { model: 'm', wait_ms: 1000, attempt: 1, attempts: 3, error: { message: 'busy' } }],
     ])
-    const newer = numbered([['tool_call_started', turn, { tool_call: { id: call, name: 'shell', input: {} }, kind: 'execute' }]], 4)
+    const newer = numbered(
+      [['tool_call_started', turn, { tool_call: { id: call, name: 'shell', input: {} }, kind: 'execute' }]],
+      4,
+    )
     const deltas = [
-      { type: 'tool_output_delta', turn_id: turn, ts: AT, data: { tool_call_id: call, stream: 'stdout', offset: 0, text: 'one' } },
+      {
+        type: 'tool_output_delta',
+        turn_id: turn,
+        ts: AT,
+        data: { tool_call_id: call, stream: 'stdout', offset: 0, text: 'one' },
+      },
       { type: 'text_delta', turn_id: turn, ts: AT, data: { message_id: 'b', part: 0, offset: 0, text: 'And' } },
     ] as unknown as SessionEvent[]
-    const more = { ...deltas[0]!, data: { tool_call_id: call, stream: 'stdout', offset: 3, text: ' two' } } as SessionEvent
+    const more = {
+      ...deltas[0]!,
+      data: { tool_call_id: call, stream: 'stdout', offset: 3, text: ' two' },
+    } as SessionEvent
     const paged = whole([...newer, ...deltas])
     paged.prepend(older)
     expect(paged.entries).toEqual(whole([...older, ...newer, ...deltas]).entries)
@@ -107,14 +133,43 @@ function message(id: string, parts: unknown[], role = 'assistant'): unknown {
 }
 
 function made(): EventRecord[] {
-  const said = (id: string, turn: string, ...parts: unknown[]): [string, string, unknown] => ['model_output_completed', turn, { message: message(id, parts) }]
+  const said = (id: string, turn: string, ...parts: unknown[]): [string, string, unknown] => [
+    'model_output_completed',
+    turn,
+    { message: message(id, parts) },
+  ]
   const call = (id: string): { id: string; name: string; input: unknown } => ({ id, name: 'tool', input: { of: id } })
   const asked = (id: string, input: unknown = call(id).input): unknown => ({ type: 'tool_call', ...call(id), input })
-  const result = (id: string, ok = true): unknown => ({ tool_call: { id, name: 'tool' }, tool_result: { id, ok, parts: [], error: ok ? undefined : 'refused' }, duration_ms: 5 })
-  const waiting = (attempt: number): unknown => ({ model: 'm', wait_ms: 1000, attempt, attempts: 3, error: { message: 'busy' } })
-  const child = (session_id: string, tool_call_id: string | null, background = false): unknown => ({ session_id, tool_call_id, subtask: tool_call_id ? null : 'plan', description: session_id, background })
-  const childEnd = (session_id: string, text: string): unknown => ({ session_id, status: 'completed', text, usage: null })
-  const checked = (round: number): unknown => ({ round, ok: round > 1, results: [{ command: 'another', exit_code: 0, output: '' }] })
+  const result = (id: string, ok = true): unknown => ({
+    tool_call: { id, name: 'tool' },
+    tool_result: { id, ok, parts: [], error: ok ? undefined : 'refused' },
+    duration_ms: 5,
+  })
+  const waiting = (attempt: number): unknown => ({
+    model: 'm',
+    wait_ms: 1000,
+    attempt,
+    attempts: 3,
+    error: { message: 'busy' },
+  })
+  const child = (session_id: string, tool_call_id: string | null, background = false): unknown => ({
+    session_id,
+    tool_call_id,
+    subtask: tool_call_id ? null : 'plan',
+    description: session_id,
+    background,
+  })
+  const childEnd = (session_id: string, text: string): unknown => ({
+    session_id,
+    status: 'completed',
+    text,
+    usage: null,
+  })
+  const checked = (round: number): unknown => ({
+    round,
+    ok: round > 1,
+    results: [{ command: 'another', exit_code: 0, output: '' }],
+  })
   return numbered([
     ['session_created', null, {}],
     ['message_added', 't1', { message: message('u1', [{ type: 'text', text: 'go' }], 'user') }],
@@ -122,7 +177,15 @@ function made(): EventRecord[] {
     ['checkpoint_created', 't1', { moment: 'before' }],
     ['model_waiting', 't1', waiting(1)],
     ['model_waiting', 't1', waiting(2)],
-    said('a1', 't1', { type: 'reasoning', text: 'hm' }, { type: 'text', text: 'I see' }, asked('c1'), asked('c2'), asked('c3')),
+    said(
+      'a1',
+      't1',
+      { type: 'reasoning', text: 'hm' },
+      { type: 'text', text: 'I see' },
+      asked('c1'),
+      asked('c2'),
+      asked('c3'),
+    ),
     ['approval_requested', 't1', { tool_call: call('c1'), kind: 'execute' }],
     ['approval_denied', 't1', { tool_call_id: 'c1', tool: 'tool', by: 'me', reason: 'no' }],
     ['tool_call_completed', 't1', result('c1', false)],

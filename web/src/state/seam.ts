@@ -12,7 +12,8 @@ export function joinPage(page: Book, book: Book, records: readonly EventRecord[]
   const turns = new Set(page.entries.map((entry) => entry.turnId))
   for (const record of records) {
     // A child may end long after the turn that started it.
-    const reaches = turns.has(record.turn_id) || record.type === 'subagent_completed' || record.type === 'subagent_started'
+    const reaches =
+      turns.has(record.turn_id) || record.type === 'subagent_completed' || record.type === 'subagent_started'
     if (reaches) reachBack(page, record)
   }
   const first = records.find((record) => record.type === 'turn_started' || isEnd(record))
@@ -64,13 +65,17 @@ function keyOf(record: EventRecord): string | null {
       return `review:${record.data.tool_call_id}`
     case 'approval_granted':
     case 'approval_denied':
-      return record.data.tool === 'patch_review' ? `review:${record.data.tool_call_id}` : `${record.turn_id}/${record.data.tool_call_id}`
+      return record.data.tool === 'patch_review'
+        ? `review:${record.data.tool_call_id}`
+        : `${record.turn_id}/${record.data.tool_call_id}`
     case 'approval_requested':
     case 'tool_call_started':
     case 'tool_call_completed':
       return `${record.turn_id}/${record.data.tool_call.id}`
     case 'subagent_started':
-      return record.data.tool_call_id ? `${record.turn_id}/${record.data.tool_call_id}` : `child:${record.data.session_id}`
+      return record.data.tool_call_id
+        ? `${record.turn_id}/${record.data.tool_call_id}`
+        : `child:${record.data.session_id}`
     default:
       return null
   }
@@ -92,7 +97,8 @@ function completeEnds(page: Book, book: Book): void {
     const started = page.startedAt.get(turnId)
     const durationMs = end.durationMs ?? (started ? Math.max(0, Date.parse(end.at) - Date.parse(started)) : null)
     const canUndo = end.canUndo || page.captured.has(turnId)
-    if (durationMs !== end.durationMs || canUndo !== end.canUndo) book.put({ ...end, durationMs, canUndo } satisfies Entry)
+    if (durationMs !== end.durationMs || canUndo !== end.canUndo)
+      book.put({ ...end, durationMs, canUndo } satisfies Entry)
   }
 }
 

@@ -43,7 +43,10 @@ export class SessionState implements OpenSession {
   #readAt = 0
   readonly #link: { readonly connection: Connection }
 
-  constructor(readonly id: string, link: { readonly connection: Connection }) {
+  constructor(
+    readonly id: string,
+    link: { readonly connection: Connection },
+  ) {
     this.#link = link
     this.#outbox = new Outbox(id)
   }
@@ -215,7 +218,14 @@ export class SessionState implements OpenSession {
     const asked = this.approvals.find((approval) => approval.tool === 'patch_review' && approval.session_id === this.id)
     if (!asked) return null
     const input = asked.input as { files?: PatchReview['files']; more?: number; note?: string }
-    return { turnId: asked.turn_id, toolCallId: asked.tool_call_id, files: input.files ?? [], more: input.more ?? 0, waits: true, note: input.note ?? null }
+    return {
+      turnId: asked.turn_id,
+      toolCallId: asked.tool_call_id,
+      files: input.files ?? [],
+      more: input.more ?? 0,
+      waits: true,
+      note: input.note ?? null,
+    }
   }
 }
 

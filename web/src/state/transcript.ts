@@ -44,7 +44,12 @@ export class Transcript {
     const page = new Book()
     const fresh = older.filter((record) => record.seq < (this.firstSeq || Infinity))
     for (const record of fresh) applyRecord(page, new Map(), record)
-    joinPage(page, this.book, this.records, [...this.#streams.values()].map((stream) => stream.delta))
+    joinPage(
+      page,
+      this.book,
+      this.records,
+      [...this.#streams.values()].map((stream) => stream.delta),
+    )
     this.records = [...fresh, ...this.records]
   }
 
@@ -168,7 +173,10 @@ function same(one: unknown, other: unknown, depth: number): boolean {
   if (one === other) return true
   if (depth === 0 || typeof one !== 'object' || typeof other !== 'object' || !one || !other) return false
   const [a, b] = [Object.entries(one), Object.keys(other)]
-  return a.length === b.length && a.every(([name, value]) => same(value, (other as Record<string, unknown>)[name], depth - 1))
+  return (
+    a.length === b.length &&
+    a.every(([name, value]) => same(value, (other as Record<string, unknown>)[name], depth - 1))
+  )
 }
 
 /** What tells the streams of a session apart. */

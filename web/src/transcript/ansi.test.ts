@@ -9,7 +9,11 @@ const ESC = '\u001b'
 describe('parseAnsi', () => {
   it('knows colours and their end', () => {
     expect(parseAnsi(`a${ESC}[31;1mred${ESC}[0m b\nc`)).toEqual([
-      [{ text: 'a', style: '' }, { text: 'red', style: 'ansi-bold ansi-fg-1' }, { text: ' b', style: '' }],
+      [
+        { text: 'a', style: '' },
+        { text: 'red', style: 'ansi-bold ansi-fg-1' },
+        { text: ' b', style: '' },
+      ],
       [{ text: 'c', style: '' }],
     ])
   })

@@ -19,7 +19,7 @@ export function parseAnsi(text: string): Span[][] {
   while (at < text.length) {
     const code = text.charCodeAt(at)
     if (code === 0x1b) {
-      at = escape(screen, text, at)
+      at = readEscape(screen, text, at)
     } else if (code === 0x0a) {
       screen.feed()
       at += 1
@@ -42,7 +42,9 @@ export function parseAnsi(text: string): Span[][] {
 
 /** The output as plain text, for copying. */
 export function stripAnsi(text: string): string {
-  return parseAnsi(text).map((line) => line.map((span) => span.text).join('')).join('\n')
+  return parseAnsi(text)
+    .map((line) => line.map((span) => span.text).join(''))
+    .join('\n')
 }
 
 function plainEnd(text: string, from: number): number {
@@ -56,7 +58,7 @@ function plainEnd(text: string, from: number): number {
 }
 
 /** Deals with the escape at `at`, and gives the place behind it. One that has no end swallows the rest. */
-function escape(screen: Screen, text: string, at: number): number {
+function readEscape(screen: Screen, text: string, at: number): number {
   const next = text[at + 1]
   if (next === '[') {
     const sequence = /^[0-?]*[ -/]*([@-~])?/.exec(text.slice(at + 2, at + 130))!
@@ -135,7 +137,10 @@ class Screen {
   }
 
   restyle(parameters: string): void {
-    restyle(this.#style, parameters.split(/[;:]/).map((number) => (number === '' ? 0 : Number(number))))
+    restyle(
+      this.#style,
+      parameters.split(/[;:]/).map((number) => (number === '' ? 0 : Number(number))),
+    )
     this.#classes = classes(this.#style)
   }
 
@@ -164,7 +169,14 @@ function cut(line: Span[], from: number, to: number): Span[] {
   return spans
 }
 
-const FLAGS: { [code: number]: string } = { 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline', 7: 'inverse', 9: 'strike' }
+const FLAGS: { [code: number]: string } = {
+  1: 'bold',
+  2: 'dim',
+  3: 'italic',
+  4: 'underline',
+  7: 'inverse',
+  9: 'strike',
+}
 
 function restyle(style: Style, codes: number[]): void {
   for (let at = 0; at < codes.length; at += 1) {

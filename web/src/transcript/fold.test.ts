@@ -9,27 +9,85 @@ import { changesOf } from './tools/changes'
 import { countsOf, formOf, titleOf } from './tools/form'
 
 const tool = (key: string, name: string, more: Partial<ToolEntry> = {}): ToolEntry => ({
-  kind: 'tool', key, callId: key, turnId: 't', at: '', name, toolKind: 'read', input: { path: `${key}.rs`, query: key }, status: 'done',
-  output: { stdout: '', stderr: '', cut: false }, result: null, durationMs: 1, startedAt: null, child: null, answer: null, ...more,
+  kind: 'tool',
+  key,
+  callId: key,
+  turnId: 't',
+  at: '',
+  name,
+  toolKind: 'read',
+  input: { path: `${key}.rs`, query: key },
+  status: 'done',
+  output: { stdout: '', stderr: '', cut: false },
+  result: null,
+  durationMs: 1,
+  startedAt: null,
+  child: null,
+  answer: null,
+  ...more,
 })
 const message = (key: string, text: string): MessageEntry => ({
-  kind: 'message', key, id: key, role: 'assistant', parts: [{ type: 'text', text }], turnId: 't', at: '', streaming: false,
+  kind: 'message',
+  key,
+  id: key,
+  role: 'assistant',
+  parts: [{ type: 'text', text }],
+  turnId: 't',
+  at: '',
+  streaming: false,
 })
-const thinking = (key: string): ThinkingEntry => ({ kind: 'thinking', key, id: key, turnId: 't', at: '', text: 'hm', streaming: false })
-const keys = (entries: Entry[]) => rowsOf(entries).map((row) => (row.kind === 'run' ? row.entries.map((entry) => entry.key).join('+') : row.key))
+const thinking = (key: string): ThinkingEntry => ({
+  kind: 'thinking',
+  key,
+  id: key,
+  turnId: 't',
+  at: '',
+  text: 'hm',
+  streaming: false,
+})
+const keys = (entries: Entry[]) =>
+  rowsOf(entries).map((row) => (row.kind === 'run' ? row.entries.map((entry) => entry.key).join('+') : row.key))
 
 describe('rowsOf', () => {
   it('folds calls in a row that only look', () => {
-    expect(keys([message('m', 'x'), tool('a', 'read_file'), tool('b', 'search'), tool('c', 'shell'), tool('d', 'read_file')])).toEqual(['m', 'a+b', 'c', 'd'])
+    expect(
+      keys([
+        message('m', 'x'),
+        tool('a', 'read_file'),
+        tool('b', 'search'),
+        tool('c', 'shell'),
+        tool('d', 'read_file'),
+      ]),
+    ).toEqual(['m', 'a+b', 'c', 'd'])
   })
 
   it('folds over empty messages and thoughts between, not over a thought at the end', () => {
-    expect(keys([tool('a', 'read_file'), message('m', ''), thinking('x'), tool('b', 'grep'), thinking('y'), message('n', 'done')])).toEqual(['a+x+b', 'y', 'n'])
+    expect(
+      keys([
+        tool('a', 'read_file'),
+        message('m', ''),
+        thinking('x'),
+        tool('b', 'grep'),
+        thinking('y'),
+        message('n', 'done'),
+      ]),
+    ).toEqual(['a+x+b', 'y', 'n'])
   })
 
   it('leaves alone what waits, was denied, or has a picture', () => {
-    const picture = { id: 'p', ok: true, parts: [{ type: 'image' as const, ref: 'attachments/p.png', mime_type: 'image/png' }] }
-    expect(keys([tool('a', 'read_file'), tool('b', 'read_file', { status: 'waiting' }), tool('c', 'read_file', { result: picture }), tool('d', 'read_file')])).toEqual(['a', 'b', 'c', 'd'])
+    const picture = {
+      id: 'p',
+      ok: true,
+      parts: [{ type: 'image' as const, ref: 'attachments/p.png', mime_type: 'image/png' }],
+    }
+    expect(
+      keys([
+        tool('a', 'read_file'),
+        tool('b', 'read_file', { status: 'waiting' }),
+        tool('c', 'read_file', { result: picture }),
+        tool('d', 'read_file'),
+      ]),
+    ).toEqual(['a', 'b', 'c', 'd'])
   })
 
   it('keeps rows that have not changed, also behind a page of history', () => {
@@ -46,7 +104,13 @@ describe('rowsOf', () => {
   })
 
   it('says what a run did', () => {
-    const run: RunEntry[] = [tool('a', 'read_file'), tool('b', 'read_file'), tool('c', 'search'), tool('d', 'git_status'), thinking('x')]
+    const run: RunEntry[] = [
+      tool('a', 'read_file'),
+      tool('b', 'read_file'),
+      tool('c', 'search'),
+      tool('d', 'git_status'),
+      thinking('x'),
+    ]
     expect(runSummary(run)).toBe('Read 2 files, searched 1 time, looked around 1 time')
   })
 })
@@ -61,22 +125,57 @@ describe('tool calls', () => {
 
   it('says what was done only when it was', () => {
     expect(titleOf(tool('a', 'read_file'))).toEqual({ verb: 'Read', subject: 'a.rs' })
-    expect(titleOf(tool('a', 'shell', { input: { command: 'ls\u202e' }, status: 'denied' }))).toEqual({ verb: 'Run', subject: 'ls‹U+202E›' })
+    expect(titleOf(tool('a', 'shell', { input: { command: 'ls\u202e' }, status: 'denied' }))).toEqual({
+      verb: 'Run',
+      subject: 'ls‹U+202E›',
+    })
     expect(titleOf(tool('a', 'shell', { input: { command: 'a\nb' }, status: 'running' })).verb).toBe('Running')
     expect(titleOf(tool('a', 'shell', { input: null })).subject).toBe('shell')
   })
 
   it('finds the change in the result, else in what was asked for', () => {
-    const details = { files: [{ path: 'a', action: 'update', diff: '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n' }, { path: 'b', action: 'delete', diff: '', added: 0, removed: 3 }] }
+    const details = {
+      files: [
+        { path: 'a', action: 'update', diff: '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n' },
+        { path: 'b', action: 'delete', diff: '', added: 0, removed: 3 },
+      ],
+    }
     const done = changesOf(tool('a', 'apply_patch', { result: { id: 'a', ok: true, parts: [], details } }))
-    expect(done.map((file) => [file.from, file.to, file.added, file.removed])).toEqual([['a', 'a', 1, 1], ['b', null, 0, 3]])
-    expect(countsOf(tool('a', 'apply_patch', { result: { id: 'a', ok: true, parts: [], details: { files: [{ added: 2, removed: 1 }, { added: null, removed: 3 }, null] } } }))).toEqual({ added: 2, removed: 4 })
-    expect(titleOf(tool('a', 'apply_patch', { input: { patch: '*** Begin Patch\n*** Update File: x/y.rs\n@@\n-a\n+b\n*** End Patch' } })).subject).toBe('x/y.rs')
+    expect(done.map((file) => [file.from, file.to, file.added, file.removed])).toEqual([
+      ['a', 'a', 1, 1],
+      ['b', null, 0, 3],
+    ])
+    expect(
+      countsOf(
+        tool('a', 'apply_patch', {
+          result: {
+            id: 'a',
+            ok: true,
+            parts: [],
+            details: { files: [{ added: 2, removed: 1 }, { added: null, removed: 3 }, null] },
+          },
+        }),
+      ),
+    ).toEqual({ added: 2, removed: 4 })
+    expect(
+      titleOf(
+        tool('a', 'apply_patch', {
+          input: { patch: '*** Begin Patch\n*** Update File: x/y.rs\n@@\n-a\n+b\n*** End Patch' },
+        }),
+      ).subject,
+    ).toBe('x/y.rs')
     const wanted = changesOf(tool('a', 'edit_file', { input: { path: 'f', old: 'x', new: 'y' } }))[0]
     expect(wanted).toMatchObject({ from: 'f', added: 1, removed: 1 })
     // Where in the file the lines stand is not known before it is done.
-    expect(wanted?.hunks[0]?.lines.map((line) => [line.old, line.new])).toEqual([[null, null], [null, null]])
-    expect(changesOf(tool('a', 'write_file', { input: { path: 'f', content: 'x\n' } }))[0]).toMatchObject({ from: null, to: 'f', added: 1 })
+    expect(wanted?.hunks[0]?.lines.map((line) => [line.old, line.new])).toEqual([
+      [null, null],
+      [null, null],
+    ])
+    expect(changesOf(tool('a', 'write_file', { input: { path: 'f', content: 'x\n' } }))[0]).toMatchObject({
+      from: null,
+      to: 'f',
+      added: 1,
+    })
   })
 })
 
@@ -90,7 +189,9 @@ describe('Layout', () => {
     expect(layout.measure(3, 50)).toBe(true)
     expect(layout.measure(3, 50)).toBe(false)
     expect([layout.total, layout.top(3), layout.top(4)]).toEqual([1040, 30, 80])
-    expect([layout.at(-5), layout.at(29), layout.at(30), layout.at(79), layout.at(80), layout.at(1e9)]).toEqual([0, 2, 3, 3, 4, 99])
+    expect([layout.at(-5), layout.at(29), layout.at(30), layout.at(79), layout.at(80), layout.at(1e9)]).toEqual([
+      0, 2, 3, 3, 4, 99,
+    ])
     expect(layout.range(80, 20, 10)).toEqual({ start: 3, end: 8 })
   })
 
@@ -108,16 +209,26 @@ describe('Layout', () => {
 
 describe('highlighting', () => {
   it('takes text and known class names from the markup, and nothing else', () => {
-    const html = '<span class="hljs-keyword">let</span> x = <span class="hljs-string">&quot;&lt;b&gt;<span class="hljs-subst">${y}</span>&quot;</span>'
+    const html =
+      '<span class="hljs-keyword">let</span> x = <span class="hljs-string">&quot;&lt;b&gt;<span class="hljs-subst">${y}</span>&quot;</span>'
     expect(toPieces(html)).toEqual([
-      { text: 'let', style: 'hl-keyword' }, { text: ' x = ', style: '' }, { text: '"<b>', style: 'hl-string' }, { text: '${y}', style: '' },
+      { text: 'let', style: 'hl-keyword' },
+      { text: ' x = ', style: '' },
+      { text: '"<b>', style: 'hl-string' },
+      { text: '${y}', style: '' },
       { text: '"', style: 'hl-string' },
     ])
   })
 
   it('keeps the colours of what has not changed while code comes in', () => {
-    const pieces = [{ text: 'let', style: 'k' }, { text: ' x', style: '' }]
+    const pieces = [
+      { text: 'let', style: 'k' },
+      { text: ' x', style: '' },
+    ]
     expect(fitting(pieces, 'let x = 1')).toEqual([...pieces, { text: ' = 1', style: '' }])
-    expect(fitting(pieces, 'let y')).toEqual([{ text: 'let', style: 'k' }, { text: ' y', style: '' }])
+    expect(fitting(pieces, 'let y')).toEqual([
+      { text: 'let', style: 'k' },
+      { text: ' y', style: '' },
+    ])
   })
 })

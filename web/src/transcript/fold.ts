@@ -75,7 +75,9 @@ function isFolded(entry: ToolEntry): boolean {
 function isEmpty(entry: Entry): boolean {
   if (entry.kind === 'thinking') return entry.text.trim() === '' && !entry.streaming
   if (entry.kind !== 'message' || entry.streaming) return false
-  return entry.parts.every((part) => part.type === 'tool_call' || part.type === 'tool_result' || ('text' in part && part.text.trim() === ''))
+  return entry.parts.every(
+    (part) => part.type === 'tool_call' || part.type === 'tool_result' || ('text' in part && part.text.trim() === ''),
+  )
 }
 
 function trailingThoughts(run: RunEntry[]): number {

@@ -40,7 +40,9 @@ export function anchorAt(layout: Layout<Row>, top: number): Anchor | null {
 
 /** Where the window has to begin for its anchor to stay where it was; null when that row is gone. */
 export function topOf(layout: Layout<Row>, anchor: Anchor): number | null {
-  const index = layout.rows.findIndex((row) => row.key === anchor.key || (row.kind === 'run' && row.entries.some((entry) => entry.key === anchor.key)))
+  const index = layout.rows.findIndex(
+    (row) => row.key === anchor.key || (row.kind === 'run' && row.entries.some((entry) => entry.key === anchor.key)),
+  )
   return index < 0 ? null : layout.top(index) + Math.min(anchor.offset, Math.max(0, layout.height(index) - 1))
 }
 

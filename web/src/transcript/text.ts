@@ -23,7 +23,8 @@ export function revealUnseen(text: string): string {
 
 /** Joiners within an emoji are as they should be. */
 function unlessJoiner(character: string, at: number, whole: string): string {
-  const isJoiner = character === '\u200d' && /\p{Extended_Pictographic}\ufe0f?$/u.test(whole.slice(Math.max(0, at - 3), at))
+  const isJoiner =
+    character === '\u200d' && /\p{Extended_Pictographic}\ufe0f?$/u.test(whole.slice(Math.max(0, at - 3), at))
   return isJoiner ? character : written(character)
 }
 

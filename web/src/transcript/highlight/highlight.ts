@@ -39,14 +39,54 @@ export function highlighted(language: string, text: string): CodePiece[] | null 
 /** The language of a block of code, by the words behind its fence. */
 export function languageOfFence(info: string): string {
   const word = /^[\w+#.-]+/.exec(info.trim())?.[0]?.toLowerCase() ?? ''
-  return { 'console': 'shell', 'terminal': 'shell', 'svelte': 'xml', 'vue': 'xml', 'jsonl': 'json', 'jsonc': 'json', 'zig': 'c' }[word] ?? word
+  return (
+    { console: 'shell', terminal: 'shell', svelte: 'xml', vue: 'xml', jsonl: 'json', jsonc: 'json', zig: 'c' }[word] ??
+    word
+  )
 }
 
 const BY_ENDING: { [ending: string]: string } = {
-  rs: 'rust', ts: 'typescript', tsx: 'typescript', mts: 'typescript', js: 'javascript', jsx: 'javascript', mjs: 'javascript', cjs: 'javascript',
-  py: 'python', rb: 'ruby', go: 'go', c: 'c', h: 'c', cc: 'cpp', cpp: 'cpp', hpp: 'cpp', cs: 'csharp', java: 'java', kt: 'kotlin', swift: 'swift',
-  php: 'php', lua: 'lua', sh: 'bash', bash: 'bash', zsh: 'bash', json: 'json', toml: 'ini', ini: 'ini', yaml: 'yaml', yml: 'yaml', md: 'markdown',
-  html: 'xml', xml: 'xml', svg: 'xml', svelte: 'xml', vue: 'xml', css: 'css', scss: 'css', sql: 'sql', diff: 'diff', patch: 'diff',
+  rs: 'rust',
+  ts: 'typescript',
+  tsx: 'typescript',
+  mts: 'typescript',
+  js: 'javascript',
+  jsx: 'javascript',
+  mjs: 'javascript',
+  cjs: 'javascript',
+  py: 'python',
+  rb: 'ruby',
+  go: 'go',
+  c: 'c',
+  h: 'c',
+  cc: 'cpp',
+  cpp: 'cpp',
+  hpp: 'cpp',
+  cs: 'csharp',
+  java: 'java',
+  kt: 'kotlin',
+  swift: 'swift',
+  php: 'php',
+  lua: 'lua',
+  sh: 'bash',
+  bash: 'bash',
+  zsh: 'bash',
+  json: 'json',
+  toml: 'ini',
+  ini: 'ini',
+  yaml: 'yaml',
+  yml: 'yaml',
+  md: 'markdown',
+  html: 'xml',
+  xml: 'xml',
+  svg: 'xml',
+  svelte: 'xml',
+  vue: 'xml',
+  css: 'css',
+  scss: 'css',
+  sql: 'sql',
+  diff: 'diff',
+  patch: 'diff',
 }
 
 /** The language of a file, by its name. */

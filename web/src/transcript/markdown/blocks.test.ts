@@ -39,7 +39,10 @@ Setext
 Last with [a link][ref].
 `
 
-const shown = (text: string) => read(text).filter((token) => !['space', 'def'].includes(token.type)).map((token) => [token.type, token.raw.trim()])
+const shown = (text: string) =>
+  read(text)
+    .filter((token) => !['space', 'def'].includes(token.type))
+    .map((token) => [token.type, token.raw.trim()])
 
 describe('Blocks', () => {
   it('comes to the same blocks whatever the deltas', () => {
@@ -96,8 +99,18 @@ describe('Blocks', () => {
 describe('links', () => {
   it('makes links only of what is harmless', () => {
     const bad = [
-      'javascript:alert(1)', ' JaVaScRiPt:alert(1)', 'java\nscript:alert(1)', 'data:text/html,<script>alert(1)</script>', 'vbscript:x',
-      'blob:http://x/y', 'file:///etc/passwd', '//evil.example/x', '/v1/sessions', '../x', '#x', 'https://user:pw@evil.example/',
+      'javascript:alert(1)',
+      ' JaVaScRiPt:alert(1)',
+      'java\nscript:alert(1)',
+      'data:text/html,<script>alert(1)</script>',
+      'vbscript:x',
+      'blob:http://x/y',
+      'file:///etc/passwd',
+      '//evil.example/x',
+      '/v1/sessions',
+      '../x',
+      '#x',
+      'https://user:pw@evil.example/',
     ]
     for (const href of bad) expect(target(href), href).toEqual({ kind: 'text' })
     expect(target('https://example.org/a?b#c')).toMatchObject({ kind: 'web', host: 'example.org' })
@@ -107,7 +120,15 @@ describe('links', () => {
 
   it('knows the files that a session keeps, and no others', () => {
     expect(storedAddress('sess_1', 'artifacts/turn_1/a b.svg')).toBe('/v1/sessions/sess_1/artifacts/turn_1/a%20b.svg')
-    for (const ref of ['attachments/../x', 'artifacts/..', 'attachments/a/b', 'x/y', 'attachments/a?b', 'artifacts/../x', 'attachments/..']) {
+    for (const ref of [
+      'attachments/../x',
+      'artifacts/..',
+      'attachments/a/b',
+      'x/y',
+      'attachments/a?b',
+      'artifacts/../x',
+      'attachments/..',
+    ]) {
       expect(isStored(ref), ref).toBe(false)
     }
   })

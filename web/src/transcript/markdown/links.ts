@@ -28,7 +28,11 @@ export function isDataPicture(href: string): boolean {
 
 /** Whether a reference names a file that the session keeps. */
 export function isStored(ref: string): boolean {
-  return /^(?:attachments\/[^/]+|artifacts\/[^/]+\/[^/]+)$/.test(ref) && !/(^|\/)\.\.?(\/|$)/.test(ref) && !/[\\?#]/.test(ref)
+  return (
+    /^(?:attachments\/[^/]+|artifacts\/[^/]+\/[^/]+)$/.test(ref) &&
+    !/(^|\/)\.\.?(\/|$)/.test(ref) &&
+    !/[\\?#]/.test(ref)
+  )
 }
 
 /** The address of a file that the session keeps. */

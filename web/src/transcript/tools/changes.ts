@@ -15,7 +15,10 @@ export function changesOf(entry: ToolEntry): DiffFile[] {
       const parsed = typeof file['diff'] === 'string' ? parseDiff(file['diff']) : []
       if (parsed.length > 0) return parsed
       const isNumber = (value: unknown): value is number => typeof value === 'number'
-      const [added, removed] = [file['added'], file['removed']].map((value) => (isNumber(value) ? value : 0)) as [number, number]
+      const [added, removed] = [file['added'], file['removed']].map((value) => (isNumber(value) ? value : 0)) as [
+        number,
+        number,
+      ]
       const from = typeof file['from'] === 'string' ? file['from'] : file['action'] === 'add' ? null : path
       return [{ from, to: file['action'] === 'delete' ? null : path, hunks: [], added, removed, binary: false }]
     })

@@ -71,13 +71,19 @@ function subjectOf(entry: ToolEntry, form: Form): string {
   const { input } = entry
   switch (form) {
     case 'command':
-      return text(input, 'command', 'line') ?? (entry.name === 'verify' ? 'the checks of the workspace' : entry.name.replaceAll('_', ' '))
+      return (
+        text(input, 'command', 'line') ??
+        (entry.name === 'verify' ? 'the checks of the workspace' : entry.name.replaceAll('_', ' '))
+      )
     case 'change': {
       const paths = changedPaths(entry)
       return paths.length > 1 ? `${paths[0]!} and ${paths.length - 1} more` : (paths[0] ?? 'files')
     }
     case 'search':
-      return [text(input, 'query', 'pattern'), text(input, 'path'), text(input, 'glob')].filter(Boolean).join('  in ') || 'something'
+      return (
+        [text(input, 'query', 'pattern'), text(input, 'path'), text(input, 'glob')].filter(Boolean).join('  in ') ||
+        'something'
+      )
     case 'read':
       return (text(input, 'path', 'file_path') ?? 'a file') + lineRange(entry)
     case 'look':
@@ -85,7 +91,11 @@ function subjectOf(entry: ToolEntry, form: Form): string {
     case 'fetch':
       return text(input, 'url') ?? 'a page'
     case 'session':
-      return entry.child?.description || text(input, 'description') || (entry.name === 'task_control' ? `${text(input, 'action') ?? ''} a session` : 'another session')
+      return (
+        entry.child?.description ||
+        text(input, 'description') ||
+        (entry.name === 'task_control' ? `${text(input, 'action') ?? ''} a session` : 'another session')
+      )
     case 'drawing':
       return `a diagram (${text(input, 'format') ?? 'dot'})`
     case 'other':
@@ -106,14 +116,19 @@ function changedPaths(entry: ToolEntry): string[] {
   const path = text(entry.input, 'path', 'file_path')
   if (path !== null) return [path]
   const patch = text(entry.input, 'patch') ?? ''
-  return Array.from(patch.matchAll(/^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(.+)$/gm), (found) => found[1]!)
+  return Array.from(
+    patch.matchAll(/^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(.+)$/gm),
+    (found) => found[1]!,
+  )
 }
 
 /** How many lines a change came to, over all its files. */
 export function countsOf(entry: ToolEntry): { added: number; removed: number } {
   const files = details(entry)['files']
   const sum = (name: 'added' | 'removed') =>
-    Array.isArray(files) ? files.reduce<number>((all, file: { [name: string]: unknown }) => all + (Number(file?.[name]) || 0), 0) : 0
+    Array.isArray(files)
+      ? files.reduce<number>((all, file: { [name: string]: unknown }) => all + (Number(file?.[name]) || 0), 0)
+      : 0
   return { added: sum('added'), removed: sum('removed') }
 }
 

@@ -8,7 +8,13 @@ it('reads hits by file, with what stands near and what the tool remarks', () => 
   const told = 'src/a-1.rs-3- near\nsrc/a-1.rs:4: found: it\n--\nsrc/b.rs:10: let x = 3: 4\n[There are more.]\n'
   expect(readHits(told)).toEqual({
     files: [
-      { path: 'src/a-1.rs', hits: [{ line: 3, text: 'near', isMatch: false }, { line: 4, text: 'found: it', isMatch: true }] },
+      {
+        path: 'src/a-1.rs',
+        hits: [
+          { line: 3, text: 'near', isMatch: false },
+          { line: 4, text: 'found: it', isMatch: true },
+        ],
+      },
       { path: 'src/b.rs', hits: [{ line: 10, text: 'let x = 3: 4', isMatch: true }] },
     ],
     notes: ['There are more.'],
@@ -21,5 +27,7 @@ it('leaves another form as it is', () => {
 })
 
 it('decodes names and numbers of characters to text', () => {
-  expect(decode('&lt;b&gt; &amp;amp; &#65;&#x42; &nope; &#0; &#xD800; &constructor;')).toBe('<b> &amp; AB &nope; \ufffd \ufffd &constructor;')
+  expect(decode('&lt;b&gt; &amp;amp; &#65;&#x42; &nope; &#0; &#xD800; &constructor;')).toBe(
+    '<b> &amp; AB &nope; \ufffd \ufffd &constructor;',
+  )
 })
