@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ostler_doors::gateway::{Heard, dry_run};
+use ostler_doors::gateway::{DryRunOutcome, dry_run};
 
 fuzz_target!(|data: &[u8]| {
     let [limit, piece, bytes @ ..] = data else { return };
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let heard = dry_run(bytes.chunks(piece), limit);
     assert_eq!(heard, dry_run([bytes], limit));
     for one in heard {
-        if let Heard::Refused(code, message) = one {
+        if let DryRunOutcome::Refused(code, message) = one {
             assert!((-32700..=-32600).contains(&code) && !message.is_empty());
         }
     }

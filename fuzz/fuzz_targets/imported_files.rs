@@ -6,8 +6,8 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use ostler_recorder::import::{Archive, ImportError, Imported, read_ndjson, read_transcript};
-use ostler_types::{Command, Conversation, Policy, State, decide};
+use ostler_recorder::import::{ImportError, ImportedArchive, ImportedSession, read_ndjson, read_transcript};
+use ostler_types::{Command, Conversation, DecisionFacts, Policy, State, decide};
 use uuid::Uuid;
 
 fuzz_target!(|data: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         }
-        _ => match Archive::open(Cursor::new(bytes)) {
+        _ => match ImportedArchive::open(Cursor::new(bytes)) {
             Ok(mut archive) => {
                 take_in(archive.session(None));
                 archive.files(&mut |name, _| {
@@ -39,19 +39,19 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn take_in(read: Result<Imported, ImportError>) {
+fn take_in(read: Result<ImportedSession, ImportError>) {
     let mut imported = match read {
         Ok(imported) => imported,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    assert_eq!(imported.adopted(Policy::default()).id, imported.session.id);
+    assert_eq!(imported.local_description(Policy::default()).id, imported.session.id);
     let mut conversation = Conversation::default();
     imported.records.iter().for_each(|record| conversation.apply(record));
     if let Some(state) = State::fold(&imported.records) {
         for resumable in [false, true] {
-            _ = decide(&state, Command::Recover { resumable, partial: None });
+            _ = decide(&state, Command::Recover { resumable }, &DecisionFacts::default());
         }
     }
-    imported.without_usage();
+    imported.remove_usage();
     assert!(imported.records.iter().zip(1..).all(|(record, seq)| record.seq == seq));
 }
