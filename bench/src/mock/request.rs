@@ -1,4 +1,4 @@
-//! What a client asks of the mock, in either of OpenAI's two protocols: the [`Plan`] in the last message of the user. One
+//! What a client asks of the mock, in either of OpenAI's two protocols: the [`AnswerPlan`] in the last message of the user. One
 //! behind the result of a tool may be another: there an agent tells of the workspace.
 
 use serde::Deserialize;

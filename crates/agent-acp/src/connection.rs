@@ -1,6 +1,6 @@
 //! The connection to one agent's process: requests and their answers, and what comes in for each session.
 //!
-//! It is pumped by whoever owns the process ([`Pump::run`]); everybody else holds a [`Connection`]. What comes
+//! It is pumped by whoever owns the process ([`Pump::run`]); everybody else holds a [`AgentConnection`]. What comes
 //! for a session goes to its inbox, in order; what comes for no session is answered here or dropped.
 
 use std::collections::{HashMap, VecDeque};

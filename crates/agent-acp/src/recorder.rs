@@ -11,7 +11,7 @@
 //!   start is recorded at the first sign that the call does not wait for an answer: another update of the call, an
 //!   effect that the agent requests, its end, or the end of the prompt.
 //! - A question never waits for a running call, which may be what the question is about. The open calls get a result
-//!   that says that they go on ([`Recorder::detach_open`]), and their own results are recorded as further calls.
+//!   that says that they go on ([`AcpRecorder::detach_open`]), and their own results are recorded as further calls.
 
 pub(crate) mod action;
 mod calls;

@@ -1,7 +1,7 @@
 //! The native agent: a model, tools, and the loop between them.
 //!
 //! A turn runs from a prompt until the model stops asking for tools: `turn` is that loop, `step` one answer of
-//! the model (`answer` puts it together, `lineup` says whose), `batch` the calls of one answer, `call` one call. How the
+//! the model (`answer` puts it together, `model_fallback` says whose), `batch` the calls of one answer, `call` one call. How the
 //! work is checked and reviewed is left to `acceptance`, which other agents use too. `own` are the tools of the loop itself, `plan` is a turn without a model, `bundle` what is told of the workspace,
 //! `compaction` what keeps the conversation within the model's window, `spending` what it all takes.
 //!

@@ -101,7 +101,7 @@ impl<'text, 'output> Parser<'text, 'output> {
         Err(ParseStopped)
     }
 
-    /// Goes one level deeper. `leave` comes back; after `Stopped` the level no longer matters.
+    /// Goes one level deeper. `leave` comes back; after `ParseStopped` the level no longer matters.
     pub(crate) fn enter(&mut self) -> ParseResult<()> {
         self.output.depth += 1;
         if self.output.depth > MAX_NESTING {

@@ -31,7 +31,7 @@ pub struct ListenerAccess {
 pub enum AllowedPages {
     /// The page of this listener only.
     OwnPage,
-    /// Any page of this machine, because the door asks for the token before anything else. The same as `Own` where
+    /// Any page of this machine, because the door asks for the token before anything else. The same as `OwnPage` where
     /// there is no token to ask for.
     AnyLocal,
 }

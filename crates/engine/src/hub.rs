@@ -170,7 +170,7 @@ impl Hub {
     }
 
     /// What the model has written of its current message. Nothing more is shown until the end of the
-    /// turn is published, or [`Hub::go_on`]: so all that was shown is kept.
+    /// turn is published, or [`Hub::resume_deltas`]: so all that was shown is kept.
     pub(crate) fn pause_deltas(&self) -> Option<Message> {
         let mut inner = self.lock();
         inner.paused_deltas.get_or_insert_default();

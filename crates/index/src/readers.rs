@@ -33,7 +33,7 @@ impl IndexReaders {
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| IndexError::Stopped)?;
         let (path, idle) = (self.path.clone(), self.idle.clone());
         let answered = spawn_blocking(move || {
-            // Held to the end even when nobody waits for the answer any more, since `alone` relies on it.
+            // Held to the end even when nobody waits for the answer any more, since `exclusive` relies on it.
             let _permit = permit;
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = kept.map_or_else(|| schema::open_reader(&path), Ok)?;

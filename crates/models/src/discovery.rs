@@ -1,7 +1,7 @@
 //! Asking providers which models they have. Bounded in time, bytes and number; remembered for a while,
 //! failures for a shorter one; and one question at a time to each provider, whoever asks.
 //!
-//! What an answer means is [`decode`]'s, the servers' own endpoints are [`native`]'s. A key is sent to the
+//! What an answer means is [`decode`]'s, the servers' own endpoints are [`local_servers`]'s. A key is sent to the
 //! provider's own address only, and to no endpoint but its list of models.
 
 mod decode;

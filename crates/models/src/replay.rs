@@ -2,7 +2,7 @@
 //! what went wrong.
 //!
 //! Nothing is kept between two requests: each finds the exchange that answered the same conversation, by
-//! [`Shape`]. Recorded events go through the decoder of the protocol that they came by, so the answer and
+//! [`ConversationShape`]. Recorded events go through the decoder of the protocol that they came by, so the answer and
 //! its error are what they were. There is no network, no wait and no key.
 
 mod conversation_shape;

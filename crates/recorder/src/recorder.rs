@@ -3,7 +3,7 @@
 //!
 //! It is told that there is more, and reads for itself what: a hint may be lost, doubled or late, and the views
 //! are behind for a while at worst. What goes wrong harms the views of one session and nothing else; it is said
-//! once in the daemon's own log and tried again later. Where logs and folders are is left to the [`Source`].
+//! once in the daemon's own log and tried again later. Where logs and folders are is left to the [`RecordSource`].
 
 mod open_views;
 mod worker;
@@ -49,7 +49,7 @@ pub enum ViewFolder {
     Made(PathBuf),
 }
 
-/// How long a session's records wait for more while a turn goes on; so much longer for each [`AT_EASE`] sessions that
+/// How long a session's records wait for more while a turn goes on; so much longer for each [`SESSIONS_PER_DELAY`] sessions that
 /// wait at a time, since nobody reads along in so many.
 const DELAY_DURING_TURN: Duration = Duration::from_secs(1);
 const SESSIONS_PER_DELAY: usize = 32;

@@ -1,5 +1,5 @@
 //! Where in a workspace a file is or is to be: the open directory and the name in it. Where writing is
-//! forbidden is for `forbidden` to say; how a file gets there is left to `replace`.
+//! forbidden is for `write_protection` to say; how a file gets there is left to `replace`.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;

@@ -3,7 +3,7 @@
 //!
 //! Nothing of a confined program outlives it. Of an unconfined one its process group does not; a process
 //! that leaves the group (by `setsid`) does, and holding it is what a sandbox is for. How a program is
-//! confined is left to `confine`.
+//! confined is left to `program_confiner`.
 
 mod background;
 mod background_table;

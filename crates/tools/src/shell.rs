@@ -1,5 +1,5 @@
 //! The tools that run commands: `shell` to their end or in the background, `shell_process` for those in the
-//! background. How a command is confined is left to `confine`, how it is attended to `process`.
+//! background. How a command is confined is left to `program_confiner`, how it is attended to `process`.
 
 mod shell_process;
 

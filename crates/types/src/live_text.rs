@@ -1,6 +1,6 @@
 //! Text as it streams, put together from its deltas.
 //!
-//! Whoever shows text as it comes keeps a [`LiveText`]; whoever has a text of its own uses [`splice`] or [`unseen`].
+//! Whoever shows text as it comes keeps a [`LiveText`]; whoever has a text of its own uses [`splice`] or [`unseen_part`].
 //! None of them copies the text that has come before, so that a delta costs what it brings.
 
 use std::collections::VecDeque;

@@ -3,7 +3,7 @@
 //!
 //! Two rounds. The first looks at every file and counts words, which is cheap and kept from call to call. The
 //! second looks closely at those that matched best: it cuts them into pieces by their syntax, and joins them
-//! by who refers to whom. What is shown of a ranking is left to `relevant`.
+//! by who refers to whom. What is shown of a ranking is left to `relevant_files`.
 
 mod chunks;
 mod corpus;

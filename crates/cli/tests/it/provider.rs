@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 pub(crate) struct GatedProvider {
     pub(crate) address: SocketAddr,
     answers: mpsc::UnboundedSender<Vec<AnswerPiece>>,
-    /// Lets one [`Piece::Gate`] through per permit.
+    /// Lets one [`AnswerPiece::Gate`] through per permit.
     pub(crate) gate: Arc<Semaphore>,
     server: tokio::task::JoinHandle<()>,
 }

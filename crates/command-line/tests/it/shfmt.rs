@@ -1,4 +1,4 @@
-//! What `shfmt` reads in a line, in the shape of a [`Reading`](ostler_command_line::Reading): its tree, flattened to simple
+//! What `shfmt` reads in a line, in the shape of a [`ParsedLine`](ostler_command_line::ParsedLine): its tree, flattened to simple
 //! commands. Its parser (mvdan.cc/sh, in Go) shares nothing with ours.
 
 use std::io::Write;

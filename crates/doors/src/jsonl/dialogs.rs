@@ -34,7 +34,7 @@ struct OpenDialog {
 
 /// What a response leads to.
 pub(super) enum UiResponseOutcome {
-    /// This is to be submitted to that session. If it is refused, the question is to be [`Dialogs::reopen`]ed.
+    /// This is to be submitted to that session. If it is refused, the question is to be [`OpenDialogs::reopen`]ed.
     Submit(SessionId, Box<Command>),
     /// It came too late, and nobody minds.
     TooLate,

@@ -6,8 +6,8 @@
 //!
 //! While the file is open for writing, SQLite keeps its rollback journal in memory: a journal on disk would double what
 //! is written, for a file that can be made again. So a process that is killed in the middle of a commit leaves a torn
-//! file, and nothing in it tells. Therefore the row [`MARK`] says that the file is being written to ([`begin`]), and is
-//! taken back once it is whole ([`release`], [`settle`]); those three commits have a journal on disk. A file that still
+//! file, and nothing in it tells. Therefore the row [`DIRTY_KEY`] says that the file is being written to ([`begin`]), and is
+//! taken back once it is whole ([`release`], [`mark_synced`]); those three commits have a journal on disk. A file that still
 //! says so when it is opened is not trusted.
 //!
 //! A commit writes each page that it touches, so a new file has small pages.

@@ -18,7 +18,7 @@ pub(crate) const TEST_DIRECTORY_VARIABLE: &str = "OSTLER_SANDBOX_TEST_PLACE";
 /// Where a test that runs as somebody else finds the helper.
 const HELPER_VARIABLE: &str = "OSTLER_TEST_HELPER";
 
-/// Makes four tests of each scenario, which is an async function of a [`World`].
+/// Makes four tests of each scenario, which is an async function of a [`SandboxWorld`].
 macro_rules! everywhere {
     ($($scenario:ident),* $(,)?) => { $(
         mod $scenario {

@@ -120,7 +120,7 @@ impl BackgroundProcess {
         })
     }
 
-    /// Asks it to end. [`Background::until_ended`] says when it has.
+    /// Asks it to end. [`BackgroundProcess::until_ended`] says when it has.
     pub(crate) fn request_end(&self) {
         self.shared.end_requested.notify_one();
     }

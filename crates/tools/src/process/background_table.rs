@@ -32,7 +32,7 @@ struct BackgroundTable {
 }
 
 impl BackgroundProcesses {
-    /// Starts a program for a session. Until [`Started::keep`], dropping what is returned ends it again.
+    /// Starts a program for a session. Until [`StartedBackground::keep`], dropping what is returned ends it again.
     pub(crate) async fn start(
         &self,
         confines: &ProgramConfiner,
