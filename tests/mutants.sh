@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # Breaks the rules of ownership one by one, and expects a test to notice each time.
 #
-# Each mutant replaces one passage of a source file, runs the tests of ownership, and puts the file back. A passage that is
-# not there any more is an error: the mutant is then to be written anew. Usage: tests/mutants.sh [NAME...]
+# Each mutant replaces one passage of a source file, runs the tests of ownership, and restores the file. A passage that is
+# gone is an error: write the mutant anew. `--check` only looks whether every passage is there, which CI does, so that a
+# renamed file breaks the build and not the next run of the mutants.
+#
+# Usage: tests/mutants.sh [NAME...] or tests/mutants.sh --check
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+check=
+[ "${1:-}" != --check ] || { check=1; shift; }
 wanted=" $* "
+checked=0
 survived=()
 file=
 saved=$(mktemp)
@@ -16,16 +22,23 @@ trap 'restore; rm -f "$saved"' EXIT
 # mutant NAME FILE OLD NEW
 mutant() {
     [[ "$wanted" == "  " || "$wanted" == *" $1 "* ]] || return 0
+    [ -f "$2" ] || { echo "mutant $1: there is no $2" >&2; exit 1; }
     cp "$2" "$saved"
     file=$2
-    OLD=$3 NEW=$4 python3 - "$file" <<'PY'
+    NAME=$1 OLD=$3 NEW=$4 CHECK=$check python3 - "$file" <<'PY'
 import os, sys
-path, old, new = sys.argv[1], os.environ["OLD"], os.environ["NEW"]
+path, name, old, new = sys.argv[1], os.environ["NAME"], os.environ["OLD"], os.environ["NEW"]
 text = open(path).read()
 if text.count(old) != 1:
-    sys.exit(f"{path} has this {text.count(old)} times, not once:\n{old}")
-open(path, "w").write(text.replace(old, new))
+    sys.exit(f"mutant {name}: {path} has this {text.count(old)} times, not once:\n{old}")
+if not os.environ["CHECK"]:
+    open(path, "w").write(text.replace(old, new))
 PY
+    if [ -n "$check" ]; then
+        file=
+        checked=$((checked + 1))
+        return 0
+    fi
     local code=0
     cargo nextest run --package ostler-engine --no-fail-fast ownership >"$saved.log" 2>&1 || code=$?
     restore
@@ -50,21 +63,21 @@ mutant claim-after-read $engine/recovery.rs \
     let read = async {'
 
 mutant no-fence-on-drafts $log \
-'_ = self.kept().change(session, epoch, |stored| stored.drafts.push((turn, delta)));' \
-'if let Some(stored) = self.kept().sessions.get_mut(&session) {
+'_ = self.lock().change(session, epoch, |stored| stored.drafts.push((turn, delta)));' \
+'if let Some(stored) = self.lock().sessions.get_mut(&session) {
             stored.epochs.push(epoch.0);
             stored.drafts.push((turn, delta));
         }'
 
 mutant settle-after-loss $log \
-'        now(self.kept().change(session, epoch, |stored| {
+'        ready(self.lock().change(session, epoch, |stored| {
             stored.is_settled |= rested;' \
-'        let current = Epoch(self.kept().sessions.get(&session).map_or(epoch.0, |stored| stored.epoch));
-        now(self.kept().change(session, current, |stored| {
+'        let current = Epoch(self.lock().sessions.get(&session).map_or(epoch.0, |stored| stored.epoch));
+        ready(self.lock().change(session, current, |stored| {
             stored.epochs.push(epoch.0);
             stored.is_settled |= rested;'
 
-mutant retry-after-fenced $engine/session.rs \
+mutant retry-after-fenced $engine/loaded_session.rs \
 '        let lines = appended.inspect_err' \
 '        let appended = match appended {
             Err(LogError::Fenced) => {
@@ -82,10 +95,10 @@ mutant hub-closed-with-its-actor $engine/recovery.rs \
 mutant hub-not-reused $engine/engine.rs \
 'let kept = self.kept_hubs().remove(&id).and_then(|hub| hub.upgrade());' 'let kept = None;'
 
-mutant loss-not-followed $engine/follow.rs \
+mutant loss-not-followed $engine/lost_session.rs \
 'Some(last_seq) if has_grown => shared.advance_kept_hub(id, hub, last_seq),' 'Some(_) if has_grown => true,'
 
-mutant lost-session-not-woken $engine/follow.rs \
+mutant lost-session-not-woken $engine/lost_session.rs \
 'return shared.is_kept_hub(id, hub);' 'return false;'
 
 mutant successor-shows-no-history $engine/hub.rs \
@@ -99,7 +112,7 @@ mutant feed-skips-after-a-cursor $engine/feed.rs \
 mutant feed-repeats-a-record $engine/feed.rs \
 '        self.position = record.next;' '        self.position = FeedPosition(record.next.0 - 1);'
 
-mutant release-forgotten $engine/session.rs \
+mutant release-forgotten $engine/loaded_session.rs \
 '        let Ownership::Held(epoch) = self.ownership else { return };
         match self.shared.log.release' \
 '        let Ownership::Held(epoch) = self.ownership else { return };
@@ -117,4 +130,5 @@ mutant finish-forgotten $engine/new_log.rs \
 mutant failed-fork-not-removed $engine/new_log.rs \
 '_ = shared.log.remove(self.id, self.epoch).await;' ''
 
+[ -z "$check" ] || echo "the passages of $checked mutants are where they should be"
 [ ${#survived[@]} -eq 0 ] || { echo "no test noticed: ${survived[*]}"; exit 1; }

@@ -17,7 +17,7 @@ enum CiWork {
     /// One of our own commands.
     Xtask { command: &'static str, run: fn() -> Result<(), String> },
     /// A script of the repository. One that is not there fails: a check that cannot fail is none.
-    Script { path: &'static str },
+    Script { path: &'static str, arguments: &'static [&'static str] },
 }
 
 /// In this order, so that what takes seconds is said before what takes minutes. Steps that run the daemon come after the
@@ -26,6 +26,7 @@ const STEPS: &[CiStep] = &[
     CiStep { name: "format", work: CiWork::cargo("fmt --all --check") },
     CiStep { name: "commits", work: CiWork::Xtask { command: "commits", run: commits::run } },
     CiStep { name: "tidy", work: CiWork::Xtask { command: "tidy", run: tidy::run } },
+    CiStep { name: "mutants", work: CiWork::Script { path: "tests/mutants.sh", arguments: &["--check"] } },
     CiStep { name: "licences", work: CiWork::Xtask { command: "licences", run: licences::run } },
     CiStep {
         name: "clippy",
@@ -37,10 +38,10 @@ const STEPS: &[CiStep] = &[
         name: "generated",
         work: CiWork::Xtask { command: "generate --check", run: generate::check_built },
     },
-    CiStep { name: "attack", work: CiWork::Script { path: "tests/attack/run.sh" } },
-    CiStep { name: "clients", work: CiWork::Script { path: "clients/test.sh" } },
-    CiStep { name: "adapter", work: CiWork::Script { path: "tests/acp/adapter.sh" } },
-    CiStep { name: "page", work: CiWork::Script { path: "web/test.sh" } },
+    CiStep { name: "attack", work: CiWork::script("tests/attack/run.sh") },
+    CiStep { name: "clients", work: CiWork::script("clients/test.sh") },
+    CiStep { name: "adapter", work: CiWork::script("tests/acp/adapter.sh") },
+    CiStep { name: "page", work: CiWork::script("web/test.sh") },
     CiStep {
         name: "docs",
         work: CiWork::Cargo {
@@ -48,7 +49,7 @@ const STEPS: &[CiStep] = &[
             environment: Some(("RUSTDOCFLAGS", "-D warnings")),
         },
     },
-    CiStep { name: "contract", work: CiWork::Script { path: "tests/schemathesis.sh" } },
+    CiStep { name: "contract", work: CiWork::script("tests/schemathesis.sh") },
 ];
 
 /// Runs every step.
@@ -78,6 +79,10 @@ impl CiWork {
         CiWork::Cargo { arguments, environment: None }
     }
 
+    const fn script(path: &'static str) -> CiWork {
+        CiWork::Script { path, arguments: &[] }
+    }
+
     fn run(&self) -> Result<(), String> {
         match self {
             CiWork::Cargo { arguments, environment } => {
@@ -86,12 +91,16 @@ impl CiWork {
                 repository::run(&mut cargo)
             }
             CiWork::Xtask { command: _, run } => run(),
-            CiWork::Script { path } => {
+            CiWork::Script { path, arguments } => {
                 // With the daemon that the tests built: built by itself it has other features of its dependencies, and
                 // most of them would be compiled a second time.
                 let daemon = repository::target().join("debug/ostler");
                 let mut script = Command::new("bash");
-                script.arg(path).current_dir(repository::root()).env("OSTLER_BINARY", daemon);
+                script
+                    .arg(path)
+                    .args(*arguments)
+                    .current_dir(repository::root())
+                    .env("OSTLER_BINARY", daemon);
                 repository::run(&mut script)
             }
         }
@@ -105,7 +114,9 @@ impl CiWork {
                 format!("{name}=\"{value}\" cargo {arguments}")
             }
             CiWork::Xtask { command, run: _ } => format!("cargo xtask {command}"),
-            CiWork::Script { path } => format!("bash {path}"),
+            CiWork::Script { path, arguments } => {
+                ["bash", path].into_iter().chain(arguments.iter().copied()).collect::<Vec<_>>().join(" ")
+            }
         }
     }
 }
@@ -130,10 +141,10 @@ mod tests {
     #[test]
     fn every_script_is_there_and_a_missing_one_fails() {
         for step in STEPS {
-            let CiWork::Script { path } = step.work else { continue };
+            let CiWork::Script { path, arguments: _ } = step.work else { continue };
             assert!(crate::repository::root().join(path).exists(), "{path}");
         }
-        assert!(CiWork::Script { path: "tests/no-such-script.sh" }.run().is_err());
+        assert!(CiWork::script("tests/no-such-script.sh").run().is_err());
     }
 
     #[test]
@@ -143,5 +154,7 @@ mod tests {
             docs.work.command_line(),
             "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked"
         );
+        let mutants = STEPS.iter().find(|step| step.name == "mutants").unwrap();
+        assert_eq!(mutants.work.command_line(), "bash tests/mutants.sh --check");
     }
 }
