@@ -4,7 +4,7 @@ import { mount } from 'svelte'
 
 import App from './App.svelte'
 import './app.css'
-import { fetchParts } from './shell/parts'
+import { prefetchScreens } from './shell/lazy-screens'
 import { theme } from './shell/theme.svelte'
 import { app } from './state/app.svelte'
 
@@ -12,4 +12,4 @@ theme.start()
 void app.start()
 const target = document.getElementById('app')
 if (target) mount(App, { target })
-fetchParts()
+prefetchScreens()

@@ -14,16 +14,16 @@ test('dots tell what runs, waits, failed and is unread; a key leads there', asyn
   const working = await daemon.scripted({ title: 'Working' })
   await enter(daemon, page)
   await openSession(daemon, page, watched)
-  const dot = (id: string) => page.locator(`nav [data-session="${id}"] [data-standing]`)
+  const dot = (id: string) => page.locator(`nav [data-session="${id}"] [data-status]`)
 
   await daemon.say(asking, 'write a.txt with Hello!')
-  await expect(dot(asking)).toHaveAttribute('data-standing', 'waiting')
+  await expect(dot(asking)).toHaveAttribute('data-status', 'waiting')
   daemon.model.next({ fail: 400, message: 'no such model' })
   await daemon.say(failing, 'fail')
-  await expect(dot(failing)).toHaveAttribute('data-standing', 'failed')
+  await expect(dot(failing)).toHaveAttribute('data-status', 'failed')
   daemon.model.next({ text: 'Half' }, { until: gate }, { text: ' and whole.' })
   await daemon.say(working, 'work')
-  await expect(dot(working)).toHaveAttribute('data-standing', 'running')
+  await expect(dot(working)).toHaveAttribute('data-status', 'running')
 
   await page.goto(`${daemon.url}/dashboard`)
   for (const [column, title] of [
@@ -34,10 +34,10 @@ test('dots tell what runs, waits, failed and is unread; a key leads there', asyn
     await expect(page.getByRole('region', { name: column })).toContainText(title)
   }
   go()
-  await expect(dot(working)).toHaveAttribute('data-standing', 'unread')
+  await expect(dot(working)).toHaveAttribute('data-status', 'unread')
   await expect(page.getByRole('region', { name: 'Unread' })).toContainText('Working')
   await page.locator(`nav [data-session="${working}"] a`).click()
-  await expect(dot(working)).toHaveAttribute('data-standing', 'idle')
+  await expect(dot(working)).toHaveAttribute('data-status', 'idle')
   await page.keyboard.press('Alt+u')
   await expect(page).not.toHaveURL(new RegExp(working))
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(/Asking|Failing/)

@@ -1,4 +1,4 @@
-/** Writing messages: keys, menus, pastes, files, drafts, the switches, and what happens without a connection. */
+/** MessageDraft messages: keys, menus, pastes, files, drafts, the switches, and what happens without a connection. */
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

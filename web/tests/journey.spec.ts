@@ -145,13 +145,13 @@ test('twenty sessions at once stay in step, and the page stays small', async ({ 
   const before = await heap(page)
   const words = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
   await Promise.all(ids.map((id) => daemon.say(id, `say ${words} slowly`)))
-  await expect(page.locator('nav [data-standing="running"]').first()).toBeVisible()
+  await expect(page.locator('nav [data-status="running"]').first()).toBeVisible()
   await Promise.all(ids.map((id) => daemon.idle(id)))
   for (const id of [ids[0]!, ids[10]!, ids[19]!]) {
     await page.locator(`#tab-${id}`).click()
     await expect(page.getByTestId('session')).toContainText('word39')
   }
-  await expect(page.locator('nav [data-standing="running"]')).toHaveCount(0)
+  await expect(page.locator('nav [data-status="running"]')).toHaveCount(0)
   expect((await heap(page)) - before, 'growth of the heap').toBeLessThan(40 * 1024 * 1024)
 })
 

@@ -88,7 +88,7 @@ test('the list says at once what runs, without asking for each session', async (
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await enter(daemon, page)
-  await expect(page.locator('nav [data-session] [data-standing="running"]')).toHaveCount(5)
+  await expect(page.locator('nav [data-session] [data-status="running"]')).toHaveCount(5)
   expect(asked.filter((path) => /^\/v1\/sessions\/sess_/.test(path))).toEqual([])
 })
 

@@ -291,8 +291,8 @@ test('a page that is put before does not move what is read', async ({ daemon, pa
   )
   await enter(daemon, page)
   let hold = false
-  let letGo = (): void => {}
-  const held = new Promise<void>((resolve) => (letGo = resolve))
+  let stopFollowing = (): void => {}
+  const held = new Promise<void>((resolve) => (stopFollowing = resolve))
   await page.route('**/events?*follow=false*', async (route) => {
     if (hold) await held
     await route.continue()
@@ -308,7 +308,7 @@ test('a page that is put before does not move what is read', async ({ daemon, pa
   const place = async () => (await page.locator(`.transcript .row[data-key="${key}"]`).boundingBox())!.y
   const before = await place()
   hold = false
-  letGo()
+  stopFollowing()
   await expect(page.getByText('Loading earlier messages…')).toBeHidden()
   await expect.poll(() => scrollTop(page)).toBeGreaterThan(1000)
   await expect.poll(async () => Math.abs((await place()) - before)).toBeLessThan(3)

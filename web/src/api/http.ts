@@ -46,14 +46,14 @@ async function request<T>(method: string, path: string, body?: unknown, signal?:
     init.body = JSON.stringify(body)
     init.headers = { 'content-type': 'application/json' }
   }
-  const response = await reach(path, init)
+  const response = await sendRequest(path, init)
   if (!response.ok) throw await refusal(response)
   if (response.status === 204) return undefined as T
   return (await response.json().catch(() => null)) as T
 }
 
 /** Fetches, and turns a failure of the network into an `ApiError`. */
-export async function reach(path: string, init: RequestInit): Promise<Response> {
+export async function sendRequest(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, init)
   } catch (error) {

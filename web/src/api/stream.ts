@@ -1,6 +1,6 @@
 // Events of the daemon as they come, over one long answer. It reads frames; what they mean is left to the state.
 
-import { reach, refusal } from './http'
+import { sendRequest, refusal } from './http'
 import type { SessionEvent } from './types'
 
 /** What a stream shows: an event, or a sign of life. */
@@ -15,7 +15,7 @@ export async function* follow(
   wanted: (event: string, text: string) => boolean = () => true,
 ): AsyncGenerator<Frame[]> {
   const headers = { accept: 'text/event-stream' }
-  const response = await reach(path, { headers, signal, credentials: 'same-origin', cache: 'no-store' })
+  const response = await sendRequest(path, { headers, signal, credentials: 'same-origin', cache: 'no-store' })
   if (!response.ok || !response.body) throw await refusal(response)
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   const lines = new FrameLines()

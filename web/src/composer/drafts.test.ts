@@ -53,14 +53,14 @@ describe('drafts', () => {
 
 describe('modes', () => {
   it('are told from the policy, in any order', () => {
-    const of = (kinds: ToolKind[], mode: 'off' | 'request' = 'off') =>
+    const idOf = (kinds: ToolKind[], mode: 'off' | 'request' = 'off') =>
       modeOf({ approval: { require_for_kinds: kinds }, patch_review: { mode } })?.id
-    expect(of(['network', 'write', 'exec'])).toBe('ask')
-    expect(of(['network', 'write', 'exec'], 'request')).toBe('ask')
-    expect(of(['exec', 'network'])).toBe('edits')
-    expect(of(['exec', 'network'], 'request')).toBe('review')
-    expect(of([])).toBe('free')
-    expect(of(['read'])).toBeUndefined()
+    expect(idOf(['network', 'write', 'exec'])).toBe('ask')
+    expect(idOf(['network', 'write', 'exec'], 'request')).toBe('ask')
+    expect(idOf(['exec', 'network'])).toBe('edits')
+    expect(idOf(['exec', 'network'], 'request')).toBe('review')
+    expect(idOf([])).toBe('free')
+    expect(idOf(['read'])).toBeUndefined()
   })
 
   it('are what they lead to', () => {

@@ -14,7 +14,7 @@ export interface KeptAttachment {
 }
 
 /** What is being written in one session. */
-export interface Draft {
+export interface StoredDraft {
   text: string
   pastes: Paste[]
   attachments: KeptAttachment[]
@@ -26,18 +26,18 @@ const PREFIX = 'ostler.draft.'
 const MAX_DRAFTS = 50
 const MAX_LENGTH = 512 * 1024
 
-export function emptyDraft(): Draft {
+export function emptyDraft(): StoredDraft {
   return { text: '', pastes: [], attachments: [] }
 }
 
-export function isEmpty(draft: Draft): boolean {
+export function isEmpty(draft: StoredDraft): boolean {
   return draft.text.trim() === '' && draft.attachments.length === 0
 }
 
 /** What was being written in this session. */
-export function loadDraft(storage: Store, sessionId: string): Draft {
+export function loadDraft(storage: Store, sessionId: string): StoredDraft {
   try {
-    const kept = JSON.parse(storage.getItem(PREFIX + sessionId) ?? 'null') as Partial<Draft> | null
+    const kept = JSON.parse(storage.getItem(PREFIX + sessionId) ?? 'null') as Partial<StoredDraft> | null
     if (!kept || typeof kept.text !== 'string') return emptyDraft()
     return {
       text: kept.text,
@@ -50,7 +50,7 @@ export function loadDraft(storage: Store, sessionId: string): Draft {
 }
 
 /** Keeps it, or forgets it when it is empty. */
-export function saveDraft(storage: Store, sessionId: string, draft: Draft, now: number): void {
+export function saveDraft(storage: Store, sessionId: string, draft: StoredDraft, now: number): void {
   try {
     if (isEmpty(draft)) {
       storage.removeItem(PREFIX + sessionId)

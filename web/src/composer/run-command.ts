@@ -3,14 +3,14 @@
 import { cancel, compact, fork, rename, retry, setModel, setPolicy } from '../api/actions'
 import type { Delivery } from '../api/types'
 import { lastChangedTurn } from '../review/changes'
-import { askUndo, showReview } from '../review/desk.svelte'
-import { archiveWithUndo } from '../shell/doing'
+import { askUndo, showReview } from '../review/review-state.svelte'
+import { archiveWithUndo } from '../shell/session-actions'
 import type { OpenSession } from '../state/model'
 import type { Command } from './commands'
 import { MODES, policyFor } from './modes'
 
-/** What a command can reach. */
-export interface Reach {
+/** What a command can context. */
+export interface CommandContext {
   open: OpenSession
   say: (text: string, delivery: Delivery) => void
   pickModel: () => void
@@ -21,8 +21,8 @@ export interface Reach {
 }
 
 /** Runs a command of ours; those of the agent are messages, and never come here. */
-export async function runCommand(command: Command, argument: string, reach: Reach): Promise<void> {
-  const { open } = reach
+export async function runCommand(command: Command, argument: string, context: CommandContext): Promise<void> {
+  const { open } = context
   switch (command.own) {
     case null:
       return
@@ -33,19 +33,19 @@ export async function runCommand(command: Command, argument: string, reach: Reac
       await compact(open.id)
       return
     case 'context':
-      reach.showContext()
+      context.showContext()
       return
     case 'fork':
-      reach.show(await fork(open.id))
+      context.show(await fork(open.id))
       return
     case 'help':
-      reach.showHelp()
+      context.showHelp()
       return
     case 'mode':
-      await chooseMode(argument, reach)
+      await chooseMode(argument, context)
       return
     case 'model':
-      if (argument === '') reach.pickModel()
+      if (argument === '') context.pickModel()
       else await setModel(open.id, argument)
       return
     case 'rename':
@@ -59,7 +59,7 @@ export async function runCommand(command: Command, argument: string, reach: Reac
       return
     case 'steer':
       if (argument === '') throw new Error('Write after /steer what the turn is to be told.')
-      reach.say(argument, 'steer')
+      context.say(argument, 'steer')
       return
     case 'stop':
       if (open.running) await cancel(open.id, open.running.id)
@@ -69,12 +69,12 @@ export async function runCommand(command: Command, argument: string, reach: Reac
   }
 }
 
-async function chooseMode(argument: string, reach: Reach): Promise<void> {
+async function chooseMode(argument: string, context: CommandContext): Promise<void> {
   const mode = MODES.find(
     ({ id, name }) => id === argument.toLowerCase() || name.toLowerCase() === argument.toLowerCase(),
   )
-  if (argument === '') reach.pickMode()
-  else if (mode) await setPolicy(reach.open.id, policyFor(mode))
+  if (argument === '') context.pickMode()
+  else if (mode) await setPolicy(context.open.id, policyFor(mode))
   else throw new Error(`There is no mode "${argument}". There are ${MODES.map(({ id }) => id).join(', ')}.`)
 }
 

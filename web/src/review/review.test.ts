@@ -6,7 +6,7 @@ import type { FileChange } from '../api/types'
 import type { Entry, PatchReview } from '../state/model'
 import { changesOf, lastChangedTurn } from './changes'
 import { asText, forReview, loadComments, putComment, type LineComment } from './comments'
-import { ACCEPT_ALL, decisionOf, isHunkRejected, setFile, setHunk, standing, tally } from './selection'
+import { ACCEPT_ALL, decisionOf, isHunkRejected, setFile, setHunk, fileDecision, countRejected } from './selection'
 
 const file = (path: string): FileChange => ({ path, kind: 'modified', added: 1, removed: 1, binary: false, diff: '' })
 const shown = { files: [file('a.rs'), file('b.rs')], more: 0 }
@@ -14,14 +14,14 @@ const shown = { files: [file('a.rs'), file('b.rs')], more: 0 }
 describe('what is rejected', () => {
   it('is nothing at first: a plain yes', () => {
     expect(decisionOf(shown, ACCEPT_ALL, [])).toEqual({ action: 'approve', review: null })
-    expect(standing(ACCEPT_ALL, 'a.rs')).toBe('accepted')
+    expect(fileDecision(ACCEPT_ALL, 'a.rs')).toBe('accepted')
   })
 
   it('is a file, or a hunk of one', () => {
     const some = setHunk(setFile(ACCEPT_ALL, 'a.rs', true), 'b.rs', 2, 3, true)
-    expect(standing(some, 'a.rs')).toBe('rejected')
-    expect(standing(some, 'b.rs')).toBe('partly')
-    expect(tally(some)).toEqual({ files: 1, partly: 1 })
+    expect(fileDecision(some, 'a.rs')).toBe('rejected')
+    expect(fileDecision(some, 'b.rs')).toBe('partly')
+    expect(countRejected(some)).toEqual({ files: 1, partly: 1 })
     expect(decisionOf(shown, some, [])).toEqual({
       action: 'approve',
       review: { reject: [{ path: 'a.rs' }, { path: 'b.rs', hunks: [2] }], comments: [] },
@@ -30,12 +30,12 @@ describe('what is rejected', () => {
 
   it('becomes the file when all hunks are, and its other hunks when one is accepted again', () => {
     const all = setHunk(setHunk(ACCEPT_ALL, 'a.rs', 0, 2, true), 'a.rs', 1, 2, true)
-    expect(standing(all, 'a.rs')).toBe('rejected')
+    expect(fileDecision(all, 'a.rs')).toBe('rejected')
     const again = setHunk(all, 'a.rs', 0, 2, false)
-    expect(standing(again, 'a.rs')).toBe('partly')
+    expect(fileDecision(again, 'a.rs')).toBe('partly')
     expect(isHunkRejected(again, 'a.rs', 0)).toBe(false)
     expect(isHunkRejected(again, 'a.rs', 1)).toBe(true)
-    expect(standing(setHunk(again, 'a.rs', 1, 2, false), 'a.rs')).toBe('accepted')
+    expect(fileDecision(setHunk(again, 'a.rs', 1, 2, false), 'a.rs')).toBe('accepted')
   })
 
   it('is a no only when nothing at all stays', () => {
@@ -52,8 +52,8 @@ describe('what is rejected', () => {
   it('does not change what it was made from', () => {
     const before = setFile(ACCEPT_ALL, 'a.rs', true)
     setHunk(before, 'b.rs', 0, 2, true)
-    expect(tally(before)).toEqual({ files: 1, partly: 0 })
-    expect(tally(ACCEPT_ALL)).toEqual({ files: 0, partly: 0 })
+    expect(countRejected(before)).toEqual({ files: 1, partly: 0 })
+    expect(countRejected(ACCEPT_ALL)).toEqual({ files: 0, partly: 0 })
   })
 })
 

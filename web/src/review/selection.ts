@@ -11,12 +11,12 @@ export interface Selection {
   readonly hunks: ReadonlyMap<string, ReadonlySet<number>>
 }
 
-export type Standing = 'accepted' | 'rejected' | 'partly'
+export type FileDecision = 'accepted' | 'rejected' | 'partly'
 
 export const ACCEPT_ALL: Selection = { files: new Set(), hunks: new Map() }
 
 /** How a file stands. */
-export function standing(selection: Selection, path: string): Standing {
+export function fileDecision(selection: Selection, path: string): FileDecision {
   if (selection.files.has(path)) return 'rejected'
   return (selection.hunks.get(path)?.size ?? 0) > 0 ? 'partly' : 'accepted'
 }
@@ -37,10 +37,10 @@ export function setFile(selection: Selection, path: string, rejected: boolean): 
 
 /** Accepts or rejects one of a file's `count` hunks. All hunks rejected are the file rejected. */
 export function setHunk(selection: Selection, path: string, hunk: number, count: number, rejected: boolean): Selection {
-  const of = selection.files.has(path)
+  const rejectedBefore = selection.files.has(path)
     ? Array.from({ length: count }, (_, index) => index)
     : (selection.hunks.get(path) ?? [])
-  const chosen = new Set(of)
+  const chosen = new Set(rejectedBefore)
   if (rejected) chosen.add(hunk)
   else chosen.delete(hunk)
   if (chosen.size >= count) return setFile(selection, path, true)
@@ -51,7 +51,7 @@ export function setHunk(selection: Selection, path: string, hunk: number, count:
 }
 
 /** How many files are wholly and partly rejected. */
-export function tally(selection: Selection): { files: number; partly: number } {
+export function countRejected(selection: Selection): { files: number; partly: number } {
   return { files: selection.files.size, partly: [...selection.hunks.values()].filter((hunks) => hunks.size > 0).length }
 }
 

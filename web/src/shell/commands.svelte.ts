@@ -1,7 +1,7 @@
 // What the palette and the keys can do, in one list, and the keys that work everywhere.
 
 import { app } from '../state/app.svelte'
-import { archiveWithUndo, nextThatWants } from './doing'
+import { archiveWithUndo, focusNextNeedingAttention } from './session-actions'
 import { isTyping } from './keys'
 import { theme } from './theme.svelte'
 import { ui } from './ui.svelte'
@@ -21,7 +21,7 @@ export function pageCommands(): PageCommand[] {
     { title: 'All that waits for an answer', hint: 'Alt A', run: () => app.show({ name: 'approvals' }) },
     { title: 'Settings', run: () => app.show({ name: 'settings' }) },
     { title: 'Search in all sessions', hint: '/', run: searchAll },
-    { title: 'Next session that wants attention', hint: 'Alt U', run: nextThatWants },
+    { title: 'Next session that wants attention', hint: 'Alt U', run: focusNextNeedingAttention },
     ...(id
       ? [
           { title: 'Close this tab', hint: 'Alt W', run: () => app.closeTab(id) },
@@ -83,7 +83,7 @@ function altCommand(code: string, shift: boolean): (() => void) | null {
     case 'KeyB':
       return () => (innerWidth <= 720 ? (app.sidebarOpen = !app.sidebarOpen) : ui.foldSidebar(!ui.sidebarFolded))
     case 'KeyU':
-      return nextThatWants
+      return focusNextNeedingAttention
     case 'KeyW':
       if (shift) return () => void app.reopenTab()
       return app.current ? () => app.closeTab(app.current as string) : null

@@ -1,8 +1,8 @@
 // Notices of the browser when nobody looks at the page: something waits for an answer, or a turn has ended.
 
 import type { EventRecord } from '../api/types'
-import type { Row } from '../state/list.svelte'
-import { keep, recall } from '../state/keep'
+import type { SessionSummary } from '../state/list.svelte'
+import { keep, recall } from '../state/local-storage'
 
 /** Whether the owner wants them, and the browser allows them. */
 export function notificationsWanted(): boolean {
@@ -18,7 +18,7 @@ export async function wantNotifications(wanted: boolean): Promise<boolean> {
 }
 
 /** Called with each record that a person may want to hear of. */
-export function attend(row: Row, record: EventRecord): void {
+export function notifyRecord(row: SessionSummary, record: EventRecord): void {
   if (document.visibilityState === 'visible' || !notificationsWanted()) return
   const [title, body] = words(row, record)
   const notice = new Notification(title, { body, tag: `${row.id}:${record.type}`, icon: '/icon.svg' })
@@ -30,7 +30,7 @@ export function attend(row: Row, record: EventRecord): void {
   }
 }
 
-function words(row: Row, record: EventRecord): [string, string] {
+function words(row: SessionSummary, record: EventRecord): [string, string] {
   const title = row.title ?? 'New session'
   if (record.type === 'approval_requested') return ['Waiting for an answer', `${title}: ${record.data.summary}`]
   if (record.type === 'patch_review_requested') return ['A change waits for review', title]

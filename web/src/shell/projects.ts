@@ -1,7 +1,7 @@
 // Sessions by project: the registered ones first, then the folders of sessions that belong to none.
 
 import type { Project } from '../api/types'
-import type { Row } from '../state/list.svelte'
+import type { SessionSummary } from '../state/list.svelte'
 import { baseName } from './time'
 
 export interface Group {
@@ -9,11 +9,11 @@ export interface Group {
   name: string
   /** The project's id; null for a folder that is not registered. */
   id: string | null
-  rows: Row[]
+  rows: SessionSummary[]
 }
 
 /** Groups in the order of the projects; sessions as they come, without those that are put away or pinned. */
-export function groups(projects: readonly Project[], rows: readonly Row[]): Group[] {
+export function groups(projects: readonly Project[], rows: readonly SessionSummary[]): Group[] {
   const byPath = new Map<string, Group>()
   for (const { id, path, name } of projects) byPath.set(path, { path, name, id, rows: [] })
   for (const row of rows) {

@@ -1,6 +1,6 @@
 // Light, dark, or as the system has it. The page's root carries the outcome, and the colours follow it.
 
-import { keep, recall } from '../state/keep'
+import { keep, recall } from '../state/local-storage'
 
 export type Theme = 'light' | 'dark' | 'system'
 

@@ -1,6 +1,6 @@
 // What of the shell is open: dialogs, the sidebar, the question which project a new session is for.
 
-import { keep, recall } from '../state/keep'
+import { keep, recall } from '../state/local-storage'
 
 class Ui {
   dialog = $state<'palette' | 'help' | 'new' | null>(null)

@@ -4,10 +4,10 @@
 import { getSession, listAgents, listModels, listProjects, login, version } from '../api/actions'
 import { ApiError, onLockedOut } from '../api/http'
 import type { AgentInfo, Models, Project, SessionEvent } from '../api/types'
-import { attend } from '../shell/notify'
+import { notifyRecord } from '../shell/notify'
 import { say, tell } from '../shell/toasts.svelte'
-import { keep, recall } from './keep'
-import { Link } from './link.svelte'
+import { keep, recall } from './local-storage'
+import { EventConnection } from './connection.svelte'
 import { SessionList } from './list.svelte'
 import { SessionState } from './session.svelte'
 
@@ -42,7 +42,7 @@ class App {
   models = $state.raw<Models | null>(null)
   sidebarOpen = $state(false)
   readonly list = new SessionList()
-  readonly link: Link
+  readonly connection: EventConnection
   /** The session on screen. */
   readonly current = $derived(this.screen.name === 'session' ? this.screen.id : null)
   #open = $state.raw<ReadonlyMap<string, SessionState>>(new Map())
@@ -50,7 +50,7 @@ class App {
   #version: string | null = null
 
   constructor() {
-    this.link = new Link({
+    this.connection = new EventConnection({
       fresh: () => void this.#loadAll(),
       resumed: () => this.#resume(),
       event: (event) => this.#event(event),
@@ -58,7 +58,7 @@ class App {
     })
     this.list.isOnScreen = (id) =>
       this.current !== null && (this.current === id || this.side === id) && document.visibilityState === 'visible'
-    this.list.onAttention = attend
+    this.list.onAttention = notifyRecord
   }
 
   /** Trades the code in the address for a cookie, and begins if that, or an older cookie, is good. */
@@ -66,7 +66,7 @@ class App {
     onLockedOut.call = () => this.#lock()
     addEventListener('popstate', () => this.#route())
     addEventListener('hashchange', () => {
-      if (this.entry === 'in' && place()) this.#route()
+      if (this.entry === 'in' && locationHash()) this.#route()
       else void this.#useCode()
     })
     document.addEventListener('visibilitychange', () => this.#look())
@@ -84,7 +84,7 @@ class App {
   open(id: string): SessionState {
     const known = this.#open.get(id)
     if (known) return known
-    const session = new SessionState(id, this.link)
+    const session = new SessionState(id, this.connection)
     this.#open = new Map([...this.#open, [id, session]])
     void session.load()
     return session
@@ -183,12 +183,12 @@ class App {
     if (this.entry === 'in') return
     this.entry = 'in'
     this.#route()
-    this.link.start()
+    this.connection.start()
   }
 
   #lock(): void {
     this.entry = 'locked'
-    this.link.stop()
+    this.connection.stop()
   }
 
   async #loadAll(): Promise<void> {
@@ -232,7 +232,7 @@ class App {
   #route(): void {
     const path = location.pathname
     const id = /^\/s\/(sess_[0-9a-f]{32})$/.exec(path)?.[1]
-    if (id) return this.#set({ name: 'session', id }, place())
+    if (id) return this.#set({ name: 'session', id }, locationHash())
     const name = path.slice(1)
     if (name === 'dashboard' || name === 'settings' || name === 'approvals') return this.#set({ name })
     const last = recall<string | null>('current', null)
@@ -288,7 +288,7 @@ class App {
 }
 
 /** The message or the turn that the address names. */
-function place(): string | null {
+function locationHash(): string | null {
   return /^#((?:msg|turn)_[0-9a-f]{32})$/.exec(location.hash)?.[1] ?? null
 }
 

@@ -74,7 +74,7 @@ export function isOfInterest(child: Child, openTurn: string | null): boolean {
 }
 
 /** A background child whose end the model has been told of is of no interest any more. */
-export function forgetTold(view: View, messageId: string): void {
+export function dropEndNotice(view: View, messageId: string): void {
   view.children = (view.children ?? []).filter((child) => !child.outcome || noteId(child.session_id) !== messageId)
 }
 

@@ -2,7 +2,7 @@
 // Pure. The transcript is folded elsewhere (entries.ts); golden logs prove that both sides come to the same view.
 
 import type { Child, EventRecord, PendingApproval, Rule, Session, Shown, TurnSummary, Usage } from '../api/types'
-import { applyToChildren, forgetTold, isOfInterest } from './apply-children'
+import { applyToChildren, dropEndNotice, isOfInterest } from './apply-children'
 
 /** The part of a session's view that follows from its records. */
 export type View = Omit<Shown, 'context' | 'log_dir' | 'trusted'>
@@ -48,7 +48,7 @@ export function begin(session: Session, seq: number): View {
 
 /** Folds one more record. A record of a type that is not known changes nothing but the cursor. */
 export function apply<V extends View>({ view: before, turnUsage }: Folded<V>, record: EventRecord): Folded<V> {
-  const draft: Draft = {
+  const draft: ViewDraft = {
     // A new title or a pin does not make a session newer.
     view: {
       ...before,
@@ -66,13 +66,13 @@ export function apply<V extends View>({ view: before, turnUsage }: Folded<V>, re
 }
 
 /** What a record works on: a copy of the view, its own approvals, the usage of the open turn. */
-export interface Draft {
+export interface ViewDraft {
   view: View
   own: PendingApproval[]
   usage: Usage
 }
 
-function change(draft: Draft, record: EventRecord): void {
+function change(draft: ViewDraft, record: EventRecord): void {
   const { view } = draft
   switch (record.type) {
     case 'session_created':
@@ -125,13 +125,43 @@ function change(draft: Draft, record: EventRecord): void {
     case 'approval_denied':
       if (record.data.child) return applyToChildren(view, record)
       return applyToTurn(draft, record)
-    default:
+    case 'model_output_completed':
+    case 'tool_batch_completed':
+    case 'tool_call_started':
+    case 'tool_call_completed':
+    case 'patch_review_requested':
       return applyToTurn(draft, record)
+    case 'turn_retried':
+    case 'model_resolved':
+    case 'model_waiting':
+    case 'reasoning_completed':
+    case 'tool_batch_started':
+    case 'tool_batch_halted':
+    case 'verification_started':
+    case 'verification_completed':
+      return
+    default:
+      return ignoreUnknown(record)
   }
 }
 
+/** A record of a type that this page does not know comes from a newer daemon. A known type that is missed above does not compile. */
+function ignoreUnknown(_record: never): void {}
+
+/** The records that mean something only while a turn runs. */
+type TurnRecord = Of<
+  | 'model_output_completed'
+  | 'tool_batch_completed'
+  | 'tool_call_started'
+  | 'tool_call_completed'
+  | 'approval_requested'
+  | 'approval_granted'
+  | 'approval_denied'
+  | 'patch_review_requested'
+>
+
 /** The events of a running turn. Without one they change nothing: a repair may follow a crash. */
-function applyToTurn(draft: Draft, record: EventRecord): void {
+function applyToTurn(draft: ViewDraft, record: TurnRecord): void {
   const { view } = draft
   const turnId = view.running_turn_id
   if (!turnId) return
@@ -178,13 +208,13 @@ function applyToTurn(draft: Draft, record: EventRecord): void {
     case 'approval_denied':
       return answer(draft, record)
     default:
-      return
+      return ignoreUnknown(record)
   }
 }
 
 type Of<T extends EventRecord['type']> = Extract<EventRecord, { type: T }>
 
-function answer(draft: Draft, record: Of<'approval_granted'> | Of<'approval_denied'>): void {
+function answer(draft: ViewDraft, record: Of<'approval_granted'> | Of<'approval_denied'>): void {
   const { tool_call_id: id, tool } = record.data
   const asked = draft.own.find((approval) => approval.tool_call_id === id)
   draft.own = tool === PATCH_REVIEW ? [] : draft.own.filter((approval) => approval !== asked)
@@ -244,10 +274,10 @@ function replaceSession(view: View, session: Session): void {
   Object.assign(view, session, kept, { updated_at, status, last_turn_id, usage })
 }
 
-function addMessage({ view }: Draft, record: Of<'message_added'>): void {
+function addMessage({ view }: ViewDraft, record: Of<'message_added'>): void {
   const { message } = record.data
   view.queue = view.queue.filter((queued) => queued.message.id !== message.id)
-  forgetTold(view, message.id)
+  dropEndNotice(view, message.id)
   const steers = record.turn_id !== null && view.running_turn_id === record.turn_id
   if (steers) return
   view.status = 'active'
@@ -265,7 +295,7 @@ function enqueue(
   view.queue = rest.toSpliced(named >= 0 ? named : last, 0, queued)
 }
 
-function startTurn(draft: Draft, record: Of<'turn_started'>): void {
+function startTurn(draft: ViewDraft, record: Of<'turn_started'>): void {
   const { view } = draft
   if (!record.turn_id) return
   const begun: TurnSummary = {
@@ -288,7 +318,7 @@ function startTurn(draft: Draft, record: Of<'turn_started'>): void {
   draft.own = []
 }
 
-function endTurn(draft: Draft, at: string, how: Pick<TurnSummary, 'status' | 'verified' | 'error'>): void {
+function endTurn(draft: ViewDraft, at: string, how: Pick<TurnSummary, 'status' | 'verified' | 'error'>): void {
   const { view } = draft
   const id = view.running_turn_id
   if (!id) return
@@ -307,7 +337,7 @@ function checkpoint(view: View, record: Of<'checkpoint_created'> | Of<'checkpoin
 }
 
 /** What was used when no message came of it, perhaps of a turn that is over by now. */
-function spend(draft: Draft, turnId: string | null, usage: Usage): void {
+function spend(draft: ViewDraft, turnId: string | null, usage: Usage): void {
   draft.view.usage = plus(draft.view.usage, usage)
   if (turnId && draft.view.running_turn_id === turnId) draft.usage = plus(draft.usage, usage)
   else changeTurn(draft.view, turnId, (turn) => ({ ...turn, usage: plus(turn.usage ?? NO_USAGE, usage) }))

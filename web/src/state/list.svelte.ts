@@ -4,7 +4,7 @@
 import { getSession, listApprovals, listSessions } from '../api/actions'
 import type { EventRecord, Listed, PendingApproval, SessionEvent, Shown } from '../api/types'
 import { apply, begin, NO_USAGE, type Folded, type View } from './apply'
-import { keep, recall } from './keep'
+import { keep, recall } from './local-storage'
 import { compareTimes } from './times'
 
 const PAGE = 200
@@ -13,10 +13,10 @@ const LIMIT = 2000
 const UNREAD_LIMIT = 500
 
 /** A session in a line. */
-export type Row = View
+export type SessionSummary = View
 
 /** How a session stands, in the one word that its dot shows. */
-export type Standing = 'running' | 'waiting' | 'failed' | 'unread' | 'idle' | 'closed'
+export type DisplayStatus = 'running' | 'waiting' | 'failed' | 'unread' | 'idle' | 'closed'
 
 /** What only a row that knows its running turn can take. */
 const TELLS_OF_A_TURN = new Set<SessionEvent['type']>([
@@ -27,13 +27,13 @@ const TELLS_OF_A_TURN = new Set<SessionEvent['type']>([
 
 /** The sessions that nobody else has started, newest activity first. */
 export class SessionList {
-  rows = $state.raw<readonly Row[]>([])
+  rows = $state.raw<readonly SessionSummary[]>([])
   isLoaded = $state(false)
   hasMore = $state(false)
   unread = $state.raw<ReadonlySet<string>>(new Set(recall<string[]>('unread', [])))
   /** What waits for an answer, over all sessions, oldest first. */
   readonly approvals = $derived.by(() => oldestFirst(this.rows.flatMap((row) => row.pending_approvals)))
-  #folds = new Map<string, Folded<Row>>()
+  #folds = new Map<string, Folded<SessionSummary>>()
   #children = new Set<string>()
   #asked = new Set<string>()
   /** The newest event of each session that its row could not take. */
@@ -45,7 +45,7 @@ export class SessionList {
   /** Whether somebody looks at a session now. */
   isOnScreen: (id: string) => boolean = () => false
   /** Called with each record that a person may want to hear of. */
-  onAttention: (row: Row, record: EventRecord) => void = () => {}
+  onAttention: (row: SessionSummary, record: EventRecord) => void = () => {}
 
   /** Loads everything anew. */
   async load(): Promise<void> {
@@ -76,11 +76,11 @@ export class SessionList {
     this.#publish()
   }
 
-  row(id: string): Row | undefined {
+  row(id: string): SessionSummary | undefined {
     return this.rows.find((row) => row.id === id)
   }
 
-  standing(row: Row): Standing {
+  displayStatus(row: SessionSummary): DisplayStatus {
     if (row.pending_approvals.length > 0 || row.status === 'waiting_approval') return 'waiting'
     if (row.running_turn_id) return 'running'
     if (row.status === 'failed') return 'failed'
@@ -125,7 +125,7 @@ export class SessionList {
   #take(sessions: readonly Listed[], waiting: readonly PendingApproval[]): void {
     for (const { last_seq, running_turn_id, snippet: _, ...session } of sessions) {
       const approvals = waiting.filter((approval) => approval.session_id === session.id)
-      const begun: Row = { ...begin(session as never, last_seq), ...session, pending_approvals: approvals }
+      const begun: SessionSummary = { ...begin(session as never, last_seq), ...session, pending_approvals: approvals }
       const turn = running_turn_id ?? approvals[0]?.turn_id ?? null
       this.#folds.set(session.id, { view: { ...begun, running_turn_id: turn }, turnUsage: NO_USAGE })
     }
@@ -170,7 +170,7 @@ export class SessionList {
       .finally(() => this.#asked.delete(id))
   }
 
-  #attend(row: Row, record: EventRecord): void {
+  #attend(row: SessionSummary, record: EventRecord): void {
     const kinds = ['approval_requested', 'patch_review_requested', 'turn_completed', 'turn_failed']
     if (!kinds.includes(record.type)) return
     if (record.type === 'patch_review_requested' && !record.data.waits) return
@@ -203,7 +203,7 @@ function oldestFirst(approvals: PendingApproval[]): PendingApproval[] {
 }
 
 /** Whether an approval was in the list already, which was asked for a moment after the sessions. */
-function isKnownApproval(row: Row, event: EventRecord): boolean {
+function isKnownApproval(row: SessionSummary, event: EventRecord): boolean {
   return (
     event.type === 'approval_requested' &&
     row.pending_approvals.some((each) => each.tool_call_id === event.data.tool_call.id)

@@ -62,7 +62,7 @@ describe('SessionList', () => {
 
   it('shows a session that is made, with the title of its first message, as running', () => {
     const list = told(new SessionList(), ...begun())
-    expect(list.rows.map((row) => [row.title, list.standing(row)])).toEqual([['Round discounts', 'running']])
+    expect(list.rows.map((row) => [row.title, list.displayStatus(row)])).toEqual([['Round discounts', 'running']])
   })
 
   it('marks what ended unseen as unread, until it is seen', () => {
@@ -71,9 +71,9 @@ describe('SessionList', () => {
       ...begun(),
       record('turn_completed', { stop_reason: 'stop', usage: {}, verified: null }),
     )
-    expect(list.standing(list.rows[0]!)).toBe('unread')
+    expect(list.displayStatus(list.rows[0]!)).toBe('unread')
     list.seen(ID)
-    expect(list.standing(list.rows[0]!)).toBe('idle')
+    expect(list.displayStatus(list.rows[0]!)).toBe('idle')
   })
 
   it('does not mark what is on screen, and tells of it all the same', () => {
@@ -87,7 +87,7 @@ describe('SessionList', () => {
       record('turn_failed', { error: { code: 'x', message: 'no' }, reason: 'error' }),
       record('session_failed', { error: { code: 'x', message: 'no' } }, null),
     )
-    expect(list.standing(list.rows[0]!)).toBe('failed')
+    expect(list.displayStatus(list.rows[0]!)).toBe('failed')
     expect(list.unread.size).toBe(0)
     expect(heard).toEqual(['turn_failed'])
   })
@@ -102,13 +102,13 @@ describe('SessionList', () => {
     })
     const list = told(new SessionList(), ...begun(), record('approval_requested', asked.data as object))
     expect(list.approvals.map((approval) => approval.summary)).toEqual(['make'])
-    expect(list.standing(list.rows[0]!)).toBe('waiting')
+    expect(list.displayStatus(list.rows[0]!)).toBe('waiting')
     told(
       list,
       record('approval_granted', { tool_call_id: 'call_1', tool: 'shell', by: 'http', scope: 'once', reason: null }),
     )
     expect(list.approvals).toEqual([])
-    expect(list.standing(list.rows[0]!)).toBe('running')
+    expect(list.displayStatus(list.rows[0]!)).toBe('running')
   })
 
   it('leaves out sessions that others have started, and records that it knows', () => {
@@ -122,7 +122,7 @@ describe('SessionList', () => {
 
 describe('a list that is loaded', () => {
   it('takes from the daemon which turns run, and the pinned sessions that are too old for the first page', async () => {
-    const of = (digit: string, more: object): object => ({
+    const listed = (digit: string, more: object): object => ({
       ...(created(`sess_${digit.repeat(32)}`) as Extract<EventRecord, { type: 'session_created' }>).data.session,
       last_seq: 5,
       ...more,
@@ -132,13 +132,13 @@ describe('a list that is loaded', () => {
       asked.push(path)
       if (path.includes('approvals')) return Response.json({ approvals: [] })
       const sessions = path.includes('pinned=true')
-        ? [of('4', { pinned: true })]
-        : [of('5', { running_turn_id: TURN }), of('6', { running_turn_id: null })]
+        ? [listed('4', { pinned: true })]
+        : [listed('5', { running_turn_id: TURN }), listed('6', { running_turn_id: null })]
       return Response.json({ sessions, next_cursor: null })
     })
     const list = new SessionList()
     await list.load()
-    expect(list.rows.map((row) => [row.id[5], list.standing(row), row.pinned ?? false]).sort()).toEqual([
+    expect(list.rows.map((row) => [row.id[5], list.displayStatus(row), row.pinned ?? false]).sort()).toEqual([
       ['4', 'idle', true],
       ['5', 'running', false],
       ['6', 'idle', false],

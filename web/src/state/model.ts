@@ -7,7 +7,7 @@
 // Errors are shown with `tell(error)` and notices with `say(text, action?)` of `shell/toasts.svelte.ts`; a session is shown with
 // `app.showSession(id)` of `state/app.svelte.ts`, which also has `app.models` and `app.agents`; the colours are in `app.css`.
 // A turn's changes are shown with `showReview(id, turnId)` and its undoing is asked for with `askUndo(id, turnId)` of
-// `review/desk.svelte.ts`; `deskOf(id).reviewing` is the turn that the review panel shows, or null while it is closed.
+// `review/review-state.svelte.ts`; `reviewStateOf(id).reviewing` is the turn that the review panel shows, or null while it is closed.
 
 import type {
   Child,

@@ -5,7 +5,7 @@ import { send } from '../api/actions'
 import { ApiError } from '../api/http'
 import type { Delivery, InputPart } from '../api/types'
 import type { Outgoing } from './model'
-import { keep, recall } from './keep'
+import { keep, recall } from './local-storage'
 
 const LIMIT = 50
 

@@ -41,18 +41,18 @@ export class SessionState implements OpenSession {
   #isPublishing = false
   /** When something of its past was last asked for. */
   #readAt = 0
-  readonly #link: { readonly connection: Connection }
+  readonly #source: { readonly connection: Connection }
 
   constructor(
     readonly id: string,
-    link: { readonly connection: Connection },
+    source: { readonly connection: Connection },
   ) {
-    this.#link = link
+    this.#source = source
     this.#outbox = new Outbox(id)
   }
 
   get connection(): Connection {
-    return this.#link.connection
+    return this.#source.connection
   }
 
   get outbox(): readonly Outgoing[] {

@@ -4,7 +4,7 @@
 import type { EventDelta, EventRecord, SessionEvent } from '../api/types'
 import { applyRecord, isOpenStream, streamEntry, type Streams } from './entries'
 import type { Entry } from './model'
-import { joinPage } from './seam'
+import { joinPage } from './join-history'
 import { NOTHING, splice } from './splice'
 
 /** Characters that are kept of what a running tool prints, for each stream. */

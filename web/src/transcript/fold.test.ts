@@ -6,7 +6,7 @@ import { rowsOf, runSummary, type RunEntry } from './fold'
 import { toPieces, fitting } from './highlight/pieces'
 import { Layout } from './layout'
 import { changesOf } from './tools/changes'
-import { countsOf, formOf, titleOf } from './tools/form'
+import { countsOf, cardKindOf, titleOf } from './tools/tool-kind'
 
 const tool = (key: string, name: string, more: Partial<ToolEntry> = {}): ToolEntry => ({
   kind: 'tool',
@@ -117,10 +117,12 @@ describe('rowsOf', () => {
 
 describe('tool calls', () => {
   it('knows the card by name, child, kind or result', () => {
-    expect(formOf(tool('a', 'Bash'))).toBe('command')
-    expect(formOf(tool('a', 'mcp__x', { input: {} }))).toBe('other')
-    expect(formOf(tool('a', 'run', { toolKind: 'exec', input: { command: 'ls' } }))).toBe('command')
-    expect(formOf(tool('a', 'x', { result: { id: 'a', ok: true, parts: [], details: { files: [] } } }))).toBe('change')
+    expect(cardKindOf(tool('a', 'Bash'))).toBe('command')
+    expect(cardKindOf(tool('a', 'mcp__x', { input: {} }))).toBe('other')
+    expect(cardKindOf(tool('a', 'run', { toolKind: 'exec', input: { command: 'ls' } }))).toBe('command')
+    expect(cardKindOf(tool('a', 'x', { result: { id: 'a', ok: true, parts: [], details: { files: [] } } }))).toBe(
+      'change',
+    )
   })
 
   it('says what was done only when it was', () => {

@@ -2,10 +2,10 @@
 // things are folded into one. Pure, and an unchanged row stays the same object.
 
 import type { Entry, ThinkingEntry, ToolEntry } from '../state/model'
-import { formOf, type Form } from './tools/form'
+import { cardKindOf, type CardKind } from './tools/tool-kind'
 import { count } from './text'
 
-export type Row =
+export type TranscriptRow =
   | { readonly kind: 'entry'; readonly key: string; readonly entry: Entry }
   | { readonly kind: 'run'; readonly key: string; readonly entries: readonly RunEntry[] }
 
@@ -13,11 +13,11 @@ export type Row =
 export type RunEntry = ToolEntry | ThinkingEntry
 
 /** The rows for some entries; `before` are the rows of the last time. */
-export function rowsOf(entries: readonly Entry[], before: readonly Row[] = []): Row[] {
-  const rows: Row[] = []
+export function rowsOf(entries: readonly Entry[], before: readonly TranscriptRow[] = []): TranscriptRow[] {
+  const rows: TranscriptRow[] = []
   let run: RunEntry[] = []
   const known = lookup(entries, before)
-  const put = (row: Row) => {
+  const put = (row: TranscriptRow) => {
     const earlier = known(row.key, rows.length)
     rows.push(earlier && isSame(earlier, row) ? earlier : row)
   }
@@ -47,13 +47,13 @@ export function rowsOf(entries: readonly Entry[], before: readonly Row[] = []): 
 
 /** What a run did, in a line: `Read 3 files, searched 2 times`. */
 export function runSummary(entries: readonly RunEntry[]): string {
-  const counts = new Map<Form, number>()
+  const counts = new Map<CardKind, number>()
   for (const entry of entries) {
-    if (entry.kind === 'tool') counts.set(formOf(entry), (counts.get(formOf(entry)) ?? 0) + 1)
+    if (entry.kind === 'tool') counts.set(cardKindOf(entry), (counts.get(cardKindOf(entry)) ?? 0) + 1)
   }
   const said: string[] = []
-  const say = (form: Form, words: (number: number) => string) => {
-    const number = counts.get(form)
+  const say = (kind: CardKind, words: (number: number) => string) => {
+    const number = counts.get(kind)
     if (number) said.push(words(number))
   }
   say('read', (number) => `read ${count(number, 'file')}`)
@@ -66,8 +66,8 @@ export function runSummary(entries: readonly RunEntry[]): string {
 
 /** Whether a call only looks at something, so that it may be folded away. */
 function isFolded(entry: ToolEntry): boolean {
-  const form = formOf(entry)
-  const isLook = form === 'read' || form === 'search' || form === 'look' || form === 'fetch'
+  const kind = cardKindOf(entry)
+  const isLook = kind === 'read' || kind === 'search' || kind === 'look' || kind === 'fetch'
   const hasPicture = entry.result?.parts.some((part) => part.type === 'image') ?? false
   return isLook && !hasPicture && entry.status !== 'waiting' && entry.status !== 'denied'
 }
@@ -87,7 +87,10 @@ function trailingThoughts(run: RunEntry[]): number {
 }
 
 /** Finds a row of the last time. Most are where they were, unless a page of history was put before them. */
-function lookup(entries: readonly Entry[], before: readonly Row[]): (key: string, at: number) => Row | undefined {
+function lookup(
+  entries: readonly Entry[],
+  before: readonly TranscriptRow[],
+): (key: string, at: number) => TranscriptRow | undefined {
   if (before.length === 0 || before[0]!.key === entries[0]?.key) {
     return (key, at) => (before[at]?.key === key ? before[at] : undefined)
   }
@@ -95,7 +98,7 @@ function lookup(entries: readonly Entry[], before: readonly Row[]): (key: string
   return (key) => byKey.get(key)
 }
 
-function isSame(known: Row, row: Row): boolean {
+function isSame(known: TranscriptRow, row: TranscriptRow): boolean {
   if (known.kind === 'entry' && row.kind === 'entry') return known.entry === row.entry
   if (known.kind !== 'run' || row.kind !== 'run' || known.entries.length !== row.entries.length) return false
   return known.entries.every((entry, at) => entry === row.entries[at])

@@ -4,7 +4,7 @@ import { readPatch } from '../../approvals/patch'
 import { makeDiff, withoutNumbers } from '../../diff/make'
 import { parseDiff, type DiffFile } from '../../diff/parse'
 import type { ToolEntry } from '../../state/model'
-import { details, text } from './form'
+import { details, text } from './tool-kind'
 
 /** The files that a call changes, as diffs: from its result where there is one, else from what it asks for. */
 export function changesOf(entry: ToolEntry): DiffFile[] {

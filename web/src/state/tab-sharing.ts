@@ -7,7 +7,7 @@ import type { Connection } from './model'
 const NAME = 'ostler-link'
 
 /** What tabs tell each other. */
-export type News =
+export type TabMessage =
   /** Somebody new asks how things stand. */
   | { kind: 'hello' }
   /** Somebody does not want to wait for the next try. */
@@ -15,15 +15,15 @@ export type News =
   | { kind: 'frames'; frames: readonly Frame[] }
   | { kind: 'state'; connection: Connection; nextTry: number | null; isFresh: boolean }
 
-export class Neighbours {
+export class TabSharing {
   /** Whether this tab has the connection. */
   leads = false
   /** Whether there have been others since this tab was opened. */
   any = false
   readonly #channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(NAME) : null
 
-  constructor(hear: (news: News) => void) {
-    this.#channel?.addEventListener('message', ({ data }: MessageEvent<News>) => {
+  constructor(hear: (news: TabMessage) => void) {
+    this.#channel?.addEventListener('message', ({ data }: MessageEvent<TabMessage>) => {
       this.any = true
       hear(data)
     })
@@ -41,7 +41,7 @@ export class Neighbours {
     await navigator.locks.request(NAME, begin)
   }
 
-  tell(news: News): void {
+  tell(news: TabMessage): void {
     this.#channel?.postMessage(news)
   }
 }

@@ -1,7 +1,7 @@
-// The parts of the page that are loaded when they are first needed, and fetched when the browser has nothing else to do, so that
+// The screens and dialogs that are loaded when they are first needed, and fetched when the browser has nothing else to do, so that
 // they are there when the daemon is not.
 
-export const parts = {
+export const lazyScreens = {
   home: () => import('./Home.svelte'),
   login: () => import('./Login.svelte'),
   palette: () => import('./Palette.svelte'),
@@ -17,7 +17,7 @@ export const parts = {
 }
 
 /** Fetches them all, in peace. */
-export function fetchParts(): void {
+export function prefetchScreens(): void {
   const idle = window.requestIdleCallback ?? ((run: () => void) => setTimeout(run, 2_000))
-  idle(() => Object.values(parts).forEach((load) => void load().catch(() => {})))
+  idle(() => Object.values(lazyScreens).forEach((load) => void load().catch(() => {})))
 }

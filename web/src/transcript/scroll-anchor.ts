@@ -3,7 +3,7 @@
 
 import { SvelteMap } from 'svelte/reactivity'
 
-import type { Row } from './fold'
+import type { TranscriptRow } from './fold'
 import type { Layout } from './layout'
 
 /** A row, and how far the window's upper edge is below that row's. */
@@ -32,14 +32,14 @@ export function memoryOf(sessionId: string): Memory {
 }
 
 /** The anchor for a window that begins at a height. */
-export function anchorAt(layout: Layout<Row>, top: number): Anchor | null {
+export function anchorAt(layout: Layout<TranscriptRow>, top: number): Anchor | null {
   const index = layout.at(top)
   const row = layout.rows[index]
   return row ? { key: row.key, offset: top - layout.top(index) } : null
 }
 
 /** Where the window has to begin for its anchor to stay where it was; null when that row is gone. */
-export function topOf(layout: Layout<Row>, anchor: Anchor): number | null {
+export function topOf(layout: Layout<TranscriptRow>, anchor: Anchor): number | null {
   const index = layout.rows.findIndex(
     (row) => row.key === anchor.key || (row.kind === 'run' && row.entries.some((entry) => entry.key === anchor.key)),
   )
@@ -53,7 +53,7 @@ export function follows(isFollowing: boolean, before: number, now: number, left:
 }
 
 /** How high a row will be, roughly. */
-export function guess(row: Row): number {
+export function guess(row: TranscriptRow): number {
   if (row.kind === 'run') return 40
   const { entry } = row
   if (entry.kind === 'tool') return 42

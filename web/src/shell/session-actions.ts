@@ -50,9 +50,9 @@ export async function startSession(body: NewSessionBody, firstMessage?: string):
 }
 
 /** Shows the next session that waits for an answer, has failed, or has something new. */
-export function nextThatWants(): void {
+export function focusNextNeedingAttention(): void {
   const wants = app.list.rows.filter(
-    (row) => !row.archived && ['waiting', 'failed', 'unread'].includes(app.list.standing(row)),
+    (row) => !row.archived && ['waiting', 'failed', 'unread'].includes(app.list.displayStatus(row)),
   )
   const place = wants.findIndex((row) => row.id === app.current)
   const next = wants[(place + 1) % Math.max(1, wants.length)]

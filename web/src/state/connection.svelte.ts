@@ -1,12 +1,12 @@
 // The page's connection to what happens in every session. It comes back by itself, from the cursor that it had, so that nothing is
 // missed; what the events mean is left to those who listen. A browser has six connections for each host, and this one is never idle:
-// so of all tabs of a browser one connects, and tells the others (neighbours.ts).
+// so of all tabs of a browser one connects, and tells the others (tab-sharing.ts).
 
 import { ApiError } from '../api/http'
 import { follow, type Frame } from '../api/stream'
 import type { SessionEvent } from '../api/types'
 import type { Connection } from './model'
-import { Neighbours, type News } from './neighbours'
+import { TabSharing, type TabMessage } from './tab-sharing'
 
 const FIRST_WAIT = 800
 const LONGEST_WAIT = 15_000
@@ -24,7 +24,7 @@ export interface Listener {
 }
 
 /** Follows all sessions for as long as the page lives. */
-export class Link {
+export class EventConnection {
   connection = $state<Connection>('connecting')
   /** When the next try is made, in milliseconds since 1970; null while connected or trying. */
   nextTry = $state<number | null>(null)
@@ -35,12 +35,12 @@ export class Link {
   #wake: () => void = () => {}
   #heard = 0
   #stopped = false
-  readonly #neighbours = new Neighbours((news) => this.#hear(news))
+  readonly #tabs = new TabSharing((news) => this.#hear(news))
 
   constructor(readonly listener: Listener) {}
 
   start(): void {
-    void this.#neighbours.lead(() => this.#run())
+    void this.#tabs.lead(() => this.#run())
     addEventListener('online', () => this.retryNow())
     addEventListener('offline', () => void this.#probe())
     document.addEventListener('visibilitychange', () => {
@@ -62,7 +62,7 @@ export class Link {
   retryNow(): void {
     this.#attempt = 0
     this.#wake()
-    if (!this.#neighbours.leads) this.#neighbours.tell({ kind: 'retry' })
+    if (!this.#tabs.leads) this.#tabs.tell({ kind: 'retry' })
   }
 
   /** A machine without a network still reaches its own daemon: asks before it gives up a connection that may be good. */
@@ -94,7 +94,7 @@ export class Link {
     for await (const frames of follow(path, this.#abort.signal, (event, text) => this.#wants(event, text))) {
       this.#heard = Date.now()
       this.#take(frames)
-      if (this.#neighbours.any) this.#neighbours.tell({ kind: 'frames', frames })
+      if (this.#tabs.any) this.#tabs.tell({ kind: 'frames', frames })
       if (!isFirst) continue
       isFirst = false
       this.#attempt = 0
@@ -104,7 +104,7 @@ export class Link {
 
   /** How it stands now, to this tab and the others. */
   #stand(connection: Connection, isFresh = false): void {
-    this.#neighbours.tell({ kind: 'state', connection, nextTry: this.nextTry, isFresh })
+    this.#tabs.tell({ kind: 'state', connection, nextTry: this.nextTry, isFresh })
     this.#set(connection, isFresh)
   }
 
@@ -117,20 +117,20 @@ export class Link {
   }
 
   /** Takes what another tab tells. */
-  #hear(news: News): void {
+  #hear(news: TabMessage): void {
     switch (news.kind) {
       case 'hello':
-        if (this.#neighbours.leads)
-          this.#neighbours.tell({ kind: 'state', connection: this.connection, nextTry: this.nextTry, isFresh: false })
+        if (this.#tabs.leads)
+          this.#tabs.tell({ kind: 'state', connection: this.connection, nextTry: this.nextTry, isFresh: false })
         return
       case 'retry':
-        if (this.#neighbours.leads) this.retryNow()
+        if (this.#tabs.leads) this.retryNow()
         return
       case 'frames':
-        if (!this.#neighbours.leads) this.#take(news.frames)
+        if (!this.#tabs.leads) this.#take(news.frames)
         return
       case 'state':
-        if (this.#neighbours.leads || (news.connection === this.connection && !news.isFresh)) return
+        if (this.#tabs.leads || (news.connection === this.connection && !news.isFresh)) return
         this.nextTry = news.nextTry
         this.#set(news.connection, news.isFresh)
     }
@@ -147,7 +147,7 @@ export class Link {
   }
 
   #wants(event: string, text: string): boolean {
-    if (!event.endsWith('_delta') || this.#neighbours.any) return true
+    if (!event.endsWith('_delta') || this.#tabs.any) return true
     const at = text.indexOf('"session_id":"')
     return at < 0 || this.listener.wantsDeltas(text.slice(at + 14, text.indexOf('"', at + 14)))
   }

@@ -30,7 +30,7 @@ const MAX_MESSAGE_BYTES = 1024 * 1024
 /** How long after the last letter a draft is kept. */
 const KEEP_AFTER_MS = 250
 
-export class Writing {
+export class MessageDraft {
   text = $state('')
   pastes = $state.raw<readonly Paste[]>([])
   attachments = $state<Attachment[]>([])
@@ -251,19 +251,19 @@ function partType(mimeType: string): 'image' | 'audio' | 'file' {
   return mimeType.startsWith('audio/') ? 'audio' : 'file'
 }
 
-const writings = new Map<string, Writing>()
+const drafts = new Map<string, MessageDraft>()
 /** The rest is in the browser's own storage and comes back from there. */
-const MAX_WRITINGS = 50
+const MAX_DRAFTS = 50
 
 /** What is being written in a session. */
-export function writingOf(sessionId: string): Writing {
-  const known = writings.get(sessionId)
+export function messageDraftOf(sessionId: string): MessageDraft {
+  const known = drafts.get(sessionId)
   if (known) return known
-  const writing = new Writing(sessionId)
-  writings.set(sessionId, writing)
-  for (const [oldest, old] of writings) {
-    if (writings.size <= MAX_WRITINGS) break
-    if (oldest !== sessionId && old.isReady) writings.delete(oldest)
+  const writing = new MessageDraft(sessionId)
+  drafts.set(sessionId, writing)
+  for (const [oldest, old] of drafts) {
+    if (drafts.size <= MAX_DRAFTS) break
+    if (oldest !== sessionId && old.isReady) drafts.delete(oldest)
   }
   return writing
 }

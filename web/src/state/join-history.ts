@@ -14,7 +14,7 @@ export function joinPage(page: Book, book: Book, records: readonly EventRecord[]
     // A child may end long after the turn that started it.
     const reaches =
       turns.has(record.turn_id) || record.type === 'subagent_completed' || record.type === 'subagent_started'
-    if (reaches) reachBack(page, record)
+    if (reaches) applyToOlderPage(page, record)
   }
   const first = records.find((record) => record.type === 'turn_started' || isEnd(record))
   if (first?.type === 'turn_started') applyRecord(page, NO_STREAMS, first)
@@ -27,7 +27,7 @@ export function joinPage(page: Book, book: Book, records: readonly EventRecord[]
 const NO_STREAMS: Streams = new Map()
 
 /** Folds a newer record into the page as far as it speaks of what is there. It adds nothing. */
-function reachBack(page: Book, record: EventRecord): void {
+function applyToOlderPage(page: Book, record: EventRecord): void {
   switch (record.type) {
     case 'model_output_completed':
       forgetWaiting(page, record.turn_id)

@@ -5,9 +5,9 @@ import type { ToolEntry } from '../../state/model'
 import { revealLine } from '../text'
 
 /** The kinds of cards. `look` is anything else that only looks at the workspace. */
-export type Form = 'command' | 'change' | 'search' | 'read' | 'look' | 'fetch' | 'session' | 'drawing' | 'other'
+export type CardKind = 'command' | 'change' | 'search' | 'read' | 'look' | 'fetch' | 'session' | 'drawing' | 'other'
 
-const BY_NAME: { [name: string]: Form } = {
+const BY_NAME: { [name: string]: CardKind } = {
   shell: 'command',
   shell_process: 'command',
   verify: 'command',
@@ -35,7 +35,7 @@ const BY_NAME: { [name: string]: Form } = {
 }
 
 /** What a call is to do, does, and has done. */
-const VERBS: { [form in Form]: [string, string, string] } = {
+const VERBS: { [kind in CardKind]: [string, string, string] } = {
   command: ['Run', 'Running', 'Ran'],
   change: ['Edit', 'Editing', 'Edited'],
   search: ['Search for', 'Searching for', 'Searched for'],
@@ -48,7 +48,7 @@ const VERBS: { [form in Form]: [string, string, string] } = {
 }
 
 /** Which card shows a call. */
-export function formOf(entry: Pick<ToolEntry, 'name' | 'toolKind' | 'input' | 'result' | 'child'>): Form {
+export function cardKindOf(entry: Pick<ToolEntry, 'name' | 'toolKind' | 'input' | 'result' | 'child'>): CardKind {
   if (entry.child) return 'session'
   const named = BY_NAME[entry.name.toLowerCase()]
   if (named) return named
@@ -60,16 +60,16 @@ export function formOf(entry: Pick<ToolEntry, 'name' | 'toolKind' | 'input' | 'r
 
 /** What the call does, in a word for people, and on what. */
 export function titleOf(entry: ToolEntry): { verb: string; subject: string } {
-  const form = formOf(entry)
-  const [plain, now, past] = VERBS[form]
+  const kind = cardKindOf(entry)
+  const [plain, now, past] = VERBS[kind]
   // A call that did not come to its end has not done what its past tense would say.
   const verb = entry.status === 'running' ? now : entry.status !== 'done' ? plain : isNew(entry) ? 'Created' : past
-  return { verb, subject: revealLine(subjectOf(entry, form)) }
+  return { verb, subject: revealLine(subjectOf(entry, kind)) }
 }
 
-function subjectOf(entry: ToolEntry, form: Form): string {
+function subjectOf(entry: ToolEntry, kind: CardKind): string {
   const { input } = entry
-  switch (form) {
+  switch (kind) {
     case 'command':
       return (
         text(input, 'command', 'line') ??

@@ -1,13 +1,13 @@
 /**
- * What is on the desk of each session: the turn whose changes are being looked at, the turn whose undoing is
+ * What is on the reviewState of each session: the turn whose changes are being looked at, the turn whose undoing is
  * being considered, and the remarks that wait to be sent. Other parts of the page open and close things here.
  */
 
 import { loadComments, putComment, saveComments, type LineComment } from './comments'
 import { ACCEPT_ALL, type Selection } from './selection'
 
-/** One session's desk. */
-export class Desk {
+/** One session's reviewState. */
+export class ReviewState {
   /** The turn whose changes are shown; null when the panel is closed. */
   reviewing = $state<string | null>(null)
   /** The turn that may be undone; null when nobody asks. */
@@ -52,33 +52,33 @@ export class Desk {
   }
 }
 
-const desks = new Map<string, Desk>()
+const reviewStates = new Map<string, ReviewState>()
 /** Desks hold little, and their remarks are kept by the browser; the oldest give way. */
-const MAX_DESKS = 100
+const MAX_REVIEW_STATES = 100
 
-/** The desk of a session. */
-export function deskOf(sessionId: string): Desk {
-  const known = desks.get(sessionId)
+/** The reviewState of a session. */
+export function reviewStateOf(sessionId: string): ReviewState {
+  const known = reviewStates.get(sessionId)
   if (known) return known
-  const desk = new Desk(sessionId)
-  desks.set(sessionId, desk)
-  for (const [oldest, old] of desks) {
-    if (desks.size <= MAX_DESKS) break
-    if (old.reviewing === null && old.undoing === null) desks.delete(oldest)
+  const reviewState = new ReviewState(sessionId)
+  reviewStates.set(sessionId, reviewState)
+  for (const [oldest, old] of reviewStates) {
+    if (reviewStates.size <= MAX_REVIEW_STATES) break
+    if (old.reviewing === null && old.undoing === null) reviewStates.delete(oldest)
   }
-  return desk
+  return reviewState
 }
 
 /** Opens the panel on a turn's changes. */
 export function showReview(sessionId: string, turnId: string): void {
-  deskOf(sessionId).reviewing = turnId
+  reviewStateOf(sessionId).reviewing = turnId
 }
 
 export function hideReview(sessionId: string): void {
-  deskOf(sessionId).reviewing = null
+  reviewStateOf(sessionId).reviewing = null
 }
 
 /** Asks whether a turn is to be undone, with what that would change. */
 export function askUndo(sessionId: string, turnId: string): void {
-  deskOf(sessionId).undoing = turnId
+  reviewStateOf(sessionId).undoing = turnId
 }
