@@ -1,7 +1,11 @@
 // Splits markdown into its top-level blocks while it still comes in. What stands before the last block is settled: it is read
 // once, keeps its object, and so is drawn once. Drawing, and what may become a link, is left to the components.
 
-import { Lexer, type Token } from 'marked'
+import { Marked, type Token } from 'marked'
+
+import { MATH } from './math-tokens'
+
+const markdown = new Marked({ gfm: true }).use({ extensions: MATH })
 
 export interface Block {
   /** Its place in the text; the same from its first character on. */
@@ -62,7 +66,7 @@ export class Blocks {
 
 /** Reads a whole text. */
 export function read(text: string): Token[] {
-  return Lexer.lex(text, { gfm: true })
+  return markdown.lexer(text)
 }
 
 /** The text in memory of its own. A piece of a text keeps all of that text alive, and a settled block would keep the whole of it. */
