@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 
 import { makeDiff } from './make'
+import { indentOf, lineRuns } from './colours'
 import { parseDiff, pathOf } from './parse'
 import { changedPieces, compareWords, splitRows } from './rows'
 
@@ -112,5 +113,35 @@ describe('rows', () => {
     expect(compareWords('completely different', 'nothing alike at all')).toBeNull()
     const hunk = parseDiff('--- a/x\n+++ b/x\n@@ -1 +1 @@\n-let a = 1;\n+let b = 1;\n')[0]!.hunks[0]!
     expect(changedPieces(hunk).size).toBe(2)
+  })
+})
+
+describe('colours', () => {
+  it('are joined with what has changed', () => {
+    const parts = [
+      { text: 'let a', changed: false },
+      { text: ' = 2', changed: true },
+    ]
+    const colours = [
+      { text: 'let', style: 'hl-keyword' },
+      { text: ' a = ', style: '' },
+      { text: '2', style: 'hl-number' },
+    ]
+    expect(lineRuns(parts, colours)).toEqual([
+      { text: 'let', style: 'hl-keyword', changed: false },
+      { text: ' a', style: '', changed: false },
+      { text: ' = ', style: '', changed: true },
+      { text: '2', style: 'hl-number', changed: true },
+    ])
+  })
+
+  it('of another text are left out', () => {
+    expect(lineRuns([{ text: 'x', changed: false }], [{ text: 'y', style: 'hl-type' }])).toEqual([
+      { text: 'x', changed: false, style: '' },
+    ])
+  })
+
+  it('leave an indent that wrapped lines can have', () => {
+    expect(['  a', '\tb', ' \tc', 'd', ' '.repeat(80)].map(indentOf)).toEqual([2, 4, 4, 0, 24])
   })
 })

@@ -93,3 +93,15 @@ export function fitting(pieces: CodePiece[], text: string): CodePiece[] {
   if (at < text.length) fit.push({ text: text.slice(at), style: '' })
   return fit
 }
+
+/** The pieces of each line. */
+export function byLine(pieces: readonly CodePiece[]): CodePiece[][] {
+  const lines: CodePiece[][] = [[]]
+  for (const piece of pieces) {
+    piece.text.split('\n').forEach((part, at) => {
+      if (at > 0) lines.push([])
+      if (part !== '') lines.at(-1)!.push({ text: part, style: piece.style })
+    })
+  }
+  return lines
+}
