@@ -1,4 +1,4 @@
-// axe-core finds nothing serious on the main screens, in light and in dark; and they can be used by keyboard alone.
+// axe-core finds nothing at all on the main screens, in light and in dark; and they can be used by keyboard alone.
 
 import AxeBuilder from '@axe-core/playwright'
 import type { Page } from '@playwright/test'
@@ -7,8 +7,7 @@ import { type Daemon, enter, expect, openSession, test } from './harness'
 
 async function audit(page: Page, screen: string): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze()
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  const words = serious.map(
+  const words = violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target.join(' ')} (${node.failureSummary})`).join('; ')}`,
   )
   expect(words, screen).toEqual([])
@@ -48,7 +47,7 @@ for (const scheme of ['light', 'dark'] as const) {
       const id = await furnished(daemon)
       await enter(daemon, page)
       await openSession(daemon, page, id)
-      await expect(page.getByRole('region', { name: 'Waiting for your answer' })).toBeVisible()
+      await expect(page.getByRole('region', { name: 'Pending approval' })).toBeVisible()
       await expect(page.locator('html')).toHaveAttribute('data-theme', scheme)
       await audit(page, 'session')
     })
@@ -97,7 +96,7 @@ test('a session can be made, spoken to and answered by keyboard alone', async ({
   await expect(page.getByRole('textbox', { name: /message/i })).toBeFocused()
   await page.keyboard.type('write keys.txt with Hello!')
   await page.keyboard.press('Enter')
-  const question = page.getByRole('region', { name: 'Waiting for your answer' })
+  const question = page.getByRole('region', { name: 'Pending approval' })
   await expect(question).toBeVisible()
   await question.getByRole('button', { name: /^Allow once/ }).focus()
   await page.keyboard.press('Enter')

@@ -7,7 +7,7 @@ import type { Locator, Page } from '@playwright/test'
 
 import { enter, expect, openSession, otherBrowser, test, type Daemon } from './harness'
 
-const dock = (page: Page): Locator => page.getByRole('region', { name: 'Waiting for your answer' })
+const dock = (page: Page): Locator => page.getByRole('region', { name: 'Pending approval' })
 const card = (page: Page): Locator => dock(page).getByRole('article')
 
 /** A session whose model asks to run a command, and says something when that is settled. */
@@ -30,7 +30,7 @@ test('the card shows the exact command and the exact rule, and a key answers', a
   await enter(daemon, page)
   await openSession(daemon, page, session)
   await expect(card(page)).toContainText('touch made.txt')
-  await expect(card(page)).toContainText('A lasting answer adds this rule')
+  await expect(card(page)).toContainText('“Always” will allow')
   await expect(card(page)).toHaveAttribute('data-settled', 'true')
   await page.keyboard.press('y')
   await expect(dock(page)).toBeHidden()
@@ -78,7 +78,7 @@ test('a denial can say why, and the model reads it', async ({ daemon, page }) =>
   const session = await asking(daemon, 'git push --force')
   await enter(daemon, page)
   await openSession(daemon, page, session)
-  await card(page).getByRole('button', { name: 'Deny and say why' }).click()
+  await card(page).getByRole('button', { name: 'Deny with a reason' }).click()
   await card(page).getByRole('textbox').fill('never force a push')
   await card(page).getByRole('textbox').press('Enter')
   await expect(dock(page)).toBeHidden()
@@ -142,7 +142,7 @@ test('the question of a session that the session has started is answered at its 
   await enter(daemon, page)
   await openSession(daemon, page, session)
   await expect(card(page)).toContainText('touch made.txt')
-  await expect(card(page)).toContainText('asked by make a file')
+  await expect(card(page)).toContainText('requested by make a file')
   await card(page).getByRole('button', { name: 'Allow once' }).click()
   await expect(dock(page)).toBeHidden()
   await daemon.idle(session)
@@ -172,7 +172,7 @@ test('several wait one after the other, and all sessions are in one list', async
     .toBe(2)
   await enter(daemon, page)
   await page.goto(`${daemon.url}/approvals`)
-  const list = page.getByRole('region', { name: 'Everything that waits for an answer' })
+  const list = page.getByRole('region', { name: 'All pending approvals' })
   await expect(list.getByRole('article')).toHaveCount(2)
   await list.getByRole('article').filter({ hasText: 'two.txt' }).getByRole('button', { name: 'Allow once' }).click()
   await expect(list.getByRole('article')).toHaveCount(1)
@@ -180,5 +180,5 @@ test('several wait one after the other, and all sessions are in one list', async
   expect(await exists(daemon, 'two.txt')).toBe(true)
   await daemon.api('POST', `/v1/sessions/${one}/cancel`, {})
   await expect(list.getByRole('article')).toHaveCount(0)
-  await expect(list).toContainText('Nothing waits')
+  await expect(list).toContainText('No pending approvals')
 })

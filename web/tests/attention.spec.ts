@@ -27,15 +27,15 @@ test('dots tell what runs, waits, failed and is unread; a key leads there', asyn
 
   await page.goto(`${daemon.url}/dashboard`)
   for (const [column, title] of [
-    ['Waiting for an answer', 'Asking'],
+    ['Needs approval', 'Asking'],
     ['Running', 'Working'],
     ['Failed', 'Failing'],
   ] as const) {
-    await expect(page.getByRole('region', { name: column })).toContainText(title)
+    await expect(page.getByRole('main').getByRole('region', { name: column })).toContainText(title)
   }
   go()
   await expect(dot(working)).toHaveAttribute('data-status', 'unread')
-  await expect(page.getByRole('region', { name: 'Unread' })).toContainText('Working')
+  await expect(page.getByRole('main').getByRole('region', { name: 'Unread' })).toContainText('Working')
   await page.locator(`nav [data-session="${working}"] a`).click()
   await expect(dot(working)).toHaveAttribute('data-status', 'idle')
   await page.keyboard.press('Alt+u')
@@ -70,7 +70,7 @@ test('a hidden page sends a notice when something waits, once it was asked to', 
   expect(await notices()).toEqual([])
   await page.evaluate(() => ((window as { pretendHidden?: boolean }).pretendHidden = true))
   await daemon.say(id, 'write a.txt with Hello!')
-  await expect.poll(notices).toEqual([expect.stringContaining('Waiting for an answer: Gate')])
+  await expect.poll(notices).toEqual([expect.stringContaining('Needs approval: Gate')])
 })
 
 test('a project is found by walking folders, and taken off the list in the settings', async ({ daemon, page }) => {
@@ -87,7 +87,7 @@ test('a project is found by walking folders, and taken off the list in the setti
   await expect(page.locator('nav').getByRole('region', { name: 'inner' })).toContainText('New session')
 
   await page.goto(`${daemon.url}/settings`)
-  await page.getByRole('button', { name: 'Take work off the list' }).click()
+  await page.getByRole('button', { name: 'Remove project work' }).click()
   await expect(page.locator('nav').getByRole('region', { name: 'work' })).toBeHidden()
 })
 

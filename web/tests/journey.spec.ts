@@ -16,7 +16,7 @@ test('a newcomer: code, demo, answer, approval, diff, verification, undo, archiv
 
   const session = page.getByTestId('session')
   await expect(session).toContainText('README.md')
-  const question = page.getByRole('region', { name: 'Waiting for your answer' })
+  const question = page.getByRole('region', { name: 'Pending approval' })
   await expect(question).toContainText('hello-from-ostler.txt')
   await expect(page).toHaveTitle(/^\(1\) /)
   await question.getByRole('button', { name: /^Allow once/ }).click()
@@ -43,7 +43,7 @@ test('a newcomer: code, demo, answer, approval, diff, verification, undo, archiv
   await expect.poll(() => readFile(join(daemon.workspace, 'second.txt'), 'utf8').catch(() => 'gone')).toBe('gone')
 
   await page.getByRole('button', { name: 'More about this session' }).click()
-  await page.getByRole('menuitem', { name: 'Archive' }).click()
+  await page.getByRole('menuitem', { name: 'Archive', exact: true }).click()
   await expect(page.getByTestId('session')).toBeHidden()
   await page.getByRole('searchbox', { name: 'Search all sessions' }).fill('Second')
   await expect(page.locator(`nav [data-session="${id}"]`)).toBeVisible()
@@ -95,8 +95,8 @@ test('two browsers on one session see the same, and the first answer counts', as
   await openSession(daemon, other.page, id)
   await page.getByRole('textbox', { name: /message/i }).fill('write a.txt with Hello!')
   await page.keyboard.press('Enter')
-  const here = page.getByRole('region', { name: 'Waiting for your answer' })
-  const there = other.page.getByRole('region', { name: 'Waiting for your answer' })
+  const here = page.getByRole('region', { name: 'Pending approval' })
+  const there = other.page.getByRole('region', { name: 'Pending approval' })
   await expect(here).toBeVisible()
   await expect(there).toBeVisible()
   await there.getByRole('button', { name: /^Allow once/ }).click()
@@ -165,7 +165,7 @@ test('on a phone: one pane, the sidebar over it, everything in reach', async ({ 
   await expect(page.getByRole('navigation', { name: 'Sessions' })).toBeHidden()
   await page.getByRole('textbox', { name: /message/i }).fill('write pocket.txt with Hello!')
   await page.getByRole('button', { name: /^Send/ }).click()
-  const question = page.getByRole('region', { name: 'Waiting for your answer' })
+  const question = page.getByRole('region', { name: 'Pending approval' })
   await question.getByRole('button', { name: /^Allow once/ }).click()
   await daemon.idle(id)
   const overflow = await page.evaluate(

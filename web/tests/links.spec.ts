@@ -45,7 +45,7 @@ test('the address of a turn leads to its question, and one that names nothing sa
   await page.goto(`${daemon.url}/s/${id}#${known.at(-20)!.id}`)
   await expect(page.getByText('Question 180', { exact: true })).toBeInViewport({ timeout: 20_000 })
   await page.goto(`${daemon.url}/s/${id}#msg_${'0'.repeat(32)}`)
-  await expect(page.getByText('is not in this session')).toBeVisible({ timeout: 20_000 })
+  await expect(page.getByText('has no message or turn')).toBeVisible({ timeout: 20_000 })
 })
 
 test('tabs that were closed are opened again, the last one first, over a reload', async ({ daemon, page }) => {
@@ -64,7 +64,7 @@ test('tabs that were closed are opened again, the last one first, over a reload'
   await page.keyboard.press('Alt+Shift+w')
   await expect(tabs).toHaveText(['First', 'Second'])
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox', { name: 'Search sessions and commands' }).fill('open again third')
+  await page.getByRole('combobox', { name: 'Search sessions and commands' }).fill('reopen third')
   await page.keyboard.press('Enter')
   await expect(tabs).toHaveText(['First', 'Second', 'Third'])
   await expect(page).toHaveURL(new RegExp(ids[2]!))
@@ -98,11 +98,7 @@ test('what is answered in the page is recorded as the page’s doing', async ({ 
   await enter(daemon, page)
   await openSession(daemon, page, id)
   await daemon.say(id, 'make it')
-  await page
-    .getByRole('region', { name: 'Waiting for your answer' })
-    .getByRole('button', { name: /^Deny/ })
-    .first()
-    .click()
+  await page.getByRole('region', { name: 'Pending approval' }).getByRole('button', { name: /^Deny/ }).first().click()
   await daemon.idle(id)
   const log = await fetch(`${daemon.url}/v1/sessions/${id}/events?follow=false&types=approval_denied`, {
     headers: { authorization: `Bearer ${daemon.token}`, accept: 'application/x-ndjson' },

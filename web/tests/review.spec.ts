@@ -34,13 +34,13 @@ test('files and hunks are accepted and rejected, remarks go with the answer', as
   const session = await changing(daemon, { patch_review: { mode: 'request' } })
   await enter(daemon, page)
   await openSession(daemon, page, session)
-  const waiting = page.getByRole('article', { name: /wait for review/ })
+  const waiting = page.getByRole('article', { name: /ready for review/ })
   await expect(waiting).toContainText('2 files')
-  await waiting.getByRole('button', { name: 'Look at them' }).click()
+  await waiting.getByRole('button', { name: 'Review', exact: true }).click()
   await expect(panel(page)).toContainText('three')
 
-  await part(page, 'new.txt').getByRole('button', { name: 'Reject', exact: true }).click()
-  await part(page, 'long.txt').getByRole('button', { name: 'Reject this part' }).nth(1).click()
+  await part(page, 'new.txt').getByRole('button', { name: 'Revert', exact: true }).click()
+  await part(page, 'long.txt').getByRole('button', { name: 'Revert this part' }).nth(1).click()
   await part(page, 'long.txt').getByRole('button', { name: 'Comment on line 3', exact: true }).last().click()
   await panel(page)
     .getByRole('textbox', { name: /Comment on line 3/ })
@@ -50,7 +50,7 @@ test('files and hunks are accepted and rejected, remarks go with the answer', as
     .press('Enter')
   await expect(part(page, 'long.txt')).toContainText('say it in words')
 
-  await panel(page).getByRole('button', { name: 'Accept the rest, put back 2 files' }).click()
+  await panel(page).getByRole('button', { name: 'Accept the rest, revert 2 files' }).click()
   await expect(panel(page)).toBeHidden()
   // The model has been told something and has changed nothing since, so there is nothing more to review.
   await daemon.idle(session)
@@ -60,18 +60,17 @@ test('files and hunks are accepted and rejected, remarks go with the answer', as
 })
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`a review has no serious hindrance for anybody, ${colorScheme}`, async ({ daemon, page }) => {
+  test(`axe finds nothing in a review, ${colorScheme}`, async ({ daemon, page }) => {
     await page.emulateMedia({ colorScheme })
     const session = await changing(daemon, { patch_review: { mode: 'request' } })
     await enter(daemon, page)
     await openSession(daemon, page, session)
-    await page.getByRole('button', { name: 'Look at them' }).click()
-    await part(page, 'new.txt').getByRole('button', { name: 'Reject', exact: true }).click()
-    await part(page, 'long.txt').getByRole('button', { name: 'Reject this part' }).first().click()
+    await page.getByRole('button', { name: 'Review', exact: true }).click()
+    await part(page, 'new.txt').getByRole('button', { name: 'Revert', exact: true }).click()
+    await part(page, 'long.txt').getByRole('button', { name: 'Revert this part' }).first().click()
     await part(page, 'long.txt').getByRole('button', { name: 'Comment on line 25', exact: true }).last().click()
     const { violations } = await new AxeBuilder({ page }).analyze()
-    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
   })
 }
 
@@ -79,7 +78,7 @@ test('a change can be put back as a whole, and laid out side by side', async ({ 
   const session = await changing(daemon, { patch_review: { mode: 'request' } })
   await enter(daemon, page)
   await openSession(daemon, page, session)
-  await page.getByRole('button', { name: 'Look at them' }).click()
+  await page.getByRole('button', { name: 'Review', exact: true }).click()
   await panel(page).getByRole('button', { name: 'Split' }).click()
   await expect(panel(page).locator('.diff-split')).toHaveCount(2)
   // The text has the room, whatever stands in the first row.
@@ -90,12 +89,11 @@ test('a change can be put back as a whole, and laid out side by side', async ({ 
   expect(widths[2]).toBeCloseTo(widths[5]!, 0)
   expect(widths[2]).toBeGreaterThan(2 * (widths[0]! + widths[1]!))
   await page.reload()
-  await page.getByRole('button', { name: 'Look at them' }).click()
+  await page.getByRole('button', { name: 'Review', exact: true }).click()
   await expect(panel(page).locator('.diff-split')).toHaveCount(2)
   await panel(page).getByRole('button', { name: 'Unified' }).click()
 
-  await panel(page).getByRole('button', { name: 'Reject every file' }).click()
-  await panel(page).getByRole('button', { name: 'Put all back' }).click()
+  await panel(page).getByRole('button', { name: 'Revert all' }).click()
   await daemon.idle(session)
   expect(await content(daemon, 'long.txt')).toBe(numbered())
 })
@@ -114,11 +112,11 @@ test('remarks on a finished turn go with the next message, and survive a reload'
   await panel(page).getByRole('button', { name: 'Comment', exact: true }).click()
   await expect(panel(page)).toContainText('1 comment will go with your next message')
   await page.reload()
-  await expect(page.getByRole('list', { name: 'Goes with the message' })).toContainText('1 comment on the changes')
+  await expect(page.getByRole('list', { name: 'Attached to the message' })).toContainText('1 comment on the changes')
   await page.getByRole('textbox', { name: 'Message', exact: true }).fill('please')
   await page.keyboard.press('Enter')
   await expect.poll(() => JSON.stringify(daemon.model.requests.at(-1))).toContain('new.txt:1: needs a heading')
-  await expect(page.getByRole('list', { name: 'Goes with the message' })).toBeHidden()
+  await expect(page.getByRole('list', { name: 'Attached to the message' })).toBeHidden()
 })
 
 test('a turn is undone after a look at what that changes; what somebody else changed is left alone', async ({
@@ -134,8 +132,8 @@ test('a turn is undone after a look at what that changes; what somebody else cha
   await page.keyboard.press('Enter')
   const dialog = page.getByRole('dialog', { name: 'Undo the turn?' })
   await expect(dialog).toContainText('long.txt')
-  await expect(dialog).toContainText('Changed by somebody else since: 1 file')
-  await dialog.getByRole('button', { name: 'Leave it as it is' }).click()
+  await expect(dialog).toContainText('Changed since then: 1 file')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
   await expect(dialog).toBeHidden()
   expect(await content(daemon, 'long.txt')).toBe(numbered({ 3: 'three', 25: 'twenty-five' }))
 

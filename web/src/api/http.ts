@@ -75,7 +75,7 @@ export async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(
     failure?.code ?? 'unknown',
     failure?.message ?? `The daemon answered with status ${response.status}.`,
-    failure?.hint ?? null,
+    hintForPeople(failure?.code ?? 'unknown', failure?.hint ?? null),
     response.status,
   )
 }
@@ -83,4 +83,21 @@ export async function refusal(response: Response): Promise<ApiError> {
 function search(query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null)
   return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+}
+
+/** What to do next, where the daemon's own hint is meant for programs. */
+const HINTS: { [code: string]: string } = {
+  session_not_found: 'It may have been removed. Choose another session in the sidebar.',
+  unknown_agent: 'Settings lists the agents that are set up.',
+  message_not_queued: 'It may have been delivered already.',
+  before_not_queued: 'The queue has changed. Try again.',
+  not_waiting: 'It was answered elsewhere, or its turn has ended.',
+  project_exists: 'It is in the sidebar already.',
+  project_not_found: 'It may have been removed already.',
+}
+
+/** The hint of an error as people are shown it: no routes, which only a program can call. */
+export function hintForPeople(code: string, hint: string | null): string | null {
+  if (hint === null || !/\b(?:GET|POST|PUT|PATCH|DELETE) (?:\/|the )|\/v1\//.test(hint)) return hint
+  return HINTS[code] ?? null
 }

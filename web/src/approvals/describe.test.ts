@@ -102,7 +102,7 @@ describe('the rule', () => {
     expect(words.commands).toEqual(['cargo test', "ls 'my dir' …"])
     expect(words.subject).toBe('cargo test && ls')
     expect(words.workspace).toBe('/w')
-    expect(ruleWords({ tool: 'x', subject: '{}', whole: true }).sentence).toContain('exactly this input')
+    expect(ruleWords({ tool: 'x', subject: '{}', whole: true }).sentence).toContain('this exact input')
   })
 })
 

@@ -94,10 +94,10 @@ export interface RuleWords {
 export function ruleWords(rule: Rule): RuleWords {
   const commands = (rule.commands ?? []).map(({ argv, open }) => argv.map(quoted).join(' ') + (open ? ' …' : ''))
   const sentence = rule.whole
-    ? `${rule.tool} with exactly this input`
+    ? `${rule.tool}, this exact input`
     : commands.length > 0
-      ? `${rule.tool} with exactly this line, and these commands in any line where every command is allowed`
-      : `${rule.tool} on exactly this`
+      ? `${rule.tool}, this exact line, and each of these commands wherever the whole line is allowed`
+      : `${rule.tool}, this exact ${rule.tool === 'shell' ? 'command' : 'target'}`
   return { sentence, tool: rule.tool, subject: rule.subject, commands, workspace: rule.workspace ?? null }
 }
 

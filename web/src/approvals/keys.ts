@@ -8,10 +8,10 @@ export type AnswerKind = 'once' | 'session' | 'always' | 'deny' | 'reason'
 
 export const ANSWER_KEYS: readonly { kind: AnswerKind; key: string; name: string }[] = [
   { kind: 'once', key: 'y', name: 'Allow once' },
-  { kind: 'session', key: 's', name: 'Allow in this session' },
+  { kind: 'session', key: 's', name: 'Allow for this session' },
   { kind: 'always', key: 'a', name: 'Always allow' },
   { kind: 'deny', key: 'n', name: 'Deny' },
-  { kind: 'reason', key: 'r', name: 'Deny and say why' },
+  { kind: 'reason', key: 'w', name: 'Deny with a reason' },
 ]
 
 /** How long a card has to be there before a letter answers it. */

@@ -33,19 +33,19 @@ export interface Command {
 }
 
 const OWN: readonly (Command & { own: CommandName })[] = [
-  own('compact', 'Make the conversation shorter for the model'),
-  own('undo', 'Bring the workspace back to how it was before the last turn'),
-  own('review', "Look at the last turn's changes"),
-  own('model', 'Use another model from the next turn on', 'name'),
-  own('mode', 'Choose what waits for your answer', 'ask | edits | free'),
-  own('steer', 'Tell the running turn something before its next step', 'message', true),
+  own('compact', 'Compact the conversation'),
+  own('undo', 'Revert the workspace to before the last turn'),
+  own('review', "Review the last turn's changes"),
+  own('model', 'Use another model from the next turn', 'name'),
+  own('mode', 'Choose what needs your approval', 'ask | review | edits | free'),
+  own('steer', 'Send a message to the running turn before its next step', 'message', true),
   own('stop', 'Stop the running turn'),
-  own('retry', 'Repeat the last turn, if it failed or was stopped'),
-  own('context', 'See what the model is shown, and what it costs'),
-  own('fork', 'Go on from here in another session'),
-  own('rename', 'Give the session another title', 'title', true),
-  own('archive', 'Put the session away'),
-  own('help', 'Show all keys and commands'),
+  own('retry', 'Retry the last turn if it failed or was stopped'),
+  own('context', 'Show what fills the context window, and the cost'),
+  own('fork', 'Fork this session'),
+  own('rename', 'Rename the session', 'title', true),
+  own('archive', 'Archive the session'),
+  own('help', 'Show keyboard shortcuts'),
 ]
 
 function own(

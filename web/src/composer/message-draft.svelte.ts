@@ -88,11 +88,11 @@ export class MessageDraft {
     this.problem = null
     for (const file of files) {
       if (this.attachments.length >= MAX_FILES) {
-        this.problem = `A message can have ${MAX_FILES} files; the rest was left out.`
+        this.problem = `A message can have ${MAX_FILES} files at most; the rest were skipped.`
         return
       }
       if (file.size > MAX_FILE_BYTES) {
-        this.problem = `${file.name} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB and was left out.`
+        this.problem = `${file.name} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB and was skipped.`
         continue
       }
       const key = crypto.randomUUID()

@@ -20,7 +20,7 @@ export const MODES: readonly Mode[] = [
   {
     id: 'ask',
     name: 'Ask first',
-    description: 'Changes, commands and network calls wait for your answer.',
+    description: 'Asks before edits, commands and network calls.',
     asks: ['write', 'exec', 'network'],
     reviews: false,
   },
@@ -28,21 +28,21 @@ export const MODES: readonly Mode[] = [
     id: 'review',
     name: 'Review edits',
     description:
-      'Files are changed without asking, and each turn’s change waits for your review; commands and network calls wait.',
+      'Edits files without asking and asks you to review each turn’s changes. Asks before commands and network calls.',
     asks: ['exec', 'network'],
     reviews: true,
   },
   {
     id: 'edits',
     name: 'Accept edits',
-    description: 'Files are changed without asking; commands and network calls wait.',
+    description: 'Edits files without asking. Asks before commands and network calls.',
     asks: ['exec', 'network'],
     reviews: false,
   },
   {
     id: 'free',
     name: 'Never ask',
-    description: 'Everything runs by itself, inside the sandbox.',
+    description: 'Runs everything without asking, inside the sandbox.',
     asks: [],
     reviews: false,
   },
@@ -53,7 +53,8 @@ export function modeOf(policy: Pick<PolicyBody, 'approval' | 'patch_review'> | u
   const asks = new Set(policy?.approval?.require_for_kinds ?? [])
   const same = MODES.filter((mode) => mode.asks.length === asks.size && mode.asks.every((kind) => asks.has(kind)))
   const reviews = policy?.patch_review?.mode === 'request'
-  return same.find((mode) => mode.reviews === reviews) ?? same[0] ?? null
+  // A policy that asks for nothing but a review is not “Never ask”.
+  return same.find((mode) => mode.reviews === reviews) ?? (asks.size > 0 ? (same[0] ?? null) : null)
 }
 
 /** The change of policy that leads to a mode. Rules and tools that are named stay as they are. */

@@ -27,7 +27,7 @@ export function countLines(text: string): number {
 /** What stands for a paste in the text. */
 export function mark(paste: Paste): string {
   const lines = countLines(paste.text)
-  const size = lines > 1 ? `${lines} lines` : `${paste.text.length} letters`
+  const size = lines > 1 ? `${lines} lines` : `${paste.text.length} characters`
   return `[Pasted text ${paste.id}: ${size}]`
 }
 
@@ -46,7 +46,7 @@ export function resolve(text: string, pastes: readonly Paste[]): string {
   if (pastes.length === 0) return text
   const byMark = new Map(pastes.map((paste) => [mark(paste), paste.text]))
   // In one pass, so that a paste that holds the mark of another is left as it is.
-  return text.replace(/\[Pasted text \d+: \d+ (?:lines|letters)\]/g, (found) => byMark.get(found) ?? found)
+  return text.replace(/\[Pasted text \d+: \d+ (?:lines|letters|characters)\]/g, (found) => byMark.get(found) ?? found)
 }
 
 /** The text with this paste in place of its mark, and where the caret goes. */

@@ -58,7 +58,7 @@ export async function runCommand(command: Command, argument: string, context: Co
       showReview(open.id, changedTurn(open))
       return
     case 'steer':
-      if (argument === '') throw new Error('Write after /steer what the turn is to be told.')
+      if (argument === '') throw new Error('Write the message after /steer.')
       context.say(argument, 'steer')
       return
     case 'stop':
@@ -75,12 +75,12 @@ async function chooseMode(argument: string, context: CommandContext): Promise<vo
   )
   if (argument === '') context.pickMode()
   else if (mode) await setPolicy(context.open.id, policyFor(mode))
-  else throw new Error(`There is no mode "${argument}". There are ${MODES.map(({ id }) => id).join(', ')}.`)
+  else throw new Error(`Unknown mode "${argument}". Modes: ${MODES.map(({ id }) => id).join(', ')}.`)
 }
 
 function lastTurn(open: OpenSession): string {
   const turn = open.session?.last_turn_id
-  if (!turn) throw new Error('Nothing has been asked in this session yet.')
+  if (!turn) throw new Error('This session has no turns yet.')
   return turn
 }
 
@@ -88,6 +88,6 @@ function lastTurn(open: OpenSession): string {
 function changedTurn(open: OpenSession): string {
   const captured = open.session?.turns.findLast((turn) => turn.checkpoint_before)
   const turn = open.review?.turnId ?? lastChangedTurn(open.entries) ?? captured?.id
-  if (!turn) throw new Error('No turn of this session has changed anything yet.')
+  if (!turn) throw new Error('No turn of this session has changed files yet.')
   return turn
 }

@@ -1,44 +1,11 @@
-// What the palette and the keys can do, in one list, and the keys that work everywhere.
+// The keys that work everywhere. What the palette can do besides is in page-commands.ts.
 
 import { app } from '../state/app.svelte'
-import { archiveWithUndo, focusNextNeedingAttention } from './session-actions'
+import { focusNextNeedingAttention } from './session-actions'
 import { isTyping } from './keys'
-import { theme } from './theme.svelte'
 import { ui } from './ui.svelte'
 
-export interface PageCommand {
-  title: string
-  hint?: string
-  run: () => void
-}
-
-/** The commands that make sense now. */
-export function pageCommands(): PageCommand[] {
-  const id = app.current
-  return [
-    { title: 'New session', hint: 'Alt N', run: () => ui.newSession() },
-    { title: 'Dashboard', hint: 'Alt D', run: () => app.show({ name: 'dashboard' }) },
-    { title: 'All that waits for an answer', hint: 'Alt A', run: () => app.show({ name: 'approvals' }) },
-    { title: 'Settings', run: () => app.show({ name: 'settings' }) },
-    { title: 'Search in all sessions', hint: '/', run: searchAll },
-    { title: 'Next session that wants attention', hint: 'Alt U', run: focusNextNeedingAttention },
-    ...(id
-      ? [
-          { title: 'Close this tab', hint: 'Alt W', run: () => app.closeTab(id) },
-          { title: 'Archive this session', run: () => void archiveWithUndo(id) },
-        ]
-      : []),
-    ...(app.closed.length > 0
-      ? [{ title: 'Open the tab again that was closed last', hint: 'Alt Shift W', run: () => void app.reopenTab() }]
-      : []),
-    { title: 'Theme: light', run: () => theme.set('light') },
-    { title: 'Theme: dark', run: () => theme.set('dark') },
-    { title: 'Theme: as the system', run: () => theme.set('system') },
-    { title: 'Keyboard shortcuts', hint: '?', run: () => ui.open('help') },
-  ]
-}
-
-function searchAll(): void {
+export function searchAll(): void {
   ui.foldSidebar(false)
   if (innerWidth <= 720) app.sidebarOpen = true
   ui.searchAsked += 1
@@ -56,6 +23,7 @@ export function handleKey(event: KeyboardEvent): void {
 function commandOf(event: KeyboardEvent): (() => void) | null {
   const { key, code } = event
   if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+    if (key.toLowerCase() === 'f') return findCommand()
     if (key.toLowerCase() !== 'k') return null
     return () => (ui.dialog === 'palette' ? ui.close() : ui.open('palette'))
   }
@@ -65,6 +33,13 @@ function commandOf(event: KeyboardEvent): (() => void) | null {
   if (key === '?') return () => ui.open('help')
   if (key === '/') return searchAll
   return null
+}
+
+/** The browser finds only what is drawn, which is a part of a session; pressed again, it is the browser's. */
+function findCommand(): (() => void) | null {
+  const id = app.current
+  if (!id || ui.dialog || ui.finding === id) return null
+  return () => ui.request(id, 'find')
 }
 
 function altCommand(code: string, shift: boolean): (() => void) | null {

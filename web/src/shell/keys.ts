@@ -8,8 +8,8 @@ export interface Shortcut {
 }
 
 export const isMac = typeof navigator !== 'undefined' && /Mac|iPhone|iPad/.test(navigator.platform)
-const mod = isMac ? '⌘' : 'Ctrl'
-const alt = isMac ? '⌥' : 'Alt'
+export const mod = isMac ? '⌘' : 'Ctrl'
+export const alt = isMac ? '⌥' : 'Alt'
 
 export const SHORTCUTS: { title: string; keys: Shortcut[] }[] = [
   {
@@ -18,16 +18,17 @@ export const SHORTCUTS: { title: string; keys: Shortcut[] }[] = [
       { keys: [mod, 'K'], text: 'Command palette: sessions and commands' },
       { keys: ['?'], text: 'This help' },
       { keys: [alt, 'N'], text: 'New session' },
-      { keys: ['/'], text: 'Search in all sessions' },
-      { keys: [alt, 'A'], text: 'All that waits for an answer' },
+      { keys: ['/'], text: 'Search all sessions' },
+      { keys: [mod, 'F'], text: 'Find in this session' },
+      { keys: [alt, 'A'], text: 'Pending approvals' },
       { keys: [alt, 'D'], text: 'Dashboard' },
       { keys: [alt, 'B'], text: 'Show or hide the sidebar' },
-      { keys: [alt, '1…9'], text: 'Tab by its place' },
-      { keys: [alt, '←', '/', '→'], text: 'Tab before, next tab' },
+      { keys: [alt, '1…9'], text: 'Go to tab 1…9' },
+      { keys: [alt, '←', '/', '→'], text: 'Previous or next tab' },
       { keys: [alt, 'W'], text: 'Close the tab' },
-      { keys: [alt, 'Shift', 'W'], text: 'Open it again' },
-      { keys: [alt, 'click'], text: 'Show a session beside this one' },
-      { keys: [alt, 'U'], text: 'Next session that wants attention' },
+      { keys: [alt, 'Shift', 'W'], text: 'Reopen the last closed tab' },
+      { keys: [alt, 'click'], text: 'Open a session in split view' },
+      { keys: [alt, 'U'], text: 'Next session that needs attention' },
     ],
   },
   {
@@ -35,8 +36,8 @@ export const SHORTCUTS: { title: string; keys: Shortcut[] }[] = [
     keys: [
       { keys: ['Enter'], text: 'Send' },
       { keys: ['Shift', 'Enter'], text: 'New line' },
-      { keys: [mod, 'Enter'], text: 'Steer: hand it to the running turn before its next step' },
-      { keys: ['↑'], text: 'What was sent before, in an empty composer' },
+      { keys: [mod, 'Enter'], text: 'Steer: send to the running turn before its next step' },
+      { keys: ['↑'], text: 'Previous message, in an empty composer' },
       { keys: ['/'], text: 'Commands' },
       { keys: ['@'], text: 'Files of the workspace' },
       { keys: ['Esc', 'Esc'], text: 'Stop the turn' },
@@ -49,8 +50,8 @@ export const SHORTCUTS: { title: string; keys: Shortcut[] }[] = [
       { keys: ['S'], text: 'Allow for this session' },
       { keys: ['A'], text: 'Always allow' },
       { keys: ['N'], text: 'Deny' },
-      { keys: ['R'], text: 'Deny and say why' },
-      { keys: [alt, 'Y'], text: 'To the question, while you write' },
+      { keys: ['W'], text: 'Deny with a reason' },
+      { keys: [alt, 'Y'], text: 'Move to the approval while typing' },
     ],
   },
 ]

@@ -7,12 +7,16 @@ export const lazyScreens = {
   palette: () => import('./Palette.svelte'),
   help: () => import('./HelpSheet.svelte'),
   new: () => import('./NewSession.svelte'),
+  close: () => import('./CloseSession.svelte'),
+  find: () => import('../transcript/FindBar.svelte'),
   found: () => import('./SearchResults.svelte'),
   dashboard: () => import('./Dashboard.svelte'),
   settings: () => import('./Settings.svelte'),
   approvals: () => import('./Approvals.svelte'),
   dock: () => import('../approvals/ApprovalDock.svelte'),
   review: () => import('../review/ReviewPanel.svelte'),
+  queue: () => import('../composer/QueueRows.svelte'),
+  chips: () => import('../composer/Chips.svelte'),
   undo: () => import('../review/UndoDialog.svelte'),
 }
 

@@ -32,8 +32,8 @@ export function notifyRecord(row: SessionSummary, record: EventRecord): void {
 
 function words(row: SessionSummary, record: EventRecord): [string, string] {
   const title = row.title ?? 'New session'
-  if (record.type === 'approval_requested') return ['Waiting for an answer', `${title}: ${record.data.summary}`]
-  if (record.type === 'patch_review_requested') return ['A change waits for review', title]
-  if (record.type === 'turn_failed') return ['A turn failed', `${title}: ${record.data.error.message}`]
-  return ['A turn is done', title]
+  if (record.type === 'approval_requested') return ['Needs approval', `${title}: ${record.data.summary}`]
+  if (record.type === 'patch_review_requested') return ['Changes ready for review', title]
+  if (record.type === 'turn_failed') return ['Turn failed', `${title}: ${record.data.error.message}`]
+  return ['Turn completed', title]
 }

@@ -19,7 +19,7 @@ class ThemeChoice {
     this.#apply()
   }
 
-  /** The next one, for a button that goes through them. */
+  /** Next approval, for a button that goes through them. */
   turn(): void {
     const order: Theme[] = ['system', 'light', 'dark']
     this.set(order[(order.indexOf(this.choice) + 1) % order.length] ?? 'system')

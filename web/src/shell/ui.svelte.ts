@@ -1,9 +1,23 @@
 // What of the shell is open: dialogs, the sidebar, the question which project a new session is for.
 
+import type { CommandName } from '../composer/commands'
 import { keep, recall } from '../state/local-storage'
 
+export type DialogName = 'palette' | 'help' | 'new' | 'close'
+
+/** What the palette or a button asks of the session on screen: a command of its composer, a new title, or to find something. */
+export type SessionRequest = CommandName | 'find'
+
 class Ui {
-  dialog = $state<'palette' | 'help' | 'new' | null>(null)
+  dialog = $state<DialogName | null>(null)
+  /** The session that may be closed for good. */
+  closing = $state<string | null>(null)
+  /** What a session is asked to do next; it takes it by setting this to null. */
+  requested = $state.raw<{ session: string; what: SessionRequest } | null>(null)
+  /** The session in which something is being looked for. */
+  finding = $state<string | null>(null)
+  /** What was last searched for, in all sessions or in one. */
+  lastQuery = ''
   sidebarFolded = $state(recall('sidebar-folded', false))
   /** The workspace that the new session is for, when it was begun at a project. */
   newWorkspace = $state<string | null>(null)
@@ -16,7 +30,7 @@ class Ui {
   /** What had the focus before a dialog took it. */
   #before: HTMLElement | null = null
 
-  open(dialog: 'palette' | 'help' | 'new'): void {
+  open(dialog: DialogName): void {
     if (this.dialog === null)
       this.#before = document.activeElement instanceof HTMLElement ? document.activeElement : null
     this.dialog = dialog
@@ -28,6 +42,16 @@ class Ui {
     const before = this.#before
     this.#before = null
     queueMicrotask(() => before?.isConnected && before.focus())
+  }
+
+  request(session: string, what: SessionRequest): void {
+    if (what === 'find') this.finding = session
+    else this.requested = { session, what }
+  }
+
+  askClose(session: string): void {
+    this.closing = session
+    this.open('close')
   }
 
   newSession(workspace: string | null = null): void {

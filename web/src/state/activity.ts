@@ -4,7 +4,7 @@ import type { Entry, ToolEntry } from './model'
 
 /** Told from the newest entries, and from how many approvals wait. */
 export function activityOf(entries: readonly Entry[], waiting: number): string {
-  if (waiting > 0) return waiting === 1 ? 'Waiting for an answer' : `Waiting for ${waiting} answers`
+  if (waiting > 0) return waiting === 1 ? 'Needs approval' : `Needs ${waiting} approvals`
   const last = entries.at(-1)
   if (last?.kind === 'note' && last.key.startsWith('waiting:')) return 'Waiting for the model'
   const tools = entries

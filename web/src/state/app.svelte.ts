@@ -1,7 +1,7 @@
 // The page as a whole: who is let in, which sessions are open, what is on screen, and the wiring between the connection and the
 // state. There is one of it, `app`; components read it and call it.
 
-import { getSession, listAgents, listModels, listProjects, login, version } from '../api/actions'
+import { archive, getSession, listAgents, listModels, listProjects, login, version } from '../api/actions'
 import { ApiError, onLockedOut } from '../api/http'
 import type { AgentInfo, Models, Project, SessionEvent } from '../api/types'
 import { notifyRecord } from '../shell/notify'
@@ -41,6 +41,8 @@ class App {
   agents = $state.raw<readonly AgentInfo[]>([])
   models = $state.raw<Models | null>(null)
   sidebarOpen = $state(false)
+  /** Sessions that this page is archiving itself. */
+  readonly archiving = new Set<string>()
   readonly list = new SessionList()
   readonly connection: EventConnection
   /** The session on screen. */
@@ -111,7 +113,7 @@ class App {
   /** What the address names is on screen, or is not in the session. */
   arrived(isThere: boolean): void {
     this.target = null
-    if (!isThere) say('The message or turn that the address names is not in this session.')
+    if (!isThere) say('This session has no message or turn with that address.')
   }
 
   /** Shows a session beside the one on screen; null shows none. */
@@ -225,8 +227,27 @@ class App {
   }
 
   #event(event: SessionEvent): void {
+    this.#closeArchived(event)
     this.list.event(event)
     this.#open.get(event.session_id)?.take(event)
+  }
+
+  /** A session that was archived elsewhere needs no tab. What this tab archives closes its own. */
+  #closeArchived(event: SessionEvent): void {
+    if (event.type !== 'session_updated' || !event.data.session.archived) return
+    const id = event.session_id
+    if (!this.tabs.includes(id) || this.archiving.has(id)) return
+    const before = this.#open.get(id)?.session ?? this.list.row(id)
+    if (!before || before.archived) return
+    this.closeTab(id)
+    const undo = async (): Promise<void> => {
+      this.list.tell(await archive(id, false))
+      this.showSession(id)
+    }
+    say(`“${event.data.session.title ?? 'New session'}” was archived elsewhere.`, {
+      label: 'Undo',
+      run: () => void undo().catch(tell),
+    })
   }
 
   #route(): void {

@@ -148,7 +148,7 @@ function partsOf(message: Message, record: Of<'model_output_completed'>): Entry[
 
 function waitingText({ data }: Of<'model_waiting'>): string {
   const seconds = Math.max(1, Math.round(data.wait_ms / 1000))
-  return `${data.model} cannot answer yet (${data.error.message}). Asking again in ${seconds} s, try ${data.attempt} of ${data.attempts}.`
+  return `${data.model} is not available (${data.error.message}). Retrying in ${seconds} s, attempt ${data.attempt} of ${data.attempts}.`
 }
 
 function verify(book: Book, record: Of<'verification_started'> | Of<'verification_completed'>): void {

@@ -13,6 +13,12 @@ export interface TranscriptContext {
   /** Shows what a turn changed, or how it would be undone. Absent where nobody can. */
   readonly review: ((turnId: string) => void) | undefined
   readonly undo: ((turnId: string) => void) | undefined
+  /** Whether the session is closed for good, so that only a fork of it goes on. */
+  readonly closed: boolean
+  /** Whether traffic with the provider is kept. */
+  readonly rawLog: boolean
+  /** Lets another model be chosen. Absent where nobody can. */
+  readonly pickModel: (() => void) | undefined
   /** Lets a message be written anew, and what was said before it stand. Absent where nobody can. */
   readonly again: ((turnId: string, text: string) => void) | undefined
 }

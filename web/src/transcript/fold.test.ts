@@ -111,7 +111,7 @@ describe('rowsOf', () => {
       tool('d', 'git_status'),
       thinking('x'),
     ]
-    expect(runSummary(run)).toBe('Read 2 files, searched 1 time, looked around 1 time')
+    expect(runSummary(run)).toBe('Read 2 files, ran 1 search, inspected the workspace')
   })
 })
 

@@ -45,7 +45,7 @@ export function rowsOf(entries: readonly Entry[], before: readonly TranscriptRow
   return rows
 }
 
-/** What a run did, in a line: `Read 3 files, searched 2 times`. */
+/** What a run did, in a line: `Read 3 files, ran 2 searches`. */
 export function runSummary(entries: readonly RunEntry[]): string {
   const counts = new Map<CardKind, number>()
   for (const entry of entries) {
@@ -57,8 +57,8 @@ export function runSummary(entries: readonly RunEntry[]): string {
     if (number) said.push(words(number))
   }
   say('read', (number) => `read ${count(number, 'file')}`)
-  say('search', (number) => `searched ${count(number, 'time')}`)
-  say('look', (number) => `looked around ${count(number, 'time')}`)
+  say('search', (number) => `ran ${count(number, 'search', 'searches')}`)
+  say('look', (number) => (number === 1 ? 'inspected the workspace' : `inspected the workspace ${number} times`))
   say('fetch', (number) => `fetched ${count(number, 'page')}`)
   const text = said.join(', ')
   return text.charAt(0).toUpperCase() + text.slice(1)

@@ -42,9 +42,12 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** By whom something was done: ` in the page`, ` by tui`. */
+/** By whom something was done: ` by you`, ` by you, on the command line`, ` by docs-bot`. The owner is the only person there is. */
 export function byWhom(by: string): string {
-  return by === 'page' || by.startsWith('http Mozilla/') ? ' in the page' : ` by ${revealLine(by)}`
+  if (by === 'page' || by === 'http' || by.startsWith('http Mozilla/')) return ' by you'
+  if (by === 'tui' || /^http ostler-tui\b/.test(by)) return ' by you, in the terminal'
+  if (by === 'cli' || /^http ostler(?:-cli)?\b/.test(by)) return ' by you, on the command line'
+  return ` by ${revealLine(by.replace(/^http /, '').replace(/\/[\d.]+(?=$| )/, ''))}`
 }
 
 /** How many, with the right form of the noun: `1 file`, `3 files`. */

@@ -47,6 +47,9 @@ const VERBS: { [kind in CardKind]: [string, string, string] } = {
   other: ['Call', 'Calling', 'Called'],
 }
 
+/** A file that is written whole may be a new one. */
+const WRITE: [string, string, string] = ['Write', 'Writing', 'Wrote']
+
 /** Which card shows a call. */
 export function cardKindOf(entry: Pick<ToolEntry, 'name' | 'toolKind' | 'input' | 'result' | 'child'>): CardKind {
   if (entry.child) return 'session'
@@ -61,7 +64,7 @@ export function cardKindOf(entry: Pick<ToolEntry, 'name' | 'toolKind' | 'input' 
 /** What the call does, in a word for people, and on what. */
 export function titleOf(entry: ToolEntry): { verb: string; subject: string } {
   const kind = cardKindOf(entry)
-  const [plain, now, past] = VERBS[kind]
+  const [plain, now, past] = kind === 'change' && entry.name.startsWith('write') ? WRITE : VERBS[kind]
   // A call that did not come to its end has not done what its past tense would say.
   const verb = entry.status === 'running' ? now : entry.status !== 'done' ? plain : isNew(entry) ? 'Created' : past
   return { verb, subject: revealLine(subjectOf(entry, kind)) }
