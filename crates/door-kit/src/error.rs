@@ -19,7 +19,7 @@ pub struct DoorError {
 }
 
 /// The body of every answer that is not a success.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ErrorBody {
     #[expect(missing_docs, reason = "a doc comment would become a part of the OpenAPI document")]
     pub error: Failure,
@@ -56,26 +56,29 @@ pub fn failure(error: impl Into<DoorError>) -> Failure {
 }
 
 /// Answers requests to paths that there are not.
-pub(crate) async fn no_such_path() -> DoorError {
-    DoorError::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path")
-        .hint("/openapi.json lists what there is")
+pub(crate) fn no_such_path(hint: Option<&'static str>) -> DoorError {
+    let error = DoorError::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path");
+    hint.into_iter().fold(error, DoorError::hint)
 }
 
 /// Answers requests whose path takes other methods.
 pub async fn wrong_method() -> DoorError {
     let message = "this path does not take this method";
     DoorError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
-        .hint("/openapi.json lists what there is")
 }
 
+/// An extension of answers with a [`DoorError`] that has no hint: a door adds one that its own clients can follow.
+#[derive(Debug, Clone)]
+pub struct MissingHint(pub ErrorBody);
+
 impl IntoResponse for DoorError {
-    /// Adds the route that helps, where no other hint is given: a client of HTTP can follow it, one of another wire cannot.
-    fn into_response(mut self) -> Response {
-        let error = &mut self.body.error;
-        if error.hint.is_none() {
-            error.hint = route_for(&error.code).map(str::to_owned);
+    fn into_response(self) -> Response {
+        let missing = self.body.error.hint.is_none().then(|| MissingHint(self.body.clone()));
+        let mut response = (self.status, axum::Json(self.body)).into_response();
+        if let Some(missing) = missing {
+            response.extensions_mut().insert(missing);
         }
-        (self.status, axum::Json(self.body)).into_response()
+        response
     }
 }
 
@@ -90,19 +93,6 @@ impl From<Refusal> for DoorError {
         };
         let error = Failure { code: refusal.code.into(), message: refusal.message, hint: refusal.hint };
         DoorError { status, body: ErrorBody { error } }
-    }
-}
-
-/// The route by which a client of HTTP finds what it should have named.
-fn route_for(code: &str) -> Option<&'static str> {
-    match code {
-        "session_not_found" => Some("GET /v1/sessions lists those that there are"),
-        "unknown_agent" => Some("GET /v1/agents lists those that it has"),
-        "message_not_queued" => Some("it may have been delivered already; GET the session to see its queue"),
-        "before_not_queued" => Some("GET the session to see its queue"),
-        "not_waiting" => Some("GET /v1/approvals lists those that do"),
-        "project_exists" | "project_not_found" => Some("GET /v1/projects lists those that there are"),
-        _ => None,
     }
 }
 
@@ -146,34 +136,5 @@ fn from_log(error: &LogError) -> DoorError {
         LogError::Taken { .. } => {
             DoorError::new(StatusCode::CONFLICT, RefusalCode::NameTaken.as_str(), message.clone())
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::body::to_bytes;
-    use axum::response::IntoResponse;
-    use ostler_engine::EngineError;
-    use ostler_types::Refusal;
-
-    use super::{DoorError, failure};
-
-    async fn hint_over_http(error: DoorError) -> Option<String> {
-        let body = to_bytes(error.into_response().into_body(), 4096).await.unwrap();
-        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
-        body["error"]["hint"].as_str().map(str::to_owned)
-    }
-
-    #[tokio::test]
-    async fn only_clients_of_http_are_told_routes() {
-        let refused = || Refusal::not_found("not_waiting", "no approval waits");
-        assert_eq!(failure(EngineError::NotFound).hint, None);
-        assert_eq!(failure(refused()).hint, None);
-        let route = hint_over_http(EngineError::NotFound.into()).await;
-        assert_eq!(route.as_deref(), Some("GET /v1/sessions lists those that there are"));
-        let route = hint_over_http(refused().into()).await;
-        assert_eq!(route.as_deref(), Some("GET /v1/approvals lists those that do"));
-        let own = hint_over_http(refused().hint("look again").into()).await;
-        assert_eq!(own.as_deref(), Some("look again"), "the hint of the rule comes first");
     }
 }

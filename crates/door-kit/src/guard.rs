@@ -24,6 +24,7 @@ pub struct Routes {
     router: Router,
     exceptions: Vec<(&'static str, Admission)>,
     public_files: Option<PublicFiles>,
+    unknown_path_hint: Option<&'static str>,
 }
 
 /// How requests to a path are let in that need not show a token or a cookie in a header. Host and Origin are checked
@@ -62,23 +63,31 @@ impl Routes {
         Routes { public_files: Some(files), ..self }
     }
 
-    /// These routes and those of another door. Only one of the two may have open files.
+    /// The same, and what a client is told that asks for a path of no door.
+    #[must_use]
+    pub fn with_unknown_path_hint(self, hint: &'static str) -> Routes {
+        Routes { unknown_path_hint: Some(hint), ..self }
+    }
+
+    /// These routes and those of another door. Only one of the two may have open files and a hint.
     #[must_use]
     pub fn merge(mut self, other: Routes) -> Routes {
         self.router = self.router.merge(other.router);
         self.exceptions.extend(other.exceptions);
         self.public_files = self.public_files.or(other.public_files);
+        self.unknown_path_hint = self.unknown_path_hint.or(other.unknown_path_hint);
         self
     }
 
     /// Puts the guard of one listener around all of them, and around paths that there are not.
     pub fn guarded(self, access: ListenerAccess) -> GuardedRouter {
+        let hint = self.unknown_path_hint;
         let guard = Arc::new(Guard { access, exceptions: self.exceptions, public_files: self.public_files });
         let layer = middleware::from_fn(move |request: Request, next: Next| {
             let guard = Arc::clone(&guard);
             async move { guard.answer(request, next).await }
         });
-        GuardedRouter(self.router.fallback(no_such_path).layer(layer))
+        GuardedRouter(self.router.fallback(move || async move { no_such_path(hint) }).layer(layer))
     }
 }
 

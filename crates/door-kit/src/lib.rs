@@ -30,7 +30,7 @@ pub use auth_throttle::{AuthThrottleLimits, TooManyAuthFailures};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots};
 pub use context::{DoorContext, DoorSettings};
 pub use directories::{existing_directory, refuse_own_data};
-pub use error::{DoorError, ErrorBody, failure, wrong_method};
+pub use error::{DoorError, ErrorBody, MissingHint, failure, wrong_method};
 pub use event_framing::Framing;
 pub use guard::{Admission, GuardedRouter, PublicFiles, Routes, too_many_failures_response};
 pub use import::imported_records;

@@ -17,6 +17,7 @@ mod download;
 mod events;
 mod export;
 mod extract;
+mod hints;
 mod import;
 mod login;
 mod messages;
@@ -100,7 +101,8 @@ impl HttpDoor {
     pub fn routes(&self) -> Routes {
         let routes = Routes::new(api::api().into_router(self.clone()))
             .admit(HEALTH, Admission::Public)
-            .admit(LOGIN, Admission::Public);
+            .admit(LOGIN, Admission::Public)
+            .with_unknown_path_hint(hints::API_HINT);
         match self.page {
             Some(files) => routes.with_public_files(Arc::new(move |request| page::answer(files, request))),
             None => routes,

@@ -2,14 +2,16 @@
 
 use axum::Router;
 use axum::http::{Method, StatusCode};
+use axum::middleware::map_response;
 use axum::routing::MethodRouter;
-use ostler_door_kit::{ErrorBody, wrong_method};
+use ostler_door_kit::ErrorBody;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
+use super::hints::{add_hint, wrong_method};
 
 /// A router and its description, as they grow.
 pub(super) struct Api {
@@ -73,9 +75,10 @@ impl Api {
         self
     }
 
-    /// The routes, with a JSON answer for methods that a path does not take.
+    /// The routes, with a JSON answer for methods that a path does not take, and hints that clients of this door can follow.
     pub(super) fn into_router(self, door: HttpDoor) -> Router {
-        self.router.method_not_allowed_fallback(wrong_method).with_state(door)
+        let router = self.router.method_not_allowed_fallback(wrong_method);
+        router.route_layer(map_response(add_hint)).with_state(door)
     }
 
     /// The OpenAPI document.

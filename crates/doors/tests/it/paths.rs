@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::api_routes::{ApiRoute, RouteScene, routes};
 use crate::daemon::DoorTestDaemon;
 
+const API_HINT: &str = "/openapi.json lists what there is";
 const UNKNOWN: &str = "0190f3c4a5b67c8d9e0f112233445566";
 
 fn tricks(prefix: &str) -> Vec<String> {
@@ -162,7 +163,12 @@ async fn methods_that_there_are_not_are_told_apart_from_paths() {
             assert_eq!(error, (405, "method_not_allowed".to_owned()), "{method} {}", route.path);
             let allowed = answer.head.header("allow").unwrap();
             assert!(known.iter().all(|known| allowed.contains(known)), "{}: {allowed}", route.path);
+            assert_eq!(answer.json()["error"]["hint"], API_HINT, "{method} {}", route.path);
         }
     }
+    assert_eq!(daemon.get("/nothing").await.json()["error"]["hint"], API_HINT);
+    let pool = daemon.get("/rpc").await;
+    assert_eq!((pool.status(), pool.code().as_str()), (405, "method_not_allowed"));
+    assert_eq!(pool.json()["error"]["hint"], Value::Null, "a pool client has no use for our routes");
     assert_eq!(daemon.recorded(), before);
 }
