@@ -22,25 +22,7 @@ use crate::patch::read::parse_patch;
 use crate::patch::{FileAction, FilePatch};
 use crate::text::reveal_line;
 use crate::workspace::Workspace;
-use crate::{Failed, input};
-
-const DESCRIPTION: &str = "\
-Changes files of the workspace by a patch, all of them or none. The patch looks like this:
-*** Begin Patch
-*** Update File: src/one.py
-@@ def greet():
-     name = read_name()
--    print(\"Hi\")
-+    print(\"Hello\", name)
-*** Add File: src/new.txt
-+every line of a new file begins with a plus
-*** Delete File: src/old.txt
-*** End Patch
-Paths are relative to the workspace. `*** Move to: path` right after an Update line renames the file. In an update, \
-lines begin with a space (keep), `-` (remove) or `+` (add); give about three lines to keep before and after each \
-change, exactly as they are in the file, and hunks in the order of the file. Each hunk begins with `@@`; where the \
-lines occur more than once, write after `@@` the line of the class or function that they are in. `*** End of File` \
-after a hunk says that it is at the end. Unified diffs (`---`, `+++`, `@@ -1,3 +1,4 @@`) are understood as well.";
+use crate::{Failed, input, prompts};
 
 /// Applies a patch to files of the workspace.
 pub(crate) struct ApplyPatch {
@@ -57,7 +39,7 @@ impl ApplyPatch {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ApplyPatchInput {
-    /// The whole patch, 1 MiB and 200 files at most.
+    /// The complete patch, at most 1 MiB and 200 files.
     #[schemars(length(min = 1))]
     patch: String,
 }
@@ -66,7 +48,7 @@ impl Tool for ApplyPatch {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "apply_patch".to_owned(),
-            description: DESCRIPTION.to_owned(),
+            description: prompts::APPLY_PATCH.to_owned(),
             input_schema: input::schema::<ApplyPatchInput>(),
         }
     }
@@ -161,7 +143,7 @@ fn outdated_file_notes(
         let outdated = outdated_message(path);
         if let FileEditAction::Delete { .. } = action {
             return Err(Failed::new(format!(
-                "{outdated}. Nothing was changed. Read it again, then delete it if it is still to go."
+                "{outdated}. Nothing was changed. Read it again before you delete it."
             )));
         }
         notes.push(format!("{outdated}. {OUTDATED_ADVICE}"));

@@ -21,7 +21,7 @@ pub(crate) async fn run_blocking(
         Ok(Ok(outcome)) => outcome,
         Ok(Err(failed)) => failed.into(),
         Err(error) => ToolOutcome::failed(format!(
-            "The tool broke down ({error}). This is a fault of the daemon; try another way."
+            "The tool crashed ({error}). This is a bug in Ostler; try a different approach."
         )),
     }
 }
@@ -77,6 +77,6 @@ mod tests {
     async fn a_panic_is_an_outcome() {
         let outcome: ToolOutcome = run_blocking(|_| panic!("boom")).await;
         assert!(!outcome.ok);
-        assert!(outcome.text.contains("fault of the daemon"), "{}", outcome.text);
+        assert!(outcome.text.contains("bug in Ostler"), "{}", outcome.text);
     }
 }

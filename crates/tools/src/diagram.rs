@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::process::{ProgramInput, run};
 use crate::program_confiner::{ProgramConfiner, ProgramSpec};
 use crate::text::{head, reveal};
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How long a description may be.
 const MAX_SOURCE_BYTES: usize = 256 * 1024;
@@ -49,10 +49,10 @@ pub(crate) struct Diagram {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DiagramInput {
-    /// The description, 256 KiB at most.
+    /// Source of the diagram, at most 256 KiB.
     #[schemars(length(min = 1))]
     source: String,
-    /// Its language: `dot` for Graphviz, `mermaid` for Mermaid.
+    /// Language of the source: `dot` for Graphviz, `mermaid` for Mermaid.
     format: DiagramFormat,
 }
 
@@ -95,13 +95,15 @@ impl Diagram {
     async fn draw(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
         let DiagramInput { source, format } = input::parse(input)?;
         if source.len() > MAX_SOURCE_BYTES {
-            return Err(Failed::new(format!("`source` is longer than {MAX_SOURCE_BYTES} bytes. Draw less.")));
+            return Err(Failed::new(format!(
+                "`source` is longer than {MAX_SOURCE_BYTES} bytes. Shorten it."
+            )));
         }
         let (name, package) = format.program();
         let Some(program) = self.confiner.find_program(name, &context.workspace) else {
             let text = format!(
-                "No picture was drawn, because `{name}` is not installed; install {package} for it. The description \
-                 is kept as {}.",
+                "No image was rendered because `{name}` is not installed (package: {package}). The source \
+                 was saved as {}.",
                 format.file_name()
             );
             let files = vec![(format.file_name(), source.into_bytes())];
@@ -123,17 +125,17 @@ impl Diagram {
         let ending = ran.map_err(|reason| Failed::new(format!("`{name}` was not started: {reason}")))?.ending;
         let drawn = match ending {
             CommandEnding::Exited(0) if is_large => {
-                Err(format!("the picture is larger than {MAX_PICTURE_BYTES} bytes"))
+                Err(format!("the image is larger than {MAX_PICTURE_BYTES} bytes"))
             }
             CommandEnding::Exited(0) => {
-                svg::clean(&picture).map_err(|reason| format!("what it drew is no SVG: {reason}"))
+                svg::clean(&picture).map_err(|reason| format!("its output is not valid SVG: {reason}"))
             }
             _ => Err(format!("`{name}` failed ({})", ending.text())),
         };
         Ok(drawn.map_or_else(
             |reason| failed(format, source, &reason, &complaint),
             |picture| {
-                let text = "The picture is kept as diagram.svg.".to_owned() + &complaint_text(&complaint);
+                let text = "The image was saved as diagram.svg.".to_owned() + &complaint_text(&complaint);
                 let files = vec![("diagram.svg".to_owned(), picture.into_bytes())];
                 ToolOutcome { files, ..ToolOutcome::done(text, json!({"drawn": true})) }
             },
@@ -145,10 +147,7 @@ impl Tool for Diagram {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "diagram".to_owned(),
-            description: "Draws a diagram for the user from a description in the language of Graphviz (`dot`) or Mermaid, \
-                          and keeps it as an SVG file beside the conversation. Where no program for it is installed, \
-                          the description itself is kept."
-                .to_owned(),
+            description: prompts::DIAGRAM.to_owned(),
             input_schema: input::schema::<DiagramInput>(),
         }
     }
@@ -174,7 +173,7 @@ impl Tool for Diagram {
 fn failed(format: DiagramFormat, source: String, reason: &str, complaint: &str) -> ToolOutcome {
     let name = format.file_name();
     let text = format!(
-        "No picture was drawn: {reason}. The description is kept as {name}.{}",
+        "No image was rendered: {reason}. The source was saved as {name}.{}",
         complaint_text(complaint)
     );
     let files = vec![(name, source.into_bytes())];

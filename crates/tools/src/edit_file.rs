@@ -27,7 +27,7 @@ use crate::patch::lines_finder::LinesFinder;
 use crate::patch::plan::{MAX_FILE_BYTES, read_text};
 use crate::text::{excerpt, reveal_line};
 use crate::workspace::Workspace;
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How long the old and the new text may be.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
@@ -49,15 +49,15 @@ impl EditFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EditFileInput {
-    /// The file, relative to the workspace.
+    /// Path of the file, relative to the workspace.
     #[schemars(length(min = 1))]
     path: String,
-    /// The text to replace, exactly as it is in the file, with enough around it to occur `count` times.
+    /// Text to replace, exactly as it is in the file, with enough context to be unique.
     #[schemars(length(min = 1))]
     old: String,
-    /// The text to put in its place.
+    /// Replacement text.
     new: String,
-    /// How often `old` occurs; every occurrence is replaced. 1 when left out.
+    /// Number of times that `old` occurs; all occurrences are replaced. Default 1.
     #[schemars(range(min = 1))]
     count: Option<u64>,
 }
@@ -66,9 +66,7 @@ impl Tool for EditFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "edit_file".to_owned(),
-            description: "Replaces a text in a file of the workspace. `old` must occur exactly `count` times, 1 when left \
-                          out, or nothing is changed. Does not create files."
-                .to_owned(),
+            description: prompts::EDIT_FILE.to_owned(),
             input_schema: input::schema::<EditFileInput>(),
         }
     }
@@ -122,13 +120,13 @@ fn plan(
         if text.len() > MAX_TEXT_BYTES {
             let bytes = text.len();
             let reason = format!(
-                "`{name}` has {bytes} bytes and may have {MAX_TEXT_BYTES}; use apply_patch or a command"
+                "`{name}` has {bytes} bytes; the limit is {MAX_TEXT_BYTES}. Use apply_patch or a command"
             );
             return Err(refused(path, &reason));
         }
     }
     if input.old == input.new {
-        return Err(refused(path, "`old` and `new` are the same; give the text that it shall become"));
+        return Err(refused(path, "`old` and `new` are identical"));
     }
     let place = FileLocation::find_if_parent_exists(workspace, path)?
         .filter(|place| place.existing().is_some())
@@ -180,9 +178,9 @@ fn replace(path: &str, document: &TextDocument, input: &EditFileInput) -> Result
     }
     if found != count {
         let advice = if input.count.is_none() {
-            "give more of the text around the one that is meant, or `count` to replace them all"
+            "include more surrounding text to make it unique, or set `count` to replace all of them"
         } else {
-            "give the right `count`, or more of the text around those that are meant"
+            "set the right `count`, or include more surrounding text"
         };
         let lines = line_numbers(text, &old, found);
         let reason = format!("`old` occurs {found} times, not {count}: {lines}; {advice}");
@@ -191,7 +189,13 @@ fn replace(path: &str, document: &TextDocument, input: &EditFileInput) -> Result
     let removed = found.saturating_mul(old.len());
     let bytes = (text.len() - removed).saturating_add(found.saturating_mul(new.len()));
     if bytes as u64 > MAX_FILE_BYTES {
-        return Err(refused(path, &format!("it would have {bytes} bytes and may have {MAX_FILE_BYTES}")));
+        return Err(refused(
+            path,
+            &format!(
+                "the result would have {bytes} bytes; the limit is \
+                {MAX_FILE_BYTES}"
+            ),
+        ));
     }
     Ok(text.replace(&old, &new))
 }
@@ -220,19 +224,21 @@ fn not_found(path: &str, document: &TextDocument, old: &str) -> Failed {
         let nearest = finder.nearest(&wanted, 0)?;
         let at = nearest.start + nearest.differs.unwrap_or(0);
         let what = match nearest.differs {
-            Some(differs) => format!("the first that differs: expected `{}`", excerpt(wanted[differs])),
-            None => format!("but with other spaces or quotes: expected `{}`", excerpt(wanted.first()?)),
+            Some(differs) => format!("first difference: expected `{}`", excerpt(wanted[differs])),
+            None => format!("but whitespace or quotes differ: expected `{}`", excerpt(wanted.first()?)),
         };
-        let found = finder.line(at).map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", excerpt(line)));
+        let found = finder
+            .line(at)
+            .map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", excerpt(line)));
         let (start, matched, all) = (nearest.start + 1, nearest.matched, wanted.len());
         Some(format!(
-            "It came nearest at line {start}, where {matched} of {all} lines match, {what}, found {found} on line {}",
+            "The closest match is at line {start}, where {matched} of {all} lines match, {what}, found \
+             {found} on line {}",
             at + 1
         ))
     });
-    let nearest = nearest.unwrap_or_else(|| "No line of the file is like it".to_owned());
-    let reason =
-        format!("`old` does not occur in it. {nearest}. Read the file again and give `old` as it is there");
+    let nearest = nearest.unwrap_or_else(|| "No line in the file is similar".to_owned());
+    let reason = format!("`old` was not found. {nearest}. Read the file again and copy `old` exactly");
     refused(path, &reason)
 }
 
@@ -245,7 +251,7 @@ fn inside_line(lines: &[&str], wanted: &str) -> Option<String> {
     let at =
         lines.iter().position(|line| normalize(line, LineTolerance::Typography).contains(folded.as_ref()))?;
     Some(format!(
-        "It came nearest at line {}, but with other spaces or quotes: expected `{}`, found `{}`",
+        "The closest match is at line {}, but whitespace or quotes differ: expected `{}`, found `{}`",
         at + 1,
         excerpt(wanted),
         excerpt(lines[at])

@@ -62,7 +62,7 @@ pub(crate) fn commit(workspace: &Workspace, changes: &[FileEdit], stop: &StopFla
     let consequence = if left.is_empty() {
         "Nothing was changed.".to_owned()
     } else {
-        format!("What could not be taken back: {}.", left.join("; "))
+        format!("Some changes could not be reverted: {}.", left.join("; "))
     };
     Err(Failed::new(format!("{} {consequence}", failed.0)))
 }
@@ -347,7 +347,7 @@ mod tests {
         std::fs::write(folder.path().join("last"), "else").unwrap();
         let before = listing(folder.path());
         let failed = commit(&workspace, &changes, &StopFlag::default()).unwrap_err();
-        assert!(failed.0.contains("`last` was changed by somebody else"), "{}", failed.0);
+        assert!(failed.0.contains("`last` was modified by someone else"), "{}", failed.0);
         assert!(failed.0.ends_with("Nothing was changed."), "{}", failed.0);
         assert_eq!(listing(folder.path()), before);
     }

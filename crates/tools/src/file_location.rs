@@ -102,13 +102,13 @@ impl FileLocation {
                 other => {
                     let shown = reveal_line(path);
                     return Err(Failed::new(format!(
-                        "`{shown}` is {}; only files are written.",
+                        "`{shown}` is {}; only regular files can be written.",
                         describe_file_type(other)
                     )));
                 }
             }
         }
-        Err(Failed::new(format!("`{}` is a chain of too many symbolic links.", reveal_line(path))))
+        Err(Failed::new(format!("`{}` goes through too many symbolic links.", reveal_line(path))))
     }
 
     /// What kind of file was there when the place was found, and how long it was.
@@ -177,7 +177,7 @@ fn make_directory(
         }
         directory = opened.map_err(|errno| match errno {
             Errno::NOENT => Failed::new(format!(
-                "`{}` cannot be written: `{}` is a symbolic link to nothing.",
+                "`{}` cannot be written: `{}` is a broken symbolic link.",
                 reveal_line(path),
                 reveal_line(&walked.to_string_lossy())
             )),

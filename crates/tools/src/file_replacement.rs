@@ -198,8 +198,8 @@ impl StagedContent {
 
 fn changed_meanwhile(path: &str) -> Failed {
     Failed::new(format!(
-        "`{}` was changed by somebody else while this call ran. Read it again, then repeat the change on what it \
-         holds now.",
+        "`{}` was modified by someone else while this call ran. Read it again, then make the change to its \
+         current content.",
         reveal_line(path)
     ))
 }
@@ -215,7 +215,7 @@ mod tests {
     use crate::hidden_paths::HiddenPaths;
     use crate::workspace::Workspace;
 
-    const MEANWHILE: &str = "was changed by somebody else while this call ran. Read it again";
+    const MEANWHILE: &str = "was modified by someone else while this call ran. Read it again";
 
     #[test]
     fn what_somebody_else_changed_is_not_overwritten() {

@@ -106,12 +106,12 @@ impl SessionFileTracker {
 
 /// What is said besides when a change was made all the same.
 pub(crate) const OUTDATED_ADVICE: &str =
-    "The change was made to what it holds now; read it again before you go on.";
+    "Your change was applied to its current content; read it again before you continue.";
 
 /// What a model is told of a file that was changed since it saw it.
 pub(crate) fn outdated_message(path: &str) -> String {
     format!(
-        "`{}` was changed since you read it, by the user, a command or another session",
+        "`{}` has been modified since you read it, by the user, a command or another session",
         reveal_line(path)
     )
 }
@@ -125,6 +125,6 @@ pub(crate) fn unsaved_text_note(changes: &[FileEdit]) -> Option<&'static str> {
         FileEditAction::Add { .. } => false,
     };
     changes.iter().any(has_unsaved).then_some(
-        "The user's editor had text there that was not saved. The change was made to that text, and is saved.",
+        "The file had unsaved changes in the user's editor. The change was applied to that text and saved.",
     )
 }

@@ -22,7 +22,7 @@ use self::porcelain::{PorcelainChange, PorcelainStatus};
 use crate::program_confiner::ProgramConfiner;
 use crate::text::{reveal, reveal_line};
 use crate::workspace::Workspace;
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How many paths of each kind are listed.
 const MAX_PATHS: usize = 50;
@@ -63,10 +63,7 @@ impl Tool for GitStatus {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "git_status".to_owned(),
-            description: "Says how the git repository of the workspace stands: the branch and its upstream, what is \
-                          staged, changed, new or in conflict, the last ten commits, and whether a merge or rebase is \
-                          under way. Submodules are not looked into."
-                .to_owned(),
+            description: prompts::GIT_STATUS.to_owned(),
             input_schema: input::schema::<GitStatusInput>(),
         }
     }
@@ -100,7 +97,7 @@ pub(crate) async fn uncommitted(
     let isolation = isolation(confines, unconfined)?;
     let answers = ostler_git::query_repository(workspace, &isolation, &[UNCOMMITTED_ARGUMENTS]).await;
     let status = answers.map_err(|error| failed(&error))?.outputs.into_iter().next();
-    let status = status.ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
+    let status = status.ok_or_else(|| Failed::new("git did not report the state of the repository."))?;
     let status = status.expect_success("status").map_err(|error| failed(&error))?;
     Ok(reveal(&String::from_utf8_lossy(&status.stdout)))
 }
@@ -123,7 +120,8 @@ async fn run(confines: &ProgramConfiner, input: Value, context: &ToolContext) ->
             .await;
     let QueryAnswers { directory, outputs } = answers.map_err(|error| failed(&error))?;
     let mut outputs = outputs.into_iter();
-    let status = outputs.next().ok_or_else(|| Failed::new("Git did not say how the repository stands."))?;
+    let status =
+        outputs.next().ok_or_else(|| Failed::new("git did not report the state of the repository."))?;
     let status = status.expect_success("status").map_err(|error| failed(&error))?;
     Ok(outcome(
         &PorcelainStatus::parse(&status.stdout),
@@ -189,7 +187,7 @@ fn outcome(
         text.push_str("Nothing is changed.\n");
     }
     if is_cut {
-        text.push_str("[There are too many changes to read them all.]\n");
+        text.push_str("[Too many changes to list them all.]\n");
     }
     let log = log.filter(|log| log.is_success).map(|log| String::from_utf8_lossy(&log.stdout));
     let commits = log.unwrap_or_default();
@@ -216,7 +214,7 @@ fn outcome(
 }
 
 fn in_progress_text(under_way: &[&str]) -> String {
-    under_way.iter().map(|what| format!("A {what} is under way.\n")).collect()
+    under_way.iter().map(|what| format!("A {what} is in progress.\n")).collect()
 }
 
 fn heading(status: &PorcelainStatus) -> String {
@@ -231,7 +229,7 @@ fn heading(status: &PorcelainStatus) -> String {
     if let Some(upstream) = &status.upstream {
         let upstream = reveal_line(upstream);
         let _ = match (status.ahead, status.behind) {
-            (Some(0), Some(0)) => write!(text, ", level with {upstream}"),
+            (Some(0), Some(0)) => write!(text, ", up to date with {upstream}"),
             (Some(ahead), Some(behind)) => write!(text, ", {ahead} ahead of and {behind} behind {upstream}"),
             (Some(_) | None, Some(_) | None) => write!(text, "; its upstream {upstream} is gone"),
         };

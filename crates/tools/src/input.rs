@@ -41,11 +41,10 @@ pub(crate) fn argument(input: &Value, name: &str) -> Subject {
 pub(crate) fn parse<T: JsonSchema + DeserializeOwned>(input: Value) -> Result<T, Failed> {
     let input = if input.is_null() { Value::Object(Map::new()) } else { input };
     check(&schema::<T>(), &input).map_err(|problem| {
-        Failed::new(format!("The input was not understood: {problem}. Correct it and call the tool again."))
+        Failed::new(format!("Invalid input: {problem}. Correct it and call the tool again."))
     })?;
-    serde_json::from_value(input).map_err(|error| {
-        Failed::new(format!("The input was not understood: {error}. Correct it and call the tool again."))
-    })
+    serde_json::from_value(input)
+        .map_err(|error| Failed::new(format!("Invalid input: {error}. Correct it and call the tool again.")))
 }
 
 /// Drops the formats of Rust's integers, which are none of JSON schema's, and the `null` of optional
@@ -70,7 +69,7 @@ fn check(schema: &Value, input: &Value) -> Result<(), String> {
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&no_properties);
     if let Some(name) = input.keys().find(|name| !properties.contains_key(*name)) {
         let known: Vec<String> = properties.keys().map(|known| format!("`{known}`")).collect();
-        return Err(format!("there is no field `{}`; the fields are {}", cut(name, 100).0, known.join(", ")));
+        return Err(format!("unknown field `{}`; the fields are {}", cut(name, 100).0, known.join(", ")));
     }
     let required: Vec<&str> = schema
         .get("required")
@@ -116,15 +115,15 @@ fn fits(property: &Value, value: &Value) -> bool {
 fn expected(property: &Value) -> String {
     let bound = |name: &str| property.get(name).and_then(Value::as_u64);
     match property.get("type").and_then(Value::as_str) {
-        Some("string") if bound("minLength").is_some() => "a string that is not empty".to_owned(),
+        Some("string") if bound("minLength").is_some() => "a non-empty string".to_owned(),
         Some("string") => "a string".to_owned(),
         Some("boolean") => "true or false".to_owned(),
         Some("integer") => match (bound("minimum").unwrap_or(0), bound("maximum")) {
-            (min, Some(max)) => format!("a whole number from {min} to {max}"),
-            (min, None) => format!("a whole number from {min} on"),
+            (min, Some(max)) => format!("an integer from {min} to {max}"),
+            (min, None) => format!("an integer of at least {min}"),
         },
         Some(other) => format!("of type {other}"),
-        None => "as the schema says".to_owned(),
+        None => "valid by the schema".to_owned(),
     }
 }
 
@@ -185,19 +184,16 @@ mod tests {
     #[test]
     fn a_bad_input_is_told_the_field_and_what_was_expected() {
         let table: [(Value, &str); 9] = [
-            (json!({}), "`path` is missing; it must be a string that is not empty"),
+            (json!({}), "`path` is missing; it must be a non-empty string"),
             (json!(null), "`path` is missing"),
             (json!({"path": null}), "`path` is null"),
-            (json!({"path": ""}), "`path` must be a string that is not empty, but was \"\""),
+            (json!({"path": ""}), "`path` must be a non-empty string, but was \"\""),
             (json!({"path": 7}), "but was 7"),
-            (
-                json!({"path": "a", "line": "ten"}),
-                "`line` must be a whole number from 1 to 9, but was \"ten\"",
-            ),
-            (json!({"path": "a", "line": 10}), "`line` must be a whole number from 1 to 9, but was 10"),
+            (json!({"path": "a", "line": "ten"}), "`line` must be an integer from 1 to 9, but was \"ten\""),
+            (json!({"path": "a", "line": 10}), "`line` must be an integer from 1 to 9, but was 10"),
             (
                 json!({"path": "a", "lines": 1}),
-                "there is no field `lines`; the fields are `path`, `line`, `flag`",
+                "unknown field `lines`; the fields are `path`, `line`, `flag`",
             ),
             (json!(["a"]), "it must be an object, but was [\"a\"]"),
         ];

@@ -22,6 +22,7 @@ mod output;
 mod patch;
 mod process;
 mod program_confiner;
+mod prompts;
 mod read_file;
 mod read_proof;
 mod registry;

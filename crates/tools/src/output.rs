@@ -47,7 +47,7 @@ impl<'a> OutputCapture<'a> {
                 (self.sink)(stream, part);
             }
             if part.len() < text.len() {
-                (self.sink)(stream, "\n[The command prints more than is kept; the rest is not shown.]\n");
+                (self.sink)(stream, "\n[Output limit reached; the rest is not shown.]\n");
             }
         }
         self.tail.push_str(text);
@@ -68,7 +68,7 @@ impl<'a> OutputCapture<'a> {
         } else {
             String::new()
         };
-        let text = format!("{first}\n[… {left_out} bytes left out here{kept} …]\n{last}");
+        let text = format!("{first}\n[… {left_out} bytes truncated{kept} …]\n{last}");
         CapturedOutput { text, whole: Some(self.kept.into_bytes()) }
     }
 }
@@ -176,7 +176,7 @@ mod tests {
         assert!(captured.text.starts_with("firsté"));
         assert!(captured.text.ends_with("élast"));
         assert!(captured.text.len() <= SHOWN_BYTES + 200, "{}", captured.text.len());
-        assert!(captured.text.contains("bytes left out here; only the first"));
+        assert!(captured.text.contains("bytes truncated; only the first"));
         let whole = captured.whole.expect("the output was cut");
         assert!(whole.len() <= KEPT_BYTES && whole.len() >= KEPT_BYTES - 1);
         let shown = shown.load(Ordering::Relaxed);

@@ -26,6 +26,7 @@ pub(crate) use self::program_io::ProgramInput;
 use self::program_io::{KillReason, OutputHandler, run_until_ended};
 use crate::output::OutputCapture;
 use crate::program_confiner::{ProgramConfiner, ProgramSpec};
+use crate::prompts;
 use crate::text::reveal_line;
 
 /// How many warnings one command can lead to.
@@ -127,7 +128,7 @@ impl From<KillReason> for CommandEnding {
     }
 }
 
-/// What the sandbox has to say of a program that has ended.
+/// Notes for the model about a program that has ended: denials, reverted changes, suspect repositories.
 fn sandbox_notes(
     ending: &CommandEnding,
     profile: Option<&SandboxProfile>,
@@ -138,38 +139,29 @@ fn sandbox_notes(
         (CommandEnding::Exited(code), Some(profile)) => explain_denial(profile, Some(*code), output),
         (_, Some(_) | None) => None,
     };
-    let put_back = aftermath.restored.iter().map(|path| {
-        format!(
-            "[sandbox] {} is protected; what the command did to it was undone. Ask the user to change it.",
-            path.display()
-        )
+    let restored = aftermath.restored.iter().map(|path| prompts::restored_note(&path.display().to_string()));
+    let suspect = aftermath.suspect_repositories.iter().map(|repository| {
+        let path = reveal_line(&repository.path.to_string_lossy());
+        let reasons = reveal_line(&repository.reasons.join(", "));
+        prompts::suspect_repository_note(&path, &reasons)
     });
-    let armed = aftermath.suspect_repositories.iter().map(|repository| {
-        format!(
-            "[sandbox] warning: {} is a git repository that can run programs by {}, which were not there before this \
-             command. The user's own git would run them outside the sandbox, also by `git status` at the top of the \
-             workspace. Remove them unless the user wants them, and tell the user before git is used there.",
-            reveal_line(&repository.path.to_string_lossy()),
-            reveal_line(&repository.reasons.join(", "))
-        )
-    });
-    denial.into_iter().chain(put_back).chain(armed).collect()
+    denial.into_iter().chain(restored).chain(suspect).collect()
 }
 
-/// What people must know of a program that has ended: their own git would run what it left behind.
+/// Warnings for people: their own git would run what the program left behind.
 fn sandbox_warnings(aftermath: &TeardownReport) -> Vec<String> {
     let warning = |repository: &SuspectRepository| {
         format!(
-            "This command left a git repository in {} that may run programs by {}. Look at it before you use git there \
-             or at the top of the workspace.",
+            "This command left a git repository in {} that may run programs through {}. Inspect it before \
+             you use git there or at the top of the workspace.",
             reveal_line(&repository.path.to_string_lossy()),
             reveal_line(&repository.reasons.join(", "))
         )
     };
     let exposed = aftermath.exposed.iter().map(|path| {
         format!(
-            "{} was replaced while this command ran, so the command was ended. For a moment it could write there: look at \
-             it before you use it.",
+            "{} was replaced while this command ran, so the command was stopped. For a moment the command \
+             could write there: inspect it before you use it.",
             reveal_line(&path.to_string_lossy())
         )
     });

@@ -10,9 +10,9 @@ use ostler_process::{Invocation, PreparedCommand};
 use ostler_runner::ToolContext;
 use ostler_sandbox::{Confinement, Sandbox, SandboxProfile, WorkspaceAccess};
 
-use crate::Failed;
 use crate::hidden_paths::HiddenPaths;
 use crate::workspace::Workspace;
+use crate::{Failed, prompts};
 use ostler_process::{child_environment, terminal_environment};
 
 /// What there is to confine programs with, and what a confined one may do.
@@ -81,38 +81,29 @@ impl ProgramConfiner {
         let reasons = self.sandbox.as_ref().map(|sandbox| sandbox.report().reasons.join(" "));
         let reasons = reasons.unwrap_or_else(|| "No sandbox was set up.".to_owned());
         Some(format!(
-            "This would run unconfined: it could read and change every file that you can, keys included, and use \
-             the network. {reasons}"
+            "This would run without a sandbox: it could read and change every file that you can, including \
+             keys, and use the network. {reasons}"
         ))
     }
 
     /// Says that something was not run because it would have been unconfined and nobody has agreed to that.
     pub(crate) fn unconfined_refusal(&self) -> Failed {
         let warning = self.warning().unwrap_or_default();
-        Failed::new(format!("{warning} Nobody has agreed to that, so nothing was run."))
+        Failed::new(format!("{warning} This was not approved, so nothing was run."))
     }
 
     /// Why a program cannot be left running, where that is so.
     pub(crate) fn background_refusal(&self) -> Option<&'static str> {
         let sandbox = self.sandbox()?;
-        (!sandbox.holds_protected_paths()).then_some(
-            "Nothing runs in the background on this machine: its sandbox (Landlock) cannot keep the settings and hooks \
-             of git, agents and editors read-only while a program runs, only restore them when it has ended. Run the \
-             command in the foreground with a timeout, or ask the user to install bubblewrap.",
-        )
+        (!sandbox.holds_protected_paths()).then_some(prompts::NO_BACKGROUND)
     }
 
-    /// What a model should know of what confines its commands, as a sentence that follows others.
-    pub(crate) fn description(&self) -> &'static str {
+    /// Says how commands are confined. Follows the description of a tool, after a space.
+    pub(crate) fn description(&self) -> String {
         match (self.sandbox(), self.network) {
-            (Some(_), false) => {
-                " Commands are confined: they can write only in the workspace and in /tmp, which is empty at each call, \
-                 and there is no network."
-            }
-            (Some(_), true) => {
-                " Commands are confined: they can write only in the workspace and in /tmp, which is empty at each call."
-            }
-            (None, _) => "",
+            (Some(_), false) => format!(" {}", prompts::CONFINED_OFFLINE),
+            (Some(_), true) => format!(" {}", prompts::CONFINED),
+            (None, _) => String::new(),
         }
     }
 
@@ -140,7 +131,7 @@ impl ProgramConfiner {
             }
         });
         prepared.await.unwrap_or_else(|error| {
-            Err(Failed::new(format!("preparing it broke down ({error}). This is a fault of the daemon.")))
+            Err(Failed::new(format!("preparing it crashed ({error}). This is a bug in Ostler.")))
         })
     }
 

@@ -30,7 +30,7 @@ use crate::patch::plan::MAX_FILE_BYTES;
 use crate::seen_files::{Fingerprint, FingerprintReader};
 use crate::text::reveal_line;
 use crate::workspace::Workspace;
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How large an image is handed on. In base64 it then stays within what providers take.
 const MAX_IMAGE_BYTES: u64 = 3_750_000;
@@ -52,13 +52,13 @@ impl ReadFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadFileInput {
-    /// The file, relative to the workspace.
+    /// Path of the file, relative to the workspace.
     #[schemars(length(min = 1))]
     path: String,
-    /// The first line to read, counted from 1. The first line of the file when left out.
+    /// First line to read, counted from 1. Default: the first line of the file.
     #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// The last line to read. The last line of the file when left out.
+    /// Last line to read, inclusive. Default: the last line of the file.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
 }
@@ -67,10 +67,7 @@ impl Tool for ReadFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "read_file".to_owned(),
-            description: "Reads a text file of the workspace and gives each line after its number and a tab, which are \
-                          not part of the file. Reads at most 256 KiB at once; use start_line and end_line for a part \
-                          of a long file. Shows PNG, JPEG, GIF and WebP images."
-                .to_owned(),
+            description: prompts::READ_FILE.to_owned(),
             input_schema: input::schema::<ReadFileInput>(),
         }
     }
@@ -127,9 +124,9 @@ fn read(
     file.rewind().map_err(cannot)?;
     match FileKind::from_sample(&sample) {
         FileKind::Image(mime_type) => image(&path, mime_type, file, size),
-        FileKind::Other(what, advice) => Err(Failed::new(format!(
-            "`{path}` is not text: it is {what} of {size} bytes, which cannot be read here. {advice}"
-        ))),
+        FileKind::Other(what, advice) => {
+            Err(Failed::new(format!("`{path}` is not a text file: it is {what} of {size} bytes. {advice}")))
+        }
         FileKind::Text(encoding) => {
             if let Some(text) = unsaved(workspace, shown, &input.path, &file, size) {
                 return show_unsaved(&path, &text, (start, end), stop);
@@ -194,9 +191,10 @@ fn show_unsaved(
     if !outcome.text.is_empty() && !outcome.text.ends_with('\n') {
         outcome.text.push('\n');
     }
-    outcome
-        .text
-        .push_str("[This is what the user's editor shows. It is not saved: commands see what is on disk.]");
+    outcome.text.push_str(
+        "[This is the text in the user's editor, with unsaved changes. Commands see the file on \
+                disk.]",
+    );
     if let Some(details) = &mut outcome.details {
         details["unsaved"] = true.into();
     }
@@ -207,8 +205,8 @@ fn show_unsaved(
 fn image(path: &str, mime_type: &str, file: File, size: u64) -> Result<ToolOutcome, Failed> {
     if size > MAX_IMAGE_BYTES {
         return Err(Failed::new(format!(
-            "`{path}` is an image ({mime_type}) of {size} bytes; at most {MAX_IMAGE_BYTES} can be shown. Make a \
-             smaller copy of it first."
+            "`{path}` is an image ({mime_type}) of {size} bytes; the limit is {MAX_IMAGE_BYTES}. Create a \
+             smaller copy first."
         )));
     }
     let mut bytes = Vec::new();

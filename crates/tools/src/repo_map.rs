@@ -25,7 +25,7 @@ use crate::hidden_paths::HiddenPaths;
 use crate::text::{cut, reveal_line};
 use crate::workspace::Workspace;
 use crate::workspace_walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk, stamp};
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 const DEFAULT_MAX_TOKENS: usize = 2_000;
 /// How many bytes a token has, about.
@@ -54,12 +54,12 @@ impl RepoMap {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RepoMapInput {
-    /// Paths or names to look from, separated by commas or as a list. What they use and what uses them
-    /// comes first. The whole workspace when left out.
+    /// Paths or names to focus on, comma-separated or as a list. Code that they use or that uses them is
+    /// ranked first. Default: the whole workspace.
     #[schemars(extend("type" = ["string", "array"], "items" = {"type": "string"}))]
     #[schemars(with = "Option<String>")]
     focus: Option<Value>,
-    /// How long the map may be, in tokens. 2000 when left out.
+    /// Maximum length of the map in tokens. Default 2000.
     #[schemars(range(min = 1, max = 20_000))]
     max_tokens: Option<usize>,
 }
@@ -68,10 +68,7 @@ impl Tool for RepoMap {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "repo_map".to_owned(),
-            description: "Shows the most important definitions of the workspace (types, functions, constants) by file, \
-                          with line numbers, ranked by how much the code refers to them. Knows Rust, Python, \
-                          TypeScript, JavaScript, Go, Java, C, C++ and Ruby."
-                .to_owned(),
+            description: prompts::REPO_MAP.to_owned(),
             input_schema: input::schema::<RepoMapInput>(),
         }
     }
@@ -222,23 +219,23 @@ fn read_one(
 fn outcome(map: &RenderedMap, survey: &SourceSurvey) -> ToolOutcome {
     let mut notes = Vec::new();
     if map.all_definitions == 0 {
-        notes.push("There is no source code here in a language that can be mapped.".to_owned());
+        notes.push("No source code found in a supported language.".to_owned());
     } else if map.definitions < map.all_definitions {
         notes.push(format!(
-            "{} of {} definitions are shown; raise max_tokens or give a focus for others.",
+            "{} of {} definitions are shown; raise max_tokens or set focus to see others.",
             map.definitions, map.all_definitions
         ));
     }
     if !map.unknown.is_empty() {
         let unknown: Vec<String> = map.unknown.iter().map(|word| reveal_line(cut(word, 100).0)).collect();
-        notes.push(format!("Nothing here is called {}.", unknown.join(", ")));
+        notes.push(format!("Nothing found with the name {}.", unknown.join(", ")));
     }
     if survey.is_late {
         notes.push(
-            "Reading took too long, and not all files are in the map; call it again to go on.".to_owned(),
+            "Reading took too long, so the map is incomplete; call the tool again to continue.".to_owned(),
         );
     } else if survey.omitted.too_many || survey.passed_over > 0 {
-        notes.push(format!("{} files could not be read or are too many.", survey.passed_over));
+        notes.push(format!("{} files could not be read or exceed the limit.", survey.passed_over));
     }
     let mut text = map.text.clone();
     if !notes.is_empty() {

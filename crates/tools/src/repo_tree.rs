@@ -19,7 +19,7 @@ use crate::hidden_paths::HiddenPaths;
 use crate::text::reveal_line;
 use crate::workspace::Workspace;
 use crate::workspace_walk::{OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 const DEFAULT_DEPTH: usize = 3;
 const DEFAULT_MAX_FILES: usize = 500;
@@ -40,12 +40,12 @@ impl RepoTree {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RepoTreeInput {
-    /// The directory, relative to the workspace. The workspace itself when left out.
+    /// Directory to list, relative to the workspace. Default: the workspace.
     path: Option<String>,
-    /// How many levels to show. 3 when left out.
+    /// Number of levels to show. Default 3.
     #[schemars(range(min = 1, max = 64))]
     depth: Option<usize>,
-    /// How many files and directories to list at most. 500 when left out.
+    /// Maximum number of files and directories to list. Default 500.
     #[schemars(range(min = 1, max = 5_000))]
     max_files: Option<usize>,
 }
@@ -54,9 +54,7 @@ impl Tool for RepoTree {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "repo_tree".to_owned(),
-            description: "Lists the files and directories of the workspace, or of one directory in it, as an indented \
-                          tree. Leaves out `.git` and what .gitignore names, and does not follow symbolic links."
-                .to_owned(),
+            description: prompts::REPO_TREE.to_owned(),
             input_schema: input::schema::<RepoTreeInput>(),
         }
     }
@@ -94,7 +92,7 @@ fn list(workspace: &Workspace, input: &RepoTreeInput, stop: &StopFlag) -> Result
         let _ = writeln!(text, "{:indent$}{}{}", "", reveal_line(&name), type_suffix(entry));
     }
     if entries.is_empty() {
-        text.push_str("[There are no files here, apart from those that are ignored.]\n");
+        text.push_str("[No files found, apart from ignored ones.]\n");
     }
     let (listed, left_out) = (entries.len().min(max_files), entries.len().saturating_sub(max_files));
     let notes = notes(&omitted, left_out, depth, max_files);
@@ -130,13 +128,13 @@ fn notes(omitted: &OmittedEntries, left_out: usize, depth: usize, max_files: usi
     if left_out > 0 {
         let more = if omitted.too_many { "More than " } else { "" };
         notes.push(format!(
-            "{more}{left_out} more are left out after the first {max_files}; list one directory with path, or raise \
-             max_files."
+            "{more}{left_out} more are not shown after the first {max_files}; list one directory with path, \
+             or raise max_files."
         ));
     }
     if omitted.too_deep > 0 {
         notes.push(format!(
-            "{} directories at depth {depth} are not opened; list them with path, or raise depth.",
+            "{} directories at depth {depth} are not expanded; list them with path, or raise depth.",
             omitted.too_deep
         ));
     }
@@ -147,7 +145,7 @@ fn notes(omitted: &OmittedEntries, left_out: usize, depth: usize, max_files: usi
         notes.push(format!("{} directories could not be read.", omitted.unreadable));
     }
     if omitted.too_many {
-        notes.push("There are too many files to look at them all; list one directory with path.".to_owned());
+        notes.push("There are too many files to list them all; list one directory with path.".to_owned());
     }
     notes
 }

@@ -29,7 +29,7 @@ use crate::hidden_paths::HiddenPaths;
 use crate::text::reveal_line;
 use crate::workspace::Workspace;
 use crate::workspace_walk::{MAX_DEPTH, OmittedEntries, WorkDeadline, WorkspaceEntry, WorkspaceWalk};
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 const DEFAULT_MAX_RESULTS: usize = 100;
 /// How large a regular expression may grow.
@@ -53,25 +53,25 @@ impl Search {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchInput {
-    /// The text to find, within a line.
+    /// Text or regular expression to find. Matches within one line.
     #[schemars(length(min = 1))]
     query: String,
-    /// Which files to search, such as `*.rs` or `src/**/*.ts`; `!*.md` leaves files out. All when left out.
+    /// Files to search, for example `*.rs` or `src/**/*.ts`; `!*.md` excludes files. Default: all.
     glob: Option<String>,
-    /// Whether query is a regular expression (Rust syntax). It is plain text when left out.
+    /// Treat query as a regular expression (Rust syntax). Default: plain text.
     regex: Option<bool>,
-    /// How many lines to give at most. 100 when left out.
+    /// Maximum number of matching lines. Default 100.
     #[schemars(range(min = 1, max = 1_000))]
     max_results: Option<usize>,
-    /// The file or directory to search, relative to the workspace. The workspace itself when left out.
+    /// File or directory to search, relative to the workspace. Default: the workspace.
     path: Option<String>,
-    /// How many lines to show before and after each. None when left out.
+    /// Number of lines to show before and after each match. Default 0.
     #[schemars(range(min = 0, max = 10))]
     context_lines: Option<usize>,
-    /// Whether to give only the paths of files that have such a line.
+    /// Return only the paths of files with a match.
     files_only: Option<bool>,
-    /// Whether capitals matter: `sensitive`, `insensitive`, or `smart`, where they do if the query has
-    /// any. They do when left out.
+    /// Case sensitivity: `sensitive`, `insensitive`, or `smart` (sensitive if the query has capital letters).
+    /// Default `sensitive`.
     #[schemars(extend("enum" = ["sensitive", "insensitive", "smart"]))]
     case: Option<String>,
 }
@@ -80,10 +80,7 @@ impl Tool for Search {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "search".to_owned(),
-            description: "Finds text in the files of the workspace and gives each line as `path:line: text`, in the \
-                          order of the paths. Hidden files are searched; binary and very large files, `.git` and what \
-                          .gitignore names are left out."
-                .to_owned(),
+            description: prompts::SEARCH.to_owned(),
             input_schema: input::schema::<SearchInput>(),
         }
     }
@@ -162,7 +159,7 @@ fn matcher(input: &SearchInput) -> Result<RegexMatcher, Failed> {
     let is_regex = input.regex.unwrap_or(false);
     if !is_regex && input.query.contains('\n') {
         return Err(Failed::new(
-            "`query` has a line break, and lines are searched one by one; search for one line.",
+            "`query` contains a line break, but a match must be within one line. Search for a single line.",
         ));
     }
     let mut builder = RegexMatcherBuilder::new();
@@ -188,8 +185,8 @@ fn matcher(input: &SearchInput) -> Result<RegexMatcher, Failed> {
         .build(&input.query)
         .map_err(|error| {
             Failed::new(format!(
-                "`query` is not a regular expression that can be searched for: {error}. Correct it, or leave `regex` \
-                 out to find the text as it is."
+                "`query` is not a valid regular expression: {error}. Correct it, or omit `regex` to search \
+                 for literal text."
             ))
         })
 }
@@ -203,7 +200,7 @@ fn globs(glob: Option<&str>) -> Result<Override, Failed> {
 }
 
 fn bad_glob(error: &ignore::Error) -> Failed {
-    Failed::new(format!("`glob` is not understood: {error}. Use a pattern such as `*.rs` or `src/**/*.ts`."))
+    Failed::new(format!("`glob` is not valid: {error}. Use a pattern such as `*.rs` or `src/**/*.ts`."))
 }
 
 #[cfg(test)]
@@ -222,7 +219,7 @@ mod tests {
         let workspace = Workspace::open(folder.path(), &HiddenPaths::default()).unwrap();
         let input: SearchInput = serde_json::from_value(serde_json::json!({"query": "x"})).unwrap();
         let late = search(&workspace, &input, &StopFlag::default(), Duration::ZERO).unwrap();
-        assert!(late.text.contains("took too long"), "{}", late.text);
+        assert!(late.text.contains("timed out"), "{}", late.text);
         assert_eq!(late.details.unwrap()["truncated"], true);
         let good = search(&workspace, &input, &StopFlag::default(), Duration::from_secs(600)).unwrap();
         assert_eq!(good.text, "a:1: x\n");

@@ -19,7 +19,7 @@ pub(crate) use self::shell_process::ShellProcess;
 use crate::process::{BackgroundProcesses, run_program};
 use crate::program_confiner::{ProgramConfiner, ProgramSpec};
 use crate::text::{reveal, reveal_line};
-use crate::{Failed, input, read_proof};
+use crate::{Failed, input, prompts, read_proof};
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
 /// How long a command in the background is watched for an early end.
@@ -34,19 +34,19 @@ pub(crate) struct Shell {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShellInput {
-    /// The command, for bash.
+    /// Command to run with bash.
     #[schemars(length(min = 1))]
     command: String,
-    /// After how many seconds it is killed. 120 when left out; never, for one in the background.
+    /// Timeout in seconds. Default 120; none for a background command.
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: Option<u64>,
-    /// The directory to run it in, relative to the workspace. The workspace itself when left out.
+    /// Working directory, relative to the workspace. Default: the workspace.
     cwd: Option<String>,
-    /// Whether to leave it running and return at once, with its process_id for shell_process. For servers
-    /// and watchers.
+    /// Run in the background: return at once with a process_id for shell_process. Use it for servers and
+    /// watchers.
     #[serde(default)]
     background: bool,
-    /// Whether it runs at a terminal of 80 columns and 24 lines, for programs that want one.
+    /// Run in a pseudo-terminal (80 columns, 24 lines), for programs that need one.
     #[serde(default)]
     pty: bool,
 }
@@ -90,12 +90,7 @@ impl Tool for Shell {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "shell".to_owned(),
-            description: "Runs a command with bash in the workspace and gives its output and exit code. Each call is a \
-                          new shell: nothing carries over but files. There is no input, and whatever the command \
-                          leaves running is killed when it ends, unless it runs in the background. Long output is cut \
-                          in the middle."
-                .to_owned()
-                + self.confiner.description(),
+            description: format!("{}{}", prompts::SHELL, self.confiner.description()),
             input_schema: input::schema::<ShellInput>(),
         }
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::process::run_command;
 use crate::program_confiner::ProgramConfiner;
 use crate::text::{head, reveal, tail};
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How long one command may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -35,7 +35,7 @@ pub(crate) struct Verify {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct VerifyInput {
-    /// The commands, for bash, 16 at most. Those of the session's policy when left out.
+    /// Commands to run with bash, at most 16. Default: the commands in the session's policy.
     commands: Option<Vec<String>>,
 }
 
@@ -49,12 +49,12 @@ impl Verify {
         let commands = input.commands.unwrap_or_else(|| context.verify_commands.clone());
         if commands.is_empty() {
             return Err(Failed::new(
-                "There is nothing to run: the session's policy names no verification commands. Give `commands`.",
+                "Nothing to run: the session's policy has no verification commands. Set `commands`.",
             ));
         }
         if commands.len() > MAX_COMMANDS {
             return Err(Failed::new(format!(
-                "`commands` holds more than {MAX_COMMANDS}. Run fewer at once."
+                "`commands` has more than {MAX_COMMANDS} commands. Run fewer at once."
             )));
         }
         let mut outcomes = Vec::new();
@@ -71,10 +71,7 @@ impl Tool for Verify {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "verify".to_owned(),
-            description: "Runs the verification commands of this session (tests, linters, builds), or those given, one \
-                          after the other, and says of each whether it succeeded, with its output. Use it to check \
-                          your work before you say that it is done."
-                .to_owned(),
+            description: prompts::VERIFY.to_owned(),
             input_schema: input::schema::<VerifyInput>(),
         }
     }
@@ -145,5 +142,5 @@ fn without_middle(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let (first, last) = (head(text, limit / 2), tail(text, limit / 2));
-    format!("{first}\n[… more is left out here …]\n{last}")
+    format!("{first}\n[… truncated …]\n{last}")
 }

@@ -37,7 +37,7 @@ impl Workspace {
         let real_root = std::fs::canonicalize(root).map_err(cannot)?;
         let closed = hidden.for_workspace(&real_root).ok_or_else(|| {
             Failed::new(format!(
-                "The workspace {} is in a place that tools leave alone: {HIDDEN_REASON} Choose another workspace.",
+                "The workspace {} is in a protected location: {HIDDEN_REASON} Choose another workspace.",
                 root.display()
             ))
         })?;
@@ -115,7 +115,7 @@ impl Workspace {
     pub(crate) fn real_path(&self, path: &str, opened: impl AsFd) -> Result<PathBuf, Failed> {
         let link = format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd());
         std::fs::read_link(link).map_err(|error| {
-            Failed::new(format!("Where `{}` leads cannot be found out: {error}.", reveal_line(path)))
+            Failed::new(format!("The target of `{}` cannot be resolved: {error}.", reveal_line(path)))
         })
     }
 
@@ -142,18 +142,21 @@ impl Workspace {
         Failed::new(match errno {
             Errno::XDEV if climbs => return self.outside_workspace(path),
             Errno::XDEV => format!(
-                "`{shown}` leads outside the workspace through a symbolic link; use a path that stays beneath {}.",
+                "`{shown}` leads outside the workspace through a symbolic link; use a path inside {}.",
                 self.root.display()
             ),
             Errno::NOSYS => return no_openat2(),
             Errno::NOENT => format!(
-                "`{shown}` does not exist; paths are relative to {}. Use repo_tree to see what is there.",
+                "`{shown}` does not exist; paths are relative to {}. Use repo_tree to list the files.",
                 self.root.display()
             ),
-            Errno::NOTDIR => format!("`{shown}` cannot be opened: a part of it is not a directory."),
-            Errno::LOOP => format!("`{shown}` cannot be opened: its symbolic links may not be followed."),
+            Errno::NOTDIR => format!("`{shown}` cannot be opened: part of the path is not a directory."),
+            Errno::LOOP => format!(
+                "`{shown}` cannot be opened: it has symbolic links that may not be \
+                    followed."
+            ),
             Errno::AGAIN => {
-                format!("`{shown}` cannot be opened: directories above it keep changing. Try again.")
+                format!("`{shown}` cannot be opened: its parent directories keep changing. Try again.")
             }
             Errno::ACCESS | Errno::PERM => format!("`{shown}` cannot be opened: permission denied."),
             other => format!("`{shown}` cannot be opened: {}.", std::io::Error::from(other)),
@@ -182,11 +185,11 @@ pub(crate) fn describe_file_type(kind: FileType) -> &'static str {
     }
 }
 
-const HIDDEN_REASON: &str = "Ostler keeps its own data there, or programs keep keys and tokens there.";
+const HIDDEN_REASON: &str = "Ostler's own data or keys and tokens of other programs are stored there.";
 
 fn hidden_refused(path: &str) -> Failed {
     Failed::new(format!(
-        "`{}` is in a place that tools leave alone: {HIDDEN_REASON} Ask the user for what you need from it.",
+        "`{}` is in a protected location: {HIDDEN_REASON} Ask the user for what you need from it.",
         reveal_line(path)
     ))
 }

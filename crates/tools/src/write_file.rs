@@ -20,7 +20,7 @@ use crate::hidden_paths::HiddenPaths;
 use crate::patch::document::TextDocument;
 use crate::text::reveal_line;
 use crate::workspace::Workspace;
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How long a file may be that a model writes.
 const MAX_CONTENT_BYTES: usize = 1024 * 1024;
@@ -42,10 +42,10 @@ impl WriteFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WriteFileInput {
-    /// The file, relative to the workspace. Missing directories are made.
+    /// Path of the file, relative to the workspace. Missing parent directories are created.
     #[schemars(length(min = 1))]
     path: String,
-    /// All that the file shall hold, 1 MiB at most.
+    /// Complete new content of the file, at most 1 MiB.
     content: String,
 }
 
@@ -53,10 +53,7 @@ impl Tool for WriteFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "write_file".to_owned(),
-            description:
-                "Creates a file of the workspace, or replaces all that it holds. Makes missing directories. \
-                          Does not write inside `.git`."
-                    .to_owned(),
+            description: prompts::WRITE_FILE.to_owned(),
             input_schema: input::schema::<WriteFileInput>(),
         }
     }
@@ -104,8 +101,8 @@ fn plan(
     let path = reveal_line(&input.path);
     if bytes > MAX_CONTENT_BYTES {
         return Err(Failed::new(format!(
-            "`content` has {bytes} bytes and may have {MAX_CONTENT_BYTES}; `{path}` was not written. Write a smaller \
-             file, or make it by a command."
+            "`content` has {bytes} bytes; the limit is {MAX_CONTENT_BYTES}. `{path}` was not written. Write \
+             a smaller file, or create it with a command."
         )));
     }
     let content = input.content.as_bytes().to_vec();
@@ -119,7 +116,7 @@ fn plan(
     if seen.as_ref().is_some_and(|seen| shown.is_outdated(workspace, &input.path, seen.content())) {
         let outdated = outdated_message(&input.path);
         return Err(Failed::new(format!(
-            "{outdated}. Nothing was written. Read it again, then write what it shall hold now."
+            "{outdated}. Nothing was written. Read it again before you overwrite it."
         )));
     }
     let seen = seen.map(|seen| with_unsaved(workspace, shown, &input.path, seen));

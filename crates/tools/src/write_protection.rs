@@ -79,15 +79,15 @@ fn is_same_file(one: &Stat, other: &Stat) -> bool {
 
 fn git_refused(path: &str) -> Failed {
     Failed::new(format!(
-        "`{}` is inside `.git`, which is git's own and is not written here; use git commands to change it.",
+        "`{}` is inside `.git`, which tools do not write; use git commands to change it.",
         reveal_line(path)
     ))
 }
 
 fn protected_refused(path: &str, name: &str) -> Failed {
     Failed::new(format!(
-        "`{}` was not written: it is part of {name}, which makes the user's editor, agent, git or shell run code outside \
-         the sandbox, so tools leave it as it is. Show the user the change and ask them to make it.",
+        "`{}` was not written: it is part of {name}, which can make the user's editor, agent, git or shell \
+         run code outside the sandbox. Show the user the change and ask them to make it.",
         reveal_line(path)
     ))
 }

@@ -15,7 +15,7 @@ use crate::repository_shape::{RepositoryShape, RepositoryShapeKey};
 use crate::single_flight::SingleFlight;
 use crate::skills::{SkillLocations, Skills};
 use crate::visible_files::VisibleFiles;
-use crate::{instructions, relevant_files, repository_shape};
+use crate::{instructions, prompts, relevant_files, repository_shape};
 use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_runner::ContextBudget;
 use ostler_runner::ShownContext;
@@ -177,10 +177,8 @@ async fn gather(
     };
     let (read, ranking, shape) = tokio::join!(reading, ranking, shape);
     let ReadFiles { instructions: mut bundle, skills, checked_out } = read;
-    for (name, text) in [("Files of the workspace", shape.tree), ("Definitions that matter most", shape.map)]
-    {
-        bundle.push(GatheredSectionKind::Repository, name, text);
-    }
+    bundle.push(GatheredSectionKind::Repository, prompts::FILES_HEADING, shape.tree);
+    bundle.push(GatheredSectionKind::Repository, prompts::DEFINITIONS_HEADING, shape.map);
     if let Some(git) = git {
         gatherer.git.add_first(&mut bundle, git, checked_out, request.budget.git).await;
     }
@@ -189,11 +187,7 @@ async fn gather(
         gatherer.git.add_late(&mut bundle, request.session, question, request.budget.git);
     }
     let files = relevant_files::relevant_text(&ranking, request.budget.files);
-    bundle.push(
-        GatheredSectionKind::Files,
-        "Files that may matter for this prompt (found by search; check them)",
-        files,
-    );
+    bundle.push(GatheredSectionKind::Files, prompts::RELEVANT_FILES_HEADING, files);
     skills.add(&mut bundle, &request.shown, request.budget.skills);
     bundle.shown.repository = is_first && !bundle.sections.is_empty();
     GatherResult { bundle, skills: skills.all().iter().map(|skill| skill.name.clone()).collect() }

@@ -16,13 +16,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::gather::{GatherRequest, GatherSources, ReadCheckedOut};
-use crate::repository_shape::{cut_to_budget, read_only_tool, timeout_note};
+use crate::prompts;
+use crate::repository_shape::{cut_to_budget, read_only_tool};
 use crate::single_flight::SingleFlight;
 
 /// The tool that is asked.
 const GIT_STATUS_TOOL: &str = "git_status";
-/// The heading of the section.
-const NAME: &str = "State of the git repository";
 /// New sessions of which it is remembered that they are new. One that is forgotten waits for git in its first turn.
 const MAX_SESSIONS: usize = 256;
 /// Looks at once, beyond which none is begun for a session that has no prompt yet.
@@ -33,12 +32,6 @@ const PREPARE_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_AGE: Duration = Duration::from_secs(60);
 /// Tokens of an answer that are kept, which is more than any budget has.
 const MAX_TOKENS: u64 = 4_000;
-
-const CHANGES_FOLLOW_NOTE: &str = "[What is changed and the last commits are still being looked at, and follow. Call git_status if you \
-                       need them before.]";
-const MAY_HAVE_CHANGED: &str =
-    "[It may have changed since this was looked at; git_status says how it is now.]";
-const NOT_KNOWN: &str = "[It could not be found out; git_status may say why.]";
 
 /// The looks at repositories, and the sessions that they are for.
 #[derive(Default)]
@@ -154,8 +147,8 @@ impl GitStates {
                 bundle.shown.awaits_git = Some(true);
                 bundle.push(
                     GatheredSectionKind::Repository,
-                    NAME,
-                    format!("{checked_out}{CHANGES_FOLLOW_NOTE}"),
+                    prompts::GIT_HEADING,
+                    checked_out + prompts::GIT_PENDING_NOTE,
                 );
             }
             (seen, _) => {
@@ -165,8 +158,12 @@ impl GitStates {
                     Some(seen) => seen,
                     None => look.wait().await,
                 };
-                let note = if is_older && !seen.text.is_empty() { MAY_HAVE_CHANGED } else { "" };
-                bundle.push(GatheredSectionKind::Repository, NAME, with_note(&seen.text, budget, note));
+                let note = if is_older && !seen.text.is_empty() { prompts::GIT_STALE_NOTE } else { "" };
+                bundle.push(
+                    GatheredSectionKind::Repository,
+                    prompts::GIT_HEADING,
+                    with_note(&seen.text, budget, note),
+                );
             }
         }
     }
@@ -196,10 +193,13 @@ impl GitStates {
             (None, None) => String::new(),
         };
         state.forget(session);
-        let text =
-            if text.is_empty() { NOT_KNOWN.to_owned() } else { with_note(&text, budget, MAY_HAVE_CHANGED) };
+        let text = if text.is_empty() {
+            prompts::GIT_UNKNOWN_NOTE.to_owned()
+        } else {
+            with_note(&text, budget, prompts::GIT_STALE_NOTE)
+        };
         bundle.shown.awaits_git = Some(false);
-        bundle.push(GatheredSectionKind::Repository, NAME, text);
+        bundle.push(GatheredSectionKind::Repository, prompts::GIT_HEADING, text);
     }
 
     /// Waits until no look is under way.
@@ -280,7 +280,9 @@ async fn query_git(shared: &SingleFlight<PathBuf, String>, question: GitStateReq
     let checked_out = tokio::task::spawn_blocking(move || read(&place)).await.ok().flatten();
     let deadline = question.deadline;
     let look = shared.run(question.workspace.clone(), || run_git_status(&question));
-    let text = timeout(2 * deadline, look).await.unwrap_or_else(|_| timeout_note(GIT_STATUS_TOOL, deadline));
+    let text = timeout(2 * deadline, look)
+        .await
+        .unwrap_or_else(|_| prompts::tool_timed_out(GIT_STATUS_TOOL, deadline));
     GitStateSnapshot { checked_out, text }
 }
 
@@ -290,7 +292,7 @@ async fn run_git_status(question: &GitStateRequest) -> String {
         Ok(outcome) if outcome.ok => cut_to_budget(&outcome.text, MAX_TOKENS),
         // Why it came to nothing is only of use where the model asked for it.
         Ok(_) => String::new(),
-        Err(_) => timeout_note(GIT_STATUS_TOOL, question.deadline),
+        Err(_) => prompts::tool_timed_out(GIT_STATUS_TOOL, question.deadline),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use crate::prompts;
 use crate::visible_files::VisibleFiles;
 use ostler_context::{ContextMessage, GatheredSectionKind};
 use ostler_context::{text_tokens, tokens_to_bytes};
@@ -45,32 +46,16 @@ pub(crate) fn add_instructions(
         room = room.saturating_sub(bytes);
     }
     for path in gone {
-        let text = format!("{path} is no longer there. What it said no longer holds.");
+        let (name, text) = prompts::deleted_instructions(&path);
         bundle.shown.instructions.insert(path.clone(), String::new());
-        bundle.push(GatheredSectionKind::Instructions, format!("Instructions of {path}"), text);
+        bundle.push(GatheredSectionKind::Instructions, name, text);
     }
     for (number, file) in found.into_iter().enumerate() {
         bundle.shown.instructions.insert(file.path.clone(), file.digest);
-        let is_change = if file.was_shown { ", which has changed" } else { "" };
-        let name = format!("Instructions of {}{is_change} ({})", file.path, scope_of(&file.path));
-        let text = if fits[&number] {
-            file.text
-        } else {
-            format!(
-                "There is no room for this file here ({} tokens). Read it with read_file before you change \
-                     anything in its directory.",
-                text_tokens(&file.text)
-            )
-        };
+        let name = prompts::instructions_heading(&file.path, file.was_shown);
+        let text =
+            if fits[&number] { file.text } else { prompts::omitted_instructions(text_tokens(&file.text)) };
         bundle.push(GatheredSectionKind::Instructions, name, text);
-    }
-}
-
-/// Where a file's instructions hold.
-fn scope_of(path: &str) -> String {
-    match path.rsplit_once('/') {
-        None => "for the whole workspace".to_owned(),
-        Some((directory, _)) => format!("for {directory}/, where it overrules those above"),
     }
 }
 
@@ -138,7 +123,7 @@ fn bounded_text(bytes: &[u8], size: u64) -> String {
     }
     // A character that the limit has cut in two is left out rather than shown broken.
     let text = text.trim_end_matches('\u{fffd}').trim();
-    format!("{text}\n[The first {limit} of {size} bytes; read the rest with read_file if you need it.]")
+    text.to_owned() + &prompts::truncated_instructions(limit, size)
 }
 
 /// By what one content of a file is told from another.

@@ -7,6 +7,7 @@
 mod gather;
 mod git_state;
 mod instructions;
+mod prompts;
 mod rank;
 mod relevant_files;
 mod repository_shape;

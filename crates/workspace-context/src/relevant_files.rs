@@ -1,5 +1,6 @@
 //! Pieces of the files that matter for a prompt, as text. Which they are is for `rank` to say.
 
+use crate::prompts;
 use crate::rank::{RankedFile, Ranking};
 use ostler_context::redact;
 use ostler_context::tokens_to_bytes;
@@ -33,7 +34,7 @@ pub(crate) fn relevant_text(ranking: &Ranking, budget: u64) -> String {
         text.push_str(&piece);
     }
     if ranking.is_partial && !text.is_empty() {
-        text.push_str(&format!("[Only {} files could be looked at in time.]\n", ranking.looked_at));
+        text.push_str(&prompts::partial_search(ranking.looked_at));
     }
     text
 }

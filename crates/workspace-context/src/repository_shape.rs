@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ostler_runner::ToolSet;
 use ostler_runner::{Tool, ToolContext};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::gather::GatherRequest;
+use crate::prompts::{self, REPO_MAP_EMPTY, REPO_TREE_EMPTY};
 use ostler_context::tokens_to_bytes;
 use ostler_runner::ContextBudget;
 
@@ -19,9 +19,6 @@ use ostler_runner::ContextBudget;
 const TREE_DEPTH: usize = 2;
 /// How many bytes a line of the tree has, about.
 const TREE_LINE: usize = 16;
-/// What the tools say where there is nothing.
-const NO_FILES: &str = "[There are no files here";
-const NO_SOURCES: &str = "There is no source code here";
 
 /// What the tools said, each empty where there is nothing to show.
 #[derive(Debug, Clone, Default)]
@@ -57,8 +54,8 @@ pub(crate) async fn repository_shape(tools: &ToolSet, request: &GatherRequest) -
         ask("repo_map", json!({"focus": focus, "max_tokens": map.clamp(1, 20_000)}), map),
     );
     RepositoryShape {
-        tree: if tree.contains(NO_FILES) { String::new() } else { tree },
-        map: if map.contains(NO_SOURCES) { String::new() } else { map },
+        tree: if tree.contains(REPO_TREE_EMPTY) { String::new() } else { tree },
+        map: if map.contains(REPO_MAP_EMPTY) { String::new() } else { map },
     }
 }
 
@@ -75,7 +72,7 @@ async fn ask_tool(
         // A tool that came to nothing says why, which is only of use where the model asked for it.
         Ok(outcome) if outcome.ok => cut_to_budget(&outcome.text, budget),
         Ok(_) => String::new(),
-        Err(_) => timeout_note(name, request.deadline),
+        Err(_) => prompts::tool_timed_out(name, request.deadline),
     }
 }
 
@@ -84,14 +81,6 @@ pub(crate) fn read_only_tool<'a>(tools: &'a ToolSet, name: &str, input: &Value) 
     let only_reads =
         |tool: &&Arc<dyn Tool>| tool.kind_of(input) == ToolKind::Read && tool.warning(input).is_none();
     tools.get(name).filter(only_reads)
-}
-
-/// What stands in place of what a tool did not say in time.
-pub(crate) fn timeout_note(name: &str, deadline: Duration) -> String {
-    format!(
-        "[{name} was not ready within {} ms and is left out; call it if you need it.]",
-        deadline.as_millis()
-    )
 }
 
 /// A text within a budget, cut between lines.

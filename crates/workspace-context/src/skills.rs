@@ -5,6 +5,7 @@ mod front_matter;
 
 use std::path::{Path, PathBuf};
 
+use crate::prompts;
 use crate::visible_files::VisibleFiles;
 use front_matter::FrontMatter;
 use ostler_context::tokens_to_bytes;
@@ -58,7 +59,7 @@ pub enum SkillError {
     #[error("Unknown skill: {0}")]
     Unknown(String),
     /// It was there and cannot be read now.
-    #[error("The skill {name} cannot be read: {why}. Go on without it, or ask the user to look at it.")]
+    #[error("The skill {name} cannot be read: {why}. Continue without it, or ask the user to fix it.")]
     Unreadable {
         /// Its name.
         name: String,
@@ -87,7 +88,7 @@ impl Skills {
         &self.skills
     }
 
-    /// Folders that are no skills, and why, for whoever wants to mend them.
+    /// Folders that cannot be used as skills, with the reason.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -100,11 +101,7 @@ impl Skills {
         let text = self.read(&skill.root, &skill.folder).map_err(unreadable)?;
         let (_, body) = FrontMatter::parse(&text).map_err(unreadable)?;
         let folder = skill.root.join(&skill.folder);
-        Ok(format!(
-            "The skill `{name}`. Paths in it are relative to {}.\n\n{}\n",
-            folder.display(),
-            body.trim()
-        ))
+        Ok(prompts::skill(name, &folder.display().to_string(), body.trim()))
     }
 
     /// Adds the list of skills to a bundle, if there are any that the model does not know.
@@ -128,9 +125,10 @@ impl Skills {
             let names = left_out.join(", ");
             let shown = &names[..names.floor_char_boundary(room.max(200))];
             let more = if shown.len() < names.len() { " …" } else { "" };
-            text.push_str(&format!("There is no room to describe {} more: {shown}{more}\n", left_out.len()));
+            text.push_str(&prompts::undescribed_skills(left_out.len(), shown, more));
         }
-        let name = if before.skills.is_empty() { "Skills" } else { "Skills that are new" };
+        let is_first = before.skills.is_empty();
+        let name = if is_first { prompts::SKILLS_HEADING } else { prompts::NEW_SKILLS_HEADING };
         bundle.push(GatheredSectionKind::Skills, name, text);
     }
 

@@ -194,7 +194,7 @@ async fn tools_see_what_is_not_saved_and_what_they_write_reaches_the_editor() {
     editor.play(&session, &steps).await;
     let results = results(&stage, &session);
     assert!(
-        results[0].contains("2\tTWO, not saved") && results[0].contains("not saved: commands"),
+        results[0].contains("2\tTWO, not saved") && results[0].contains("unsaved changes. Commands"),
         "{results:?}"
     );
     assert!(results[1].contains("1 line added, 1 removed") && results[1].contains("is saved"), "{results:?}");
@@ -306,7 +306,7 @@ async fn servers_of_an_editor_are_its_sessions_and_go_with_it() {
     let length = SECRET.len();
     assert!(seen[0].contains(&format!("written with {length}")), "it has its secret: {seen:?}");
     assert!(!seen[1].contains("written") && !stage.outside.join("y").exists(), "it is confined: {seen:?}");
-    assert!(stage.last_asked().contains("The user's editor has brought these servers"));
+    assert!(stage.last_asked().contains("The user's editor provides these MCP servers"));
 
     // Another session has none of them.
     let id = stage.session(policy_without_approvals()).await;

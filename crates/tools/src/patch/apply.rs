@@ -130,11 +130,14 @@ impl<'a> HunkApplier<'a> {
             let place = if at > length {
                 format!("has only {length} lines")
             } else {
-                "was changed there before".to_owned()
+                "was already changed there".to_owned()
             };
             return Err(self.failure(
                 numbered,
-                &format!("it adds lines after line {line}, but the file {place}. Give the lines around them as context"),
+                &format!(
+                    "it adds lines after line {line}, but the file {place}. Include the surrounding \
+                        lines as context"
+                ),
             ));
         }
         Ok(at)
@@ -208,7 +211,8 @@ impl<'a> HunkApplier<'a> {
 
     fn note_ambiguous(&mut self, numbered: &NumberedHunk<'_, 'a>, start: usize) {
         self.notes.push(format!(
-            "Hunk {} of {} fits in more than one place; it was applied at line {}. Check that this is the right one.",
+            "Hunk {} of {} matches in more than one place; it was applied at line {}. Check that this is \
+             the right place.",
             numbered.number,
             reveal_line(self.path),
             start + 1
@@ -232,7 +236,7 @@ impl<'a> HunkApplier<'a> {
         let applied = match self.finder.find(&new_lines, 0, MatchPreference::First) {
             Ok(Some(found)) if new_lines != wanted => {
                 format!(
-                    ". What it leads to is at line {} already: it may have been applied before",
+                    ". Its result is already at line {}: it may have been applied before",
                     found.start + 1
                 )
             }
@@ -244,7 +248,7 @@ impl<'a> HunkApplier<'a> {
     /// Where lines came nearest, in a sentence or two without the last full stop.
     fn nearest(&mut self, wanted: &[&str], from: usize) -> String {
         let Some(nearest) = self.finder.nearest(wanted, from) else {
-            return "No line of the file is like them".to_owned();
+            return "No line in the file is similar".to_owned();
         };
         let all = wanted.len();
         let start = nearest.start + 1;
@@ -262,8 +266,8 @@ impl<'a> HunkApplier<'a> {
             None => "found the end of the file".to_owned(),
         };
         format!(
-            "They came nearest at line {start}, where {} of {all} match; the first that differs is line {}: expected \
-             `{expected}`, {found}",
+            "The closest match is at line {start}, where {} of {all} lines match; first difference at line \
+             {}: expected `{expected}`, {found}",
             nearest.matched,
             nearest.start + differs + 1
         )
@@ -272,14 +276,14 @@ impl<'a> HunkApplier<'a> {
     fn too_repetitive(&self, numbered: &NumberedHunk<'_, 'a>) -> Failed {
         self.failure(
             numbered,
-            "the file repeats its lines too often to be searched. Use edit_file or write_file",
+            "too many lines in the file are identical to search it. Use edit_file or write_file",
         )
     }
 
     fn failure(&self, numbered: &NumberedHunk<'_, 'a>, reason: &str) -> Failed {
         Failed::new(format!(
-            "`{}`, hunk {} of {} (line {} of the patch): {reason}. Nothing was changed. Read the file again and send a \
-             patch with the lines that it has now.",
+            "`{}`, hunk {} of {} (line {} of the patch): {reason}. Nothing was changed. Read the file again \
+             and send a patch that matches its current lines.",
             reveal_line(self.path),
             numbered.number,
             numbered.total,

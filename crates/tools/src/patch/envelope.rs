@@ -51,7 +51,7 @@ fn read_added<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FileAction<'a>, Fail
             if line.starts_with("*** ") {
                 break;
             }
-            return Err(lines.unexpected("a line of the new file, which begins with `+`"));
+            return Err(lines.unexpected("a line of the new file, starting with `+`"));
         }
         lines.skip();
     }
@@ -76,7 +76,7 @@ fn read_updated<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FileAction<'a>, Fa
             hunks.take_no_newline();
         } else if !hunks.take(lines.number(), line) {
             return Err(lines.unexpected(
-                "a line of the hunk, which begins with a space (keep), `-` (remove) or `+` (add), or `@@`",
+                "a line of the hunk, starting with a space (context), `-` (remove) or `+` (add), or `@@`",
             ));
         }
         lines.skip();

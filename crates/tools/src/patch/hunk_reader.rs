@@ -43,8 +43,8 @@ impl<'p, 'a> PatchLines<'p, 'a> {
     pub(super) fn unexpected(&self, expected: &str) -> Failed {
         let found = self.peek().map_or_else(|| "its end".to_owned(), |line| format!("`{}`", excerpt(line)));
         Failed::new(format!(
-            "The patch was not understood at its line {}: found {found}, but expected {expected}. Nothing was \
-             changed. Correct the patch and send it again.",
+            "Invalid patch at line {}: expected {expected}, but found {found}. Nothing was changed. Correct \
+             the patch and send it again.",
             self.number()
         ))
     }
@@ -178,8 +178,8 @@ impl<'a> HunkReader<'a> {
         }
         if hunk.lines.is_empty() && (bare == 0 || !hunk.headers.is_empty()) {
             return Err(Failed::new(format!(
-                "The patch was not understood: the hunk at its line {} has no lines. Nothing was changed. Give the \
-                 lines to keep, remove and add, each with its sign.",
+                "Invalid patch: the hunk at line {} has no lines. Nothing was changed. Give its context, \
+                 removed and added lines, each with its prefix.",
                 hunk.patch_line
             )));
         }

@@ -62,12 +62,11 @@ pub(crate) fn read_text(
     let seen = place.read(path, MAX_FILE_BYTES)?;
     let Some(content) = seen.content() else {
         let reason =
-            format!("it has {} bytes and may have {MAX_FILE_BYTES}; change it by a command", seen.bytes());
+            format!("it has {} bytes; the limit is {MAX_FILE_BYTES}. Change it with a command", seen.bytes());
         return Err(refused(path, &reason));
     };
-    let document = TextDocument::decode(content).ok_or_else(|| {
-        refused(path, "it is binary, or in an encoding that is not known; change it by a command")
-    })?;
+    let document = TextDocument::decode(content)
+        .ok_or_else(|| refused(path, "it is binary or in an unknown encoding; change it with a command"))?;
     let Some(unsaved) = shown.unsaved(workspace, path, Some(document.text())) else {
         return Ok((seen, document));
     };
@@ -195,13 +194,13 @@ impl PatchPlanner<'_> {
         if place.is_link() && follow == FinalLinkPolicy::No {
             return Err(refused(
                 path,
-                "it is a symbolic link, which can be neither deleted nor moved here; use a command",
+                "it is a symbolic link, which apply_patch can neither delete nor move; use a command",
             ));
         }
         let (seen, document) = read_text(self.workspace, self.files, &place, path)?;
         self.read += seen.bytes();
         if self.read > MAX_READ_BYTES {
-            return Err(refused(path, "the files of this patch are too long together; send it in parts"));
+            return Err(refused(path, "the files in this patch are too large together; split the patch"));
         }
         Ok((seen, document))
     }
@@ -209,7 +208,7 @@ impl PatchPlanner<'_> {
     fn refuse_existing(&self, path: &str, place: Option<&FileLocation>, advice: &str) -> Result<(), Failed> {
         match place {
             Some(place) if place.existing().is_some() || place.is_link() => {
-                Err(refused(path, &format!("it exists already; {advice}")))
+                Err(refused(path, &format!("it already exists; {advice}")))
             }
             Some(_) => Ok(()),
             None if self.workspace.relative(path)?.components().any(|part| part == Component::ParentDir) => {
@@ -235,7 +234,7 @@ enum FinalLinkPolicy {
 }
 
 fn named_twice(path: &str) -> Failed {
-    refused(path, "the patch names it twice in ways that do not go together; say once what becomes of it")
+    refused(path, "the patch names it twice with conflicting actions; name it once")
 }
 
 fn refused(path: &str, reason: &str) -> Failed {

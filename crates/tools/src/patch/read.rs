@@ -19,7 +19,7 @@ const END: &str = "*** End Patch";
 pub(crate) fn parse_patch(text: &str) -> Result<ParsedPatch<'_>, Failed> {
     if text.len() > MAX_PATCH_BYTES {
         return Err(Failed::new(format!(
-            "The patch has {} bytes and may have {MAX_PATCH_BYTES}. Nothing was changed. Send it in parts.",
+            "The patch has {} bytes; the limit is {MAX_PATCH_BYTES}. Nothing was changed. Split the patch.",
             text.len()
         )));
     }
@@ -42,7 +42,7 @@ pub(crate) fn parse_patch(text: &str) -> Result<ParsedPatch<'_>, Failed> {
     }
     if files.len() > MAX_FILES {
         return Err(Failed::new(format!(
-            "The patch changes {} files and may change {MAX_FILES}. Nothing was changed. Send it in parts.",
+            "The patch changes {} files; the limit is {MAX_FILES}. Nothing was changed. Split the patch.",
             files.len()
         )));
     }
@@ -97,7 +97,8 @@ fn strip_wrappers<'p, 'a>(lines: &'p [&'a str]) -> Result<(&'p [&'a str], usize)
         Some(at) => end = start + at,
         None if is_begun => {
             return Err(Failed::new(
-                "The patch has no `*** End Patch`, so a part of it may be missing. Nothing was changed. Send it whole.",
+                "The patch has no `*** End Patch`, so part of it may be missing. Nothing was changed. Send \
+                 the complete patch.",
             ));
         }
         None => {}

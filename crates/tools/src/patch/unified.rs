@@ -52,8 +52,8 @@ fn read_file<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<FilePatch<'a>, Failed
     let hunks = read_hunks(lines)?;
     let refuse = |reason: &str| {
         Failed::new(format!(
-            "The patch was not understood at its line {number}: {reason}. Nothing was changed. Correct the patch and \
-             send it again."
+            "Invalid patch at line {number}: {reason}. Nothing was changed. Correct the patch and send it \
+             again."
         ))
     };
     let (old, new) = file_names(&head).ok_or_else(|| refuse("the diff does not name its file"))?;
@@ -111,7 +111,9 @@ fn read_git_line(lines: &PatchLines<'_, '_>, line: &str, head: &mut FileHead) ->
         head.is_added = true;
         head.executable = mode == "100755";
         if !mode.starts_with("100") {
-            return Err(lines.unexpected("the mode of a file; links and submodules cannot be patched"));
+            return Err(
+                lines.unexpected("the mode of a regular file; links and submodules cannot be patched")
+            );
         }
     } else if line.starts_with("deleted file mode ") {
         head.is_deleted = true;
@@ -150,7 +152,8 @@ fn read_hunks<'a>(lines: &mut PatchLines<'_, 'a>) -> Result<Vec<PatchHunk<'a>>, 
             left = left.map(|left| remaining_counts(left, line));
         } else {
             return Err(lines.unexpected(
-                "a line of the hunk, which begins with a space (keep), `-` (remove) or `+` (add), or the next `@@`",
+                "a line of the hunk, starting with a space (context), `-` (remove) or `+` (add), or the \
+                 next `@@`",
             ));
         }
         lines.skip();

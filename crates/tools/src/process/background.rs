@@ -108,14 +108,14 @@ impl BackgroundProcess {
     /// Gives it something to read. The error says why it cannot be given.
     pub(crate) fn write(&self, input: String) -> Result<(), String> {
         if !self.is_running() {
-            return Err("It has ended, so nothing was written.".to_owned());
+            return Err("The process has ended, so nothing was written.".to_owned());
         }
         self.input.try_send(input.into_bytes()).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => {
-                "It does not read what it was given before, so nothing was written.".to_owned()
+                "The process has not read its earlier input, so nothing was written.".to_owned()
             }
             mpsc::error::TrySendError::Closed(_) => {
-                "It has closed its input, so nothing was written.".to_owned()
+                "The process has closed its stdin, so nothing was written.".to_owned()
             }
         })
     }
@@ -159,8 +159,7 @@ impl BackgroundProcess {
         }
         let mut capture = OutputCapture::new(&|_, _| {});
         if left_out > 0 {
-            capture
-                .push("stdout", &format!("[… {left_out} bytes were printed before this and not kept …]\n"));
+            capture.push("stdout", &format!("[… {left_out} bytes of earlier output were dropped …]\n"));
         }
         capture.push("stdout", &text);
         let captured = capture.finish();

@@ -57,8 +57,8 @@ impl BackgroundProcesses {
         let known: Vec<String> = own.by_ref().map(|process| format!("`{}`", process.id)).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Err(Failed::new(format!(
-            "There is no process `{id}`; this session has {known}. Processes end when their session is closed or \
-             put to rest."
+            "No process `{id}`; this session has {known}. Processes end when their session is closed or \
+             unloaded."
         )))
     }
 
@@ -83,7 +83,7 @@ impl BackgroundProcesses {
     fn reserve_slot(&self, session: SessionId) -> Result<ReservedSlot<'_>, Failed> {
         let mut kept = self.lock();
         if kept.is_stopped {
-            return Err(Failed::new("The daemon is stopping; nothing was run."));
+            return Err(Failed::new("The daemon is shutting down; nothing was run."));
         }
         let starting = kept.starting.iter().filter(|other| **other == session).count();
         let own = kept.processes.iter().filter(|process| process.session == session).count();
@@ -96,8 +96,8 @@ impl BackgroundProcesses {
                 let (count, whose) =
                     if is_full { (MAX_PER_SESSION, "this session") } else { (MAX_TOTAL, "this machine") };
                 return Err(Failed::new(format!(
-                    "Nothing was run: {count} processes run in the background of {whose} already. End one with \
-                     shell_process first."
+                    "Nothing was run: {count} background processes of {whose} are already running. Kill one \
+                     with shell_process first."
                 )));
             };
             kept.processes.remove(oldest);

@@ -13,12 +13,12 @@ pub(super) enum FileKind {
     Other(&'static str, &'static str),
 }
 
-const ARCHIVE: &str = "List or unpack it with the shell.";
-const CONVERT: &str = "Convert it with the shell, if a program for it is there.";
-const NO_ADVICE: &str = "Look at it with the shell, as with `file` or `xxd`.";
+const ARCHIVE: &str = "List or extract it with the shell.";
+const CONVERT: &str = "Convert it with the shell, if a converter is installed.";
+const NO_ADVICE: &str = "Inspect it with the shell, for example with `file` or `xxd`.";
 
 const OTHER_KINDS: &[(&str, &str, &str)] = &[
-    ("application/pdf", "a PDF document", "Convert it with the shell, as with `pdftotext`."),
+    ("application/pdf", "a PDF document", "Convert it with the shell, for example with `pdftotext`."),
     ("application/zip", "a ZIP archive (or a document made of one)", ARCHIVE),
     ("application/gzip", "gzip-compressed data", ARCHIVE),
     ("application/zstd", "zstd-compressed data", ARCHIVE),
@@ -32,7 +32,7 @@ const OTHER_KINDS: &[(&str, &str, &str)] = &[
     ("application/x-executable", "an ELF executable or library", NO_ADVICE),
     ("application/wasm", "a WebAssembly module", NO_ADVICE),
     ("application/java-vm", "a Java class or a Mach-O file", NO_ADVICE),
-    ("application/vnd.sqlite3", "an SQLite database", "Query it with the shell, as with `sqlite3`."),
+    ("application/vnd.sqlite3", "an SQLite database", "Query it with the shell, for example with `sqlite3`."),
 ];
 
 impl FileKind {

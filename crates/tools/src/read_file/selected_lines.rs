@@ -88,7 +88,7 @@ impl SelectedLines {
     pub(super) fn outcome(self, path: &str, is_whole: bool, size: u64) -> Result<ToolOutcome, Failed> {
         let (start, count) = (self.start, self.count);
         if count < start && !(count == 0 && start == 1) {
-            let read_to = if is_whole { "has only" } else { "is too long to read beyond" };
+            let read_to = if is_whole { "has only" } else { "is too long to read past" };
             return Err(Failed::new(format!("`{path}` {read_to} {count} lines; `start_line` was {start}.")));
         }
         let decoder = LineDecoder::for_lines(&self.lines);
@@ -104,7 +104,7 @@ impl SelectedLines {
         let of = if is_whole { format!("of {count}") } else { "of very many".to_owned() };
         if self.is_cut || (!is_whole && last < self.end) {
             notes.push(format!(
-                "Lines {start} to {last} {of} are shown. Read on with start_line {}.",
+                "Showing lines {start} to {last} {of}. Continue with start_line {}.",
                 last + 1
             ));
         }
@@ -133,7 +133,7 @@ fn write_line(text: &mut String, number: u64, line: &str, line_bytes: usize) {
     // Writing to a string cannot fail.
     let _ = write!(text, "{number}\t{kept}");
     if left_out > 0 || line_bytes > MAX_LINE_BYTES {
-        let _ = writeln!(text, " [line cut after {MAX_LINE} characters; it has {line_bytes} bytes]");
+        let _ = writeln!(text, " [line truncated after {MAX_LINE} characters; it has {line_bytes} bytes]");
     } else {
         text.push_str(&line[body.len()..]);
     }
@@ -185,7 +185,7 @@ impl LineDecoder {
         match self {
             LineDecoder::Utf8 => None,
             LineDecoder::Lossy => Some("Some bytes are not UTF-8 and are shown as \u{fffd}."),
-            LineDecoder::Latin1 => Some("The file is not UTF-8; it is shown as Latin-1, which is a guess."),
+            LineDecoder::Latin1 => Some("The file is not UTF-8; it is shown as Latin-1 (a guess)."),
         }
     }
 }

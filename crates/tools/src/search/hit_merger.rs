@@ -108,14 +108,14 @@ impl HitMerger {
             notes.push(format!("{not_searched} files or directories could not be read."));
         }
         if chunks.too_large > 0 {
-            notes.push(format!("{} files are too large and were not searched.", chunks.too_large));
+            notes.push(format!("{} files are too large and were skipped.", chunks.too_large));
         }
         if is_late {
             notes.push(
-                "The search took too long, and not all was searched. Narrow it by path or glob.".to_owned(),
+                "The search timed out before all files were searched. Narrow it by path or glob.".to_owned(),
             );
         } else if omitted.too_many || omitted.too_deep > 0 {
-            notes.push("The workspace is too large, and not all of it was searched.".to_owned());
+            notes.push("The workspace is too large; not all of it was searched.".to_owned());
         }
         let mut text = shown.text;
         if !notes.is_empty() {
@@ -169,7 +169,7 @@ impl SearchResultText {
         }
         if self.is_cut {
             notes.push(format!(
-                "There are more: only the first {} are shown. Narrow the search by query or glob, or raise \
+                "Only the first {} matches are shown. Narrow the search by query or glob, or raise \
                  max_results.",
                 self.matches
             ));

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::process::{BackgroundProcesses, BackgroundSnapshot};
 use crate::text::{reveal, reveal_line};
-use crate::{Failed, input};
+use crate::{Failed, input, prompts};
 
 /// How long an answer to what was written is awaited when nothing is said of it.
 const ANSWER_SECONDS: u64 = 1;
@@ -28,15 +28,15 @@ pub(crate) struct ShellProcess {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShellProcessInput {
-    /// The process, as `shell` named it.
+    /// The process_id that `shell` returned.
     #[schemars(length(min = 1))]
     process_id: String,
-    /// `poll` gives what it printed since it was last looked at, `write` gives it input, `kill` ends it.
+    /// `poll` returns output since the last call, `write` sends input, `kill` stops the process.
     action: ShellProcessAction,
-    /// What to write, with `write`. A line ends with a newline; at a terminal \u0003 interrupts.
+    /// Input for `write`. End a line with a newline; in a pseudo-terminal \u0003 sends Ctrl-C.
     input: Option<String>,
-    /// How many seconds to wait for output or the end, where there is no new output yet. With `poll` 0 when
-    /// left out, with `write` 1.
+    /// Seconds to wait for output or exit if there is no new output yet. Default: 0 for `poll`, 1 for
+    /// `write`.
     #[schemars(range(min = 0, max = 120))]
     wait_seconds: Option<u64>,
 }
@@ -62,10 +62,10 @@ impl ShellProcess {
             ShellProcessAction::Poll => process.wait_for_output(wait.unwrap_or_default()).await,
             ShellProcessAction::Write => {
                 let text = input.input.filter(|text| !text.is_empty());
-                let text = text.ok_or_else(|| Failed::new("`input` is missing: say what to write."))?;
+                let text = text.ok_or_else(|| Failed::new("`input` is required with `write`."))?;
                 if text.len() > MAX_INPUT_BYTES {
                     return Err(Failed::new(format!(
-                        "`input` is longer than {MAX_INPUT_BYTES} bytes. Put it in a file instead."
+                        "`input` is longer than {MAX_INPUT_BYTES} bytes. Write it to a file instead."
                     )));
                 }
                 process.write(text).map_err(Failed::new)?;
@@ -90,10 +90,7 @@ impl Tool for ShellProcess {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "shell_process".to_owned(),
-            description:
-                "Looks after a command that `shell` left running in the background: gives its new output and \
-                          whether it still runs, writes to its input, or ends it."
-                    .to_owned(),
+            description: prompts::SHELL_PROCESS.to_owned(),
             input_schema: input::schema::<ShellProcessInput>(),
         }
     }

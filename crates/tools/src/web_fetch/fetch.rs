@@ -73,7 +73,7 @@ impl Fetcher {
     pub(super) async fn fetch(&self, url: &str) -> Result<Fetched, Failed> {
         let late = || {
             Failed::new(format!(
-                "The page did not come within {} s. Try another one.",
+                "The request timed out after {} s. Try another page.",
                 FETCH_TIMEOUT.as_secs()
             ))
         };
@@ -82,7 +82,7 @@ impl Fetcher {
 
     async fn fetch_following_redirects(&self, url: &str) -> Result<Fetched, Failed> {
         let mut url = Url::parse(url)
-            .map_err(|error| Failed::new(format!("`{}` is no address: {error}.", reveal_line(url))))?;
+            .map_err(|error| Failed::new(format!("`{}` is not a valid URL: {error}.", reveal_line(url))))?;
         for _ in 0..=MAX_REDIRECTS {
             self.address_policy.check_url(&url)?;
             let client = self.client.get_or_try_init(|| client(self.address_policy.clone())).await?;
@@ -93,9 +93,7 @@ impl Fetcher {
                 None => return read(response, url).await,
             }
         }
-        Err(Failed::new(format!(
-            "The address leads on more than {MAX_REDIRECTS} times; nothing was fetched."
-        )))
+        Err(Failed::new(format!("More than {MAX_REDIRECTS} redirects; nothing was fetched.")))
     }
 }
 
@@ -109,16 +107,17 @@ impl AddressPolicy {
     /// Checks all of an address but what its name leads to, which is checked when it is looked up.
     fn check_url(&self, url: &Url) -> Result<(), Failed> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Failed::new(format!("Only http and https are fetched, not `{}`.", url.scheme())));
+            return Err(Failed::new(format!(
+                "Only http and https URLs can be fetched, not `{}`.",
+                url.scheme()
+            )));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Failed::new(
-                "Addresses with a user name or password are not fetched. Leave them out.",
-            ));
+            return Err(Failed::new("URLs with a user name or password cannot be fetched. Remove them."));
         }
         let port = url.port_or_known_default().unwrap_or_default();
         if !matches!(port, 80 | 443) && port < FIRST_FREE_PORT {
-            return Err(Failed::new(format!("Port {port} is not one of the web; nothing was fetched.")));
+            return Err(Failed::new(format!("Port {port} is not allowed; nothing was fetched.")));
         }
         let host = normalized_host(url.host_str().unwrap_or_default());
         // An address as host is never looked up, so it is checked here.
@@ -131,7 +130,7 @@ impl AddressPolicy {
     /// Whether all addresses of a host may be reached. The error says why not.
     fn check_addresses(&self, host: &str, addresses: &[IpAddr]) -> Result<(), String> {
         if addresses.is_empty() {
-            return Err(format!("The host `{}` has no address.", reveal_line(host)));
+            return Err(format!("The host `{}` could not be resolved.", reveal_line(host)));
         }
         if self.private_hosts.contains(&normalized_host(host))
             || addresses.iter().all(|address| is_public(*address))
@@ -139,8 +138,8 @@ impl AddressPolicy {
             return Ok(());
         }
         Err(format!(
-            "`{}` is not of the public web but of a private network or this machine, which is not fetched from. The \
-             user can allow it in the configuration.",
+            "`{}` is on a private network or this machine, not on the public web, so it was not fetched. \
+             The user can allow it in the configuration.",
             reveal_line(host)
         ))
     }
@@ -190,7 +189,7 @@ async fn client(gate: Arc<AddressPolicy>) -> Result<Client, Failed> {
         // Without a CA store only plain servers can be reached.
         builder().build().or_else(|_| builder().tls_certs_only([]).build())
     };
-    let failed = |error: &dyn Error| Failed::new(format!("Nothing can be fetched on this machine: {error}."));
+    let failed = |error: &dyn Error| Failed::new(format!("Fetching does not work on this machine: {error}."));
     // Roots are read from disk, which may not hold up others.
     let built = tokio::task::spawn_blocking(build).await.map_err(|error| failed(&error))?;
     built.map_err(|error| failed(&error))
@@ -205,7 +204,7 @@ fn redirect(response: &Response, url: &Url) -> Result<Option<Url>, Failed> {
         return Ok(None);
     };
     let next = location.to_str().ok().and_then(|location| url.join(location).ok());
-    next.map(Some).ok_or_else(|| Failed::new("The page leads on to something that is no address."))
+    next.map(Some).ok_or_else(|| Failed::new("The page redirects to an invalid URL."))
 }
 
 async fn read(mut response: Response, url: Url) -> Result<Fetched, Failed> {
@@ -224,7 +223,7 @@ async fn read(mut response: Response, url: Url) -> Result<Fetched, Failed> {
     // None was asked for, and what one unpacks to has no bounds.
     if response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(Failed::new(
-            "The page comes compressed though that was not asked for; nothing was fetched.",
+            "The server sent compressed content that was not requested; nothing was fetched.",
         ));
     }
     let (mut bytes, mut is_cut) = (Vec::new(), false);
@@ -237,7 +236,7 @@ async fn read(mut response: Response, url: Url) -> Result<Fetched, Failed> {
         }
     }
     if media_type.is_empty() && bytes.contains(&0) {
-        return Err(Failed::new("The page does not say what it is and does not look like text."));
+        return Err(Failed::new("The page has no content type and does not look like text."));
     }
     let is_html = matches!(media_type.as_str(), "text/html" | "application/xhtml+xml");
     let is_latin = ["iso-8859-1", "windows-1252", "us-ascii"].iter().any(|name| header.contains(name));

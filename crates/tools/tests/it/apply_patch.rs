@@ -163,12 +163,12 @@ async fn links_are_followed_inside_and_nowhere_else() {
         ("*** Update File: d/x\n*** Move to: folder/x\n", "outside the workspace"),
         ("*** Delete File: link\n", "is a symbolic link"),
         ("*** Update File: link\n*** Move to: new\n", "is a symbolic link"),
-        ("*** Add File: link\n+x\n", "it exists already"),
-        ("*** Add File: dangling\n+x\n", "it exists already"),
-        ("*** Update File: d/x\n*** Move to: dangling\n", "it exists already"),
+        ("*** Add File: link\n+x\n", "it already exists"),
+        ("*** Add File: dangling\n+x\n", "it already exists"),
+        ("*** Update File: d/x\n*** Move to: dangling\n", "it already exists"),
         ("*** Update File: link\n-2\n+3\n*** Update File: real\n*** Move to: new\n", "names it twice"),
-        ("*** Add File: git/hooks/new\n+x\n", "git's own"),
-        ("*** Update File: git/config\n-1\n+2\n", "git's own"),
+        ("*** Add File: git/hooks/new\n+x\n", "inside `.git`"),
+        ("*** Update File: git/config\n-1\n+2\n", "inside `.git`"),
     ] {
         let refusal = fixture.refusal("apply_patch", patch(text)).await;
         assert!(refusal.contains(expected), "{text}: {refusal}");
@@ -187,9 +187,9 @@ async fn what_is_too_large_is_refused() {
     };
     fixture.put("long", "x\n".repeat(2 * 1024 * 1024 + 1));
     for (text, expected) in [
-        ("+".repeat(1024 * 1024 + 1), "has 1048577 bytes and may have 1048576"),
-        (files(201), "changes 201 files and may change 200"),
-        ("*** Update File: long\n-x\n+y\n".to_owned(), "it has 4194306 bytes and may have 4194304"),
+        ("+".repeat(1024 * 1024 + 1), "has 1048577 bytes; the limit is 1048576"),
+        (files(201), "changes 201 files; the limit is 200"),
+        ("*** Update File: long\n-x\n+y\n".to_owned(), "it has 4194306 bytes; the limit is 4194304"),
     ] {
         let refusal = fixture.refusal("apply_patch", patch(text)).await;
         assert!(refusal.contains(expected), "{refusal}");
@@ -267,10 +267,10 @@ async fn what_somebody_changed_since_it_was_read_is_told_and_not_deleted() {
     fixture.put("b", "theirs\n");
     let delete = "*** Begin Patch\n*** Delete File: b\n*** End Patch";
     let refused = fixture.refusal("apply_patch", json!({"patch": delete})).await;
-    assert!(refused.contains("`b` was changed since you read it"), "{refused}");
+    assert!(refused.contains("`b` has been modified since you read it"), "{refused}");
     let update = "*** Begin Patch\n*** Update File: a\n@@\n one\n-two\n+2\n*** End Patch";
     let outcome = fixture.ok("apply_patch", json!({"patch": update})).await;
-    assert!(outcome.text.contains("`a` was changed since you read it"), "{}", outcome.text);
+    assert!(outcome.text.contains("`a` has been modified since you read it"), "{}", outcome.text);
     assert_eq!(fixture.read("a"), "one\n2\ntheirs\n");
     // What the session wrote itself it has seen.
     let edit = json!({"path": "a", "old": "2", "new": "two"});
@@ -278,7 +278,7 @@ async fn what_somebody_changed_since_it_was_read_is_told_and_not_deleted() {
     assert!(!outcome.text.contains("changed since"), "{}", outcome.text);
     fixture.put("a", "two, theirs\n");
     let outcome = fixture.ok("edit_file", json!({"path": "a", "old": "two", "new": "2"})).await;
-    assert!(outcome.text.contains("`a` was changed since you read it"), "{}", outcome.text);
+    assert!(outcome.text.contains("`a` has been modified since you read it"), "{}", outcome.text);
     assert_eq!(fixture.read("a"), "2, theirs\n");
     fixture.ok("read_file", json!({"path": "b"})).await;
     fixture.ok("apply_patch", json!({"patch": delete})).await;

@@ -60,7 +60,7 @@ async fn what_does_not_fit_is_refused_with_what_came_nearest() {
     assert_eq!((fixture.read("f"), fixture.read("many")), (CODE.to_owned(), "x\n".repeat(30)));
     let growth = json!({"path": "many", "old": "x", "new": "y".repeat(1024 * 1024), "count": 30});
     let refusal = fixture.refusal("edit_file", growth).await;
-    assert!(refusal.contains("it would have 31457310 bytes and may have 4194304"), "{refusal}");
+    assert!(refusal.contains("the result would have 31457310 bytes; the limit is 4194304"), "{refusal}");
 }
 
 /// The path, the old text, the new, the count, and words of the refusal.
@@ -72,9 +72,9 @@ const REFUSALS: &[Refusal] = &[
         "one();",
         "1",
         None,
-        &["`old` occurs 2 times, not 1: on lines 2, 6;", "or `count` to replace them all"],
+        &["`old` occurs 2 times, not 1: on lines 2, 6;", "or set `count` to replace all of them"],
     ),
-    ("f", "one();", "1", Some(3), &["occurs 2 times, not 3: on lines 2, 6; give the right `count`"]),
+    ("f", "one();", "1", Some(3), &["occurs 2 times, not 3: on lines 2, 6; set the right `count`"]),
     ("f", "fn g", "1", Some(2), &["occurs 1 times, not 2: on line 5;"]),
     ("many", "x", "y", None, &["occurs 30 times", "19, 20 …"]),
     (
@@ -83,7 +83,7 @@ const REFUSALS: &[Refusal] = &[
         "1",
         None,
         &[
-            "nearest at line 5, where 2 of 3 lines match",
+            "closest match is at line 5, where 2 of 3 lines match",
             "expected `    two();`, found `    one();` on line 6",
         ],
     ),
@@ -93,26 +93,20 @@ const REFUSALS: &[Refusal] = &[
         "2",
         None,
         &[
-            "nearest at line 3, but with other spaces or quotes: expected `\"two\"();`, found `    \u{201c}two\u{201d}();`",
+            "closest match is at line 3, but whitespace or quotes differ: expected `\"two\"();`, found `    \u{201c}two\u{201d}();`",
         ],
     ),
-    ("f", "fn f() {\n  one();", "2", None, &["at line 1, where 2 of 2 lines match, but with other spaces"]),
-    (
-        "f",
-        "nothing",
-        "2",
-        None,
-        &["does not occur in it. No line of the file is like it.", "Read the file again"],
-    ),
-    ("f", "one", "one", None, &["`old` and `new` are the same"]),
-    ("f", "", "one", None, &["`old` must be a string that is not empty"]),
-    ("f", "one", "1", Some(0), &["`count` must be a whole number from 1 on"]),
+    ("f", "fn f() {\n  one();", "2", None, &["at line 1, where 2 of 2 lines match, but whitespace"]),
+    ("f", "nothing", "2", None, &["was not found. No line in the file is similar.", "Read the file again"]),
+    ("f", "one", "one", None, &["`old` and `new` are identical"]),
+    ("f", "", "one", None, &["`old` must be a non-empty string"]),
+    ("f", "one", "1", Some(0), &["`count` must be an integer of at least 1"]),
     ("none", "one", "1", None, &["`none` does not exist"]),
     ("d", "one", "1", None, &["`d` is a directory"]),
     ("binary", "one", "1", None, &["it is binary"]),
     ("out", "top", "1", None, &["outside the workspace"]),
     ("../outside/secret.txt", "top", "1", None, &["outside the workspace"]),
-    (".git/config", "top", "1", None, &["git's own"]),
+    (".git/config", "top", "1", None, &["inside `.git`"]),
 ];
 
 #[test]

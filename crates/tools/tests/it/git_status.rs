@@ -92,7 +92,7 @@ async fn upstream_and_odd_heads_are_told() {
     git(&fixture, &["commit", "--allow-empty", "-m", "one"]);
     git(&fixture, &["branch", "base"]);
     git(&fixture, &["branch", "--set-upstream-to=base"]);
-    assert!(status(&fixture).await.starts_with("On branch main, level with base.\n"));
+    assert!(status(&fixture).await.starts_with("On branch main, up to date with base.\n"));
     git(&fixture, &["commit", "--allow-empty", "-m", "two"]);
     assert!(status(&fixture).await.starts_with("On branch main, 1 ahead of and 0 behind base.\n"));
     git(&fixture, &["branch", "-D", "base"]);
@@ -112,11 +112,11 @@ async fn what_is_half_done_is_told() {
     git(&fixture, &["commit", "-am", "main"]);
     git(&fixture, &["merge", "side"]);
     let text = status(&fixture).await;
-    assert!(text.contains("A merge is under way.\nIn conflict (1):\n  conflict a\n"), "{text}");
+    assert!(text.contains("A merge is in progress.\nIn conflict (1):\n  conflict a\n"), "{text}");
     git(&fixture, &["merge", "--abort"]);
     git(&fixture, &["rebase", "side"]);
     let text = status(&fixture).await;
-    assert!(text.contains("A rebase is under way.\n"), "{text}");
+    assert!(text.contains("A rebase is in progress.\n"), "{text}");
 }
 
 #[tokio::test]

@@ -85,12 +85,12 @@ async fn nothing_is_shown_or_changed(confined: bool) {
             let shown = outcome.text.replace(&input.to_string(), "");
             assert!(!shown.contains(&format!("fn {CANARY}")), "{workspace} {tool} {input}: {}", outcome.text);
             if tool != "search" {
-                let told = outcome.text.contains("tools leave alone");
+                let told = outcome.text.contains("protected location");
                 assert!(!outcome.ok && told, "{workspace} {tool} {input}: {}", outcome.text);
             }
         }
         let outcome = world.call_in(&root.join(workspace), "read_file", json!({"path": path})).await;
-        assert!(outcome.text.contains("tools leave alone"), "{workspace} {path}: {}", outcome.text);
+        assert!(outcome.text.contains("protected location"), "{workspace} {path}: {}", outcome.text);
     }
     for path in ["home/.ssh/id.rs", "home/.netrc", "data/token", "data/a/b/log.rs"] {
         assert!(fs::read_to_string(root.join(path)).unwrap().contains(CANARY), "{path}");
@@ -134,7 +134,7 @@ async fn what_does_not_exist_yet_is_not_made() {
     let home = root.join("home");
     for path in [".pgpass", ".kube/config", ".ssh/new/key"] {
         let outcome = world.call_in(&home, "write_file", json!({"path": path, "content": "x"})).await;
-        assert!(!outcome.ok && outcome.text.contains("tools leave alone"), "{path}: {}", outcome.text);
+        assert!(!outcome.ok && outcome.text.contains("protected location"), "{path}: {}", outcome.text);
         assert!(!home.join(path).exists());
     }
     assert!(!home.join(".kube").join("config").exists() && !home.join(".ssh/new").exists());
@@ -151,7 +151,7 @@ async fn commands_do_not_start_there() {
         let input = json!({"command": "cat *", "cwd": cwd});
         let outcome = world.call_in(&root.join(workspace), "shell", input).await;
         assert!(
-            !outcome.ok && outcome.text.contains("tools leave alone"),
+            !outcome.ok && outcome.text.contains("protected location"),
             "{workspace} {cwd}: {}",
             outcome.text
         );
@@ -195,6 +195,6 @@ async fn the_daemons_own_process_is_not_read() {
     let (world, _) = world(false).await;
     for path in ["/proc/self/environ", "proc/self/status", "/proc/1/cmdline"] {
         let outcome = world.call_in(Path::new("/"), "read_file", json!({"path": path})).await;
-        assert!(!outcome.ok && outcome.text.contains("tools leave alone"), "{path}: {}", outcome.text);
+        assert!(!outcome.ok && outcome.text.contains("protected location"), "{path}: {}", outcome.text);
     }
 }

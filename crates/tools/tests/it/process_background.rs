@@ -56,7 +56,7 @@ async fn a_process_is_polled_written_to_and_killed() {
     assert_eq!(outcome.details.unwrap()["running"], false);
     let write = json!({"process_id": "p1", "action": "write", "input": "x"});
     let outcome = call(tools, &context, "shell_process", write).await;
-    assert!(!outcome.ok && outcome.text.contains("It has ended"), "{}", outcome.text);
+    assert!(!outcome.ok && outcome.text.contains("The process has ended"), "{}", outcome.text);
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn processes_end_with_their_session_and_no_other() {
     let other = background(&world.tools, &second, "sleep 1000").await;
     assert!(world.running(&mark) > 0);
     let outcome = act(&world.tools, &second, &id, "kill").await;
-    assert!(!outcome.ok && outcome.text.contains("There is no process"), "{}", outcome.text);
+    assert!(!outcome.ok && outcome.text.contains("No process"), "{}", outcome.text);
     soon(world.tools.end_session(session(1))).await;
     until("all are killed", || world.running(&mark) == 0).await;
     let outcome = act(&world.tools, &first, &id, "poll").await;
@@ -93,7 +93,7 @@ async fn processes_end_with_their_session_and_no_other() {
     assert!(call(&world.tools, &second, "shell_process", poll).await.text.contains("is running"));
     soon(world.tools.stop()).await;
     let outcome = call(&world.tools, &second, "shell", json!({"command": "true", "background": true})).await;
-    assert!(!outcome.ok && outcome.text.contains("stopping"), "{}", outcome.text);
+    assert!(!outcome.ok && outcome.text.contains("shutting down"), "{}", outcome.text);
 }
 
 #[tokio::test]
@@ -135,14 +135,14 @@ async fn there_are_only_so_many() {
     let more = json!({"command": "sleep 1000", "background": true});
     let outcome = call(&tools, &context, "shell", more.clone()).await;
     assert!(
-        !outcome.ok && outcome.text.contains("8 processes run in the background of this session"),
+        !outcome.ok && outcome.text.contains("8 background processes of this session"),
         "{}",
         outcome.text
     );
     act(&tools, &context, &ids[3], "kill").await;
     assert!(call(&tools, &context, "shell", more).await.ok);
     let gone = act(&tools, &context, &ids[3], "poll").await;
-    assert!(gone.text.contains("There is no process"), "{}", gone.text);
+    assert!(gone.text.contains("No process"), "{}", gone.text);
     soon(tools.stop()).await;
 }
 
@@ -157,7 +157,7 @@ async fn output_that_nobody_asks_for_is_bounded() {
     call(&tools, &context, "shell_process", write).await;
     until("all is printed", || fixture.path("done").exists()).await;
     let outcome = act(&tools, &context, &id, "poll").await;
-    assert!(outcome.text.contains("bytes were printed before this and not kept"), "{}", &outcome.text[..200]);
+    assert!(outcome.text.contains("bytes of earlier output were dropped"), "{}", &outcome.text[..200]);
     assert!(outcome.text.contains("x\nlast\n") && outcome.text.len() < 40_000);
     assert!(outcome.whole.unwrap().len() <= (1 << 20) + 200);
     soon(tools.stop()).await;
@@ -173,7 +173,7 @@ async fn input_that_is_not_read_is_refused_in_the_end() {
     for _ in 0..40 {
         outcome = call(&tools, &context, "shell_process", write.clone()).await;
     }
-    assert!(!outcome.ok && outcome.text.contains("does not read"), "{}", outcome.text);
+    assert!(!outcome.ok && outcome.text.contains("has not read its earlier input"), "{}", outcome.text);
     soon(tools.stop()).await;
 }
 

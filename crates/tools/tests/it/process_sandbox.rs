@@ -23,7 +23,7 @@ async fn writes_outside_fail_and_are_explained() {
     assert!(text.contains("[sandbox] denied: changing .git"), "{text}");
     assert!(!world.workspace.join(".git").exists(), "nothing is left of what held its place");
     let text = world.refused("curl -sS -m 5 http://1.1.1.1/ || python3 -c 'import urllib.request as r; r.urlopen(\"http://one.test\")'").await;
-    assert!(text.contains("[sandbox] denied: the network"), "{text}");
+    assert!(text.contains("[sandbox] denied: network access"), "{text}");
 }
 
 #[tokio::test]
@@ -202,12 +202,12 @@ async fn without_a_sandbox_nothing_runs_unless_somebody_agrees() {
     ] {
         let tool = tools.get(tool).unwrap();
         let warning = tool.warning(&input).expect("there is a risk to be named");
-        assert!(warning.starts_with("This would run unconfined: "), "{warning}");
+        assert!(warning.starts_with("This would run without a sandbox: "), "{warning}");
         let outcome = tool.run(input, fixture.context()).await;
-        assert!(!outcome.ok && outcome.text.contains("Nobody has agreed to that"), "{}", outcome.text);
+        assert!(!outcome.ok && outcome.text.contains("This was not approved"), "{}", outcome.text);
     }
     let outcome = tools.run_command(&fixture.context(), "touch ran", Duration::from_secs(60)).await;
-    assert!(!outcome.ok() && outcome.text().contains("Nobody has agreed"), "{}", outcome.text());
+    assert!(!outcome.ok() && outcome.text().contains("This was not approved"), "{}", outcome.text());
     assert!(!fixture.path("ran").exists());
     let mut context = fixture.context();
     context.unconfined = true;
@@ -272,6 +272,6 @@ async fn git_is_looked_at_from_inside_the_sandbox() {
     std::fs::write(world.workspace.join(".git/MERGE_HEAD"), "").unwrap();
     let text = world.tools.checked_out(&world.workspace).unwrap();
     assert!(text.starts_with("No branch is checked out; HEAD is at "), "{text}");
-    assert!(text.ends_with(".\nA merge is under way.\n"), "{text}");
+    assert!(text.ends_with(".\nA merge is in progress.\n"), "{text}");
     assert_eq!(Tools::builtin().checked_out(&world.workspace), None, "nothing confines git");
 }

@@ -39,9 +39,9 @@ async fn what_is_missing_or_no_file_is_said() {
         ("b", "`b` does not exist; paths are relative to"),
         ("d", "`d` is a directory, not a file."),
         (".", "`.` is a directory, not a file."),
-        ("d/a/b", "a part of it is not a directory"),
+        ("d/a/b", "part of the path is not a directory"),
         ("a\0b", "`a\\u{0}b` cannot be opened"),
-        ("loop", "its symbolic links may not be followed"),
+        ("loop", "it has symbolic links that may not be followed"),
     ] {
         let text = fixture.refusal("read_file", json!({"path": path})).await;
         assert!(text.contains(expected), "{text}");
@@ -68,7 +68,7 @@ async fn a_long_file_is_read_in_parts() {
             break;
         }
         let note =
-            format!("[Lines {start} to {end} of 20000 are shown. Read on with start_line {}.]", end + 1);
+            format!("[Showing lines {start} to {end} of 20000. Continue with start_line {}.]", end + 1);
         read.push_str(outcome.text.strip_suffix(&note).expect("the note says how to read on"));
         start = end + 1;
     }
@@ -87,7 +87,10 @@ async fn long_lines_are_cut_between_characters() {
         assert_eq!(lines[0], format!("1\t{}", "x".repeat(2_000)));
         let bytes = long.len() + 1;
         let cut = character.repeat(2_000);
-        assert_eq!(lines[1], format!("2\t{cut} [line cut after 2000 characters; it has {bytes} bytes]"));
+        assert_eq!(
+            lines[1],
+            format!("2\t{cut} [line truncated after 2000 characters; it has {bytes} bytes]")
+        );
         assert_eq!(lines[2..], ["3\tend"]);
     }
 }
@@ -135,7 +138,7 @@ async fn encodings_are_told_and_said() {
         (
             "latin1",
             b"caf\xe9\n".to_vec(),
-            "1\tcafé\n[The file is not UTF-8; it is shown as Latin-1, which is a guess.]",
+            "1\tcafé\n[The file is not UTF-8; it is shown as Latin-1 (a guess).]",
             "latin-1",
         ),
         (
@@ -183,7 +186,7 @@ async fn images_are_handed_on() {
     large.resize(3_750_001, 0);
     fixture.put("large.png", large);
     let text = fixture.refusal("read_file", json!({"path": "large.png"})).await;
-    assert!(text.contains("3750001 bytes; at most 3750000 can be shown"), "{text}");
+    assert!(text.contains("3750001 bytes; the limit is 3750000"), "{text}");
 }
 
 #[tokio::test]
@@ -191,11 +194,7 @@ async fn what_cannot_be_read_is_named() {
     let fixture = ToolFixture::new();
     let table: [(&str, &[u8], &str); 4] = [
         ("data", b"text\0more", "it is binary data of 9 bytes"),
-        (
-            "paper.pdf",
-            b"%PDF-1.7\n",
-            "it is a PDF document of 9 bytes, which cannot be read here. Convert it",
-        ),
+        ("paper.pdf", b"%PDF-1.7\n", "it is a PDF document of 9 bytes. Convert it"),
         ("a.zip", b"PK\x03\x04\0", "it is a ZIP archive"),
         ("program", b"\x7fELF\0", "it is an ELF executable"),
     ];

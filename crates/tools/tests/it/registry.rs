@@ -64,31 +64,27 @@ fn every_schema_is_one_plain_object() {
 async fn a_bad_input_is_a_result_that_names_the_field() {
     let fixture = ToolFixture::new();
     let table: [(&str, Value, &str); 9] = [
-        ("read_file", json!({}), "`path` is missing; it must be a string"),
+        ("read_file", json!({}), "`path` is missing; it must be a non-empty string"),
         (
             "read_file",
             json!({"path": "a", "start_line": 0}),
-            "`start_line` must be a whole number from 1 on, but was 0",
+            "`start_line` must be an integer of at least 1, but was 0",
         ),
         (
             "read_file",
             json!({"path": "a", "start_line": 5, "end_line": 4}),
             "`end_line` (4) must not be before",
         ),
-        (
-            "repo_tree",
-            json!({"depth": "deep"}),
-            "`depth` must be a whole number from 1 to 64, but was \"deep\"",
-        ),
-        ("search", json!({"query": ""}), "`query` must be a string that is not empty"),
+        ("repo_tree", json!({"depth": "deep"}), "`depth` must be an integer from 1 to 64, but was \"deep\""),
+        ("search", json!({"query": ""}), "`query` must be a non-empty string"),
         ("search", json!({"query": "a", "regex": "yes"}), "`regex` must be true or false"),
         ("write_file", json!({"path": "a"}), "`content` is missing"),
         (
             "shell",
             json!({"command": "true", "timeout_seconds": 601}),
-            "`timeout_seconds` must be a whole number from 1 to 600",
+            "`timeout_seconds` must be an integer from 1 to 600",
         ),
-        ("shell", json!({"cmd": "true"}), "there is no field `cmd`; the fields are `command`"),
+        ("shell", json!({"cmd": "true"}), "unknown field `cmd`; the fields are `command`"),
     ];
     for (tool, input, expected) in table {
         let text = fixture.refusal(tool, input).await;

@@ -54,7 +54,7 @@ async fn the_focus_is_a_text_or_a_list() {
         let text = fixture.ok("repo_map", json!({"focus": focus})).await.text;
         assert!(text.starts_with("src/report.rs:\n"), "{focus}: {text}");
         assert_eq!(
-            text.contains("Nothing here is called nothing."),
+            text.contains("Nothing found with the name nothing."),
             focus.to_string().contains("nothing"),
             "{text}"
         );
@@ -104,7 +104,7 @@ async fn odd_files_never_fail_a_call() {
     assert!(!text.contains("large") && !text.contains("secret") && !text.contains("loop/"), "{text}");
     let empty = ToolFixture::with(&[("a.md", "x")]);
     let text = empty.ok("repo_map", json!({})).await.text;
-    assert_eq!(text, "[There is no source code here in a language that can be mapped.]\n");
+    assert_eq!(text, "[No source code found in a supported language.]\n");
 }
 
 async fn map(tools: &Tools, fixture: &ToolFixture) -> ToolOutcome {

@@ -26,7 +26,7 @@ async fn the_tree_is_sorted_and_leaves_out_what_is_ignored() {
     assert_eq!(
         outcome.text,
         ".github/\n  ci.yml\n.gitignore\na.rs\nb/\n  .gitignore\n  keep.log\n  top\nlink@\nloop@\none/\n  two/\n    \
-         three/\n[1 directories at depth 3 are not opened; list them with path, or raise depth. 4 ignored files or \
+         three/\n[1 directories at depth 3 are not expanded; list them with path, or raise depth. 4 ignored files or \
          directories are not shown.]\n"
     );
     let outcome = fixture.ok("repo_tree", json!({"path": "b"})).await;
@@ -43,7 +43,7 @@ async fn what_is_over_the_limit_is_counted() {
     }
     let outcome = fixture.ok("repo_tree", json!({"max_files": 3})).await;
     assert!(
-        outcome.text.starts_with("d/\n  00\n  01\n[28 more are left out after the first 3;"),
+        outcome.text.starts_with("d/\n  00\n  01\n[28 more are not shown after the first 3;"),
         "{}",
         outcome.text
     );
@@ -64,7 +64,7 @@ async fn an_empty_or_missing_directory_is_said() {
     let fixture = ToolFixture::with(&[("a", "x")]);
     std::fs::create_dir(fixture.path("empty")).unwrap();
     let outcome = fixture.ok("repo_tree", json!({"path": "empty"})).await;
-    assert!(outcome.text.contains("There are no files here"), "{}", outcome.text);
+    assert!(outcome.text.contains("No files found"), "{}", outcome.text);
     let text = fixture.refusal("repo_tree", json!({"path": "none"})).await;
     assert!(text.contains("`none` does not exist"), "{text}");
     let text = fixture.refusal("repo_tree", json!({"path": "a"})).await;
@@ -122,5 +122,5 @@ async fn odd_names_and_deep_trees_are_walked() {
     let deep = vec!["d"; 70].join("/");
     fixture.put(&format!("{deep}/file"), "x");
     let outcome = fixture.ok("repo_tree", json!({"depth": 64})).await;
-    assert!(outcome.text.contains("1 directories at depth 64 are not opened"), "{}", outcome.text);
+    assert!(outcome.text.contains("1 directories at depth 64 are not expanded"), "{}", outcome.text);
 }

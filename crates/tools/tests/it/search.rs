@@ -38,10 +38,10 @@ async fn lines_are_found_by_text_and_by_expression() {
 async fn what_cannot_be_searched_for_is_said() {
     let fixture = ToolFixture::new();
     for (input, expected) in [
-        (json!({"query": "a(", "regex": true}), "`query` is not a regular expression"),
-        (json!({"query": "a\\nb", "regex": true}), "`query` is not a regular expression"),
-        (json!({"query": "a\nb"}), "`query` has a line break"),
-        (json!({"query": "a", "glob": "a[b"}), "`glob` is not understood"),
+        (json!({"query": "a(", "regex": true}), "`query` is not a valid regular expression"),
+        (json!({"query": "a\\nb", "regex": true}), "`query` is not a valid regular expression"),
+        (json!({"query": "a\nb"}), "`query` contains a line break"),
+        (json!({"query": "a", "glob": "a[b"}), "`glob` is not valid"),
         (json!({"query": "a", "case": "loud"}), "`case` must be `sensitive`, `insensitive` or `smart`"),
         (json!({"query": "a", "path": "none"}), "`none` does not exist"),
         (json!({"query": "a", "path": ".."}), "is outside the workspace"),
@@ -60,13 +60,13 @@ async fn many_results_are_cut_and_counted() {
     fixture.put("b.txt", "match\n".repeat(100));
     let outcome = fixture.ok("search", json!({"query": "match"})).await;
     assert_eq!(outcome.details.unwrap(), json!({"matches": 100, "files": 1, "truncated": true}));
-    assert!(outcome.text.ends_with("a.txt:100: match\n[There are more: only the first 100 are shown. Narrow the search by query or glob, or raise max_results.]\n"), "{}", outcome.text);
+    assert!(outcome.text.ends_with("a.txt:100: match\n[Only the first 100 matches are shown. Narrow the search by query or glob, or raise max_results.]\n"), "{}", outcome.text);
     let outcome = fixture.ok("search", json!({"query": "match", "max_results": 200})).await;
     assert_eq!(outcome.details.unwrap(), json!({"matches": 200, "files": 2, "truncated": false}));
     fixture.put("c.txt", format!("{}\n", "é match ".repeat(1_000)).repeat(1_000));
     let outcome =
         fixture.ok("search", json!({"query": "match", "glob": "c.txt", "max_results": 1_000})).await;
-    assert!(outcome.text.len() < 70_000 && outcome.text.contains("There are more"), "{}", outcome.text.len());
+    assert!(outcome.text.len() < 70_000 && outcome.text.contains("Only the first"), "{}", outcome.text.len());
 }
 
 #[tokio::test]
@@ -132,8 +132,7 @@ async fn odd_files_are_searched_or_passed_over() {
     let outcome = fixture.ok("search", json!({"query": "needle"})).await;
     assert_eq!(
         outcome.text,
-        ".hidden:1: needle\nodd\u{fffd}:1: needle\nwide.txt:1: wide needle\n[1 files are too large and were not \
-         searched.]\n"
+        ".hidden:1: needle\nodd\u{fffd}:1: needle\nwide.txt:1: wide needle\n[1 files are too large and were skipped.]\n"
     );
     fixture.put("locked", "needle");
     std::fs::set_permissions(fixture.path("locked"), std::fs::Permissions::from_mode(0o000)).unwrap();

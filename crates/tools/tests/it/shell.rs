@@ -73,7 +73,7 @@ async fn fifty_megabytes_are_drained_and_bounded() {
     let outcome = fixture.ok("shell", json!({"command": command})).await;
     assert!(outcome.text.len() < 33 * 1024, "{}", outcome.text.len());
     assert!(outcome.text.starts_with("first\nxxx") && outcome.text.ends_with("xxx\nlast\nexit code 0"));
-    assert!(outcome.text.contains("bytes left out here; only the first 8388608 of 50000012 bytes were kept"));
+    assert!(outcome.text.contains("bytes truncated; only the first 8388608 of 50000012 bytes were kept"));
     assert_eq!(outcome.whole.unwrap().len(), 8 * 1024 * 1024);
     assert_eq!(outcome.details.unwrap()["truncated"], true);
     assert!(fixture.shown().len() < 8 * 1024 * 1024 + 200);
@@ -85,7 +85,7 @@ async fn output_that_is_cut_is_kept_whole_beside() {
     let outcome = fixture.ok("shell", json!({"command": "seq 1 20000"})).await;
     let expected: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
     assert!(outcome.whole.unwrap() == expected.as_bytes(), "the whole output");
-    assert!(outcome.text.len() < 33 * 1024 && outcome.text.contains("bytes left out here …]"));
+    assert!(outcome.text.len() < 33 * 1024 && outcome.text.contains("bytes truncated …]"));
     assert!(outcome.text.ends_with("19999\n20000\nexit code 0"));
 }
 

@@ -32,7 +32,7 @@ async fn each_command_is_reported() {
 async fn the_sessions_commands_are_the_default() {
     let fixture = ToolFixture::with(&[("file", "x")]);
     let text = fixture.refusal("verify", json!({})).await;
-    assert!(text.contains("names no verification commands"), "{text}");
+    assert!(text.contains("has no verification commands"), "{text}");
     let mut context = fixture.context();
     context.verify_commands = vec!["test -f file".to_owned()];
     let tools = ostler_tools::Tools::builtin();
@@ -49,7 +49,7 @@ async fn long_outputs_are_cut_each_and_kept_together() {
     let outcome = fixture.call("verify", json!({"commands": commands})).await;
     assert!(outcome.text.len() < 50 * 1024, "{}", outcome.text.len());
     assert!(outcome.text.ends_with("end\nexit code 1\n"), "{}", outcome.text);
-    assert_eq!(outcome.text.matches("more is left out here").count(), 2);
+    assert_eq!(outcome.text.matches("… truncated …").count(), 2);
     let whole = String::from_utf8(outcome.whole.unwrap()).unwrap();
     assert_eq!(whole.matches("\n10000\n").count(), 2);
 }

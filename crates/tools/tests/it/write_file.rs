@@ -111,7 +111,7 @@ async fn nothing_is_written_inside_git() {
         "a/hooks",
     ] {
         let text = fixture.refusal("write_file", json!({"path": path, "content": "new"})).await;
-        assert!(text.contains("git's own"), "{path}: {text}");
+        assert!(text.contains("inside `.git`"), "{path}: {text}");
     }
     assert_eq!(fixture.read(".git/config"), "old");
     assert_eq!(fixture.names(), before);
@@ -125,12 +125,12 @@ async fn what_is_no_file_or_too_long_is_refused() {
     fixture.link("dangling", "nowhere");
     let long = "x".repeat(1024 * 1024 + 1);
     for (path, content, expected) in [
-        ("d", "", "`d` is a directory; only files are written."),
+        ("d", "", "`d` is a directory; only regular files can be written."),
         (".", "", "does not name a file"),
         ("d/..", "", "does not name a file"),
-        ("d/a/b", "", "a part of it is not a directory"),
-        ("dangling/x", "", "`./dangling` is a symbolic link to nothing"),
-        ("long", long.as_str(), "`content` has 1048577 bytes and may have 1048576"),
+        ("d/a/b", "", "part of the path is not a directory"),
+        ("dangling/x", "", "`./dangling` is a broken symbolic link"),
+        ("long", long.as_str(), "`content` has 1048577 bytes; the limit is 1048576"),
     ] {
         let text = fixture.refusal("write_file", json!({"path": path, "content": content})).await;
         assert!(text.contains(expected), "{text}");
@@ -177,7 +177,10 @@ async fn what_somebody_changed_since_it_was_read_is_not_overwritten() {
     fixture.ok("read_file", json!({"path": "./a", "start_line": 1})).await;
     fixture.put("a", "theirs\n");
     let refused = fixture.refusal("write_file", write.clone()).await;
-    assert!(refused.contains("`a` was changed since you read it") && refused.contains("Nothing was written"));
+    assert!(
+        refused.contains("`a` has been modified since you read it")
+            && refused.contains("Nothing was written")
+    );
     assert_eq!(fixture.read("a"), "theirs\n");
     fixture.ok("read_file", json!({"path": "a"})).await;
     fixture.ok("write_file", write.clone()).await;

@@ -103,7 +103,7 @@ async fn a_first_bundle_shows_the_workspace_and_the_next_one_what_is_new() {
     write(folder.path(), &[(".agents/skills/b/SKILL.md", "---\nname: b\ndescription: new\n---\nx\n")]);
     let next = gathered(request).await;
     assert_eq!(next.sections.len(), 1, "{:?}", next.text());
-    assert!(next.sections[0].name == "Skills that are new" && next.sections[0].text == "- b: new\n");
+    assert!(next.sections[0].name == "Skills added since" && next.sections[0].text == "- b: new\n");
 }
 
 #[tokio::test]
@@ -169,5 +169,5 @@ async fn a_map_that_is_not_ready_is_left_out_and_said_to_be() {
     let tools = ToolSet::from_tools(vec![Arc::new(StuckTool)]);
     let bundle = ContextGatherer::default().gather(request, &sources(&Arc::new(tools))).await.bundle;
     let repository = text(&bundle, GatheredSectionKind::Repository);
-    assert!(repository.contains("repo_map was not ready within 20 ms"), "{repository}");
+    assert!(repository.contains("repo_map did not finish within 20 ms"), "{repository}");
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::system_message;
 
-const CHANGED: &str = "It may have changed since";
+const CHANGED: &str = "This may be out of date";
 
 /// A repository: what is checked out, and a git that answers when it is let.
 struct FakeRepository {
@@ -136,7 +136,10 @@ async fn a_new_session_is_told_the_branch_at_once_and_the_rest_when_it_is_there(
     let fixture = GitStateFixture::new(Some("main"));
     fixture.prepare(1);
     let first = text(&fixture.gather(1, ShownContext::default()).await);
-    assert!(first.contains("On branch main.\n[What is changed") && !first.contains("Look"), "{first}");
+    assert!(
+        first.contains("On branch main.\n[Changes and recent commits") && !first.contains("Look"),
+        "{first}"
+    );
     assert_eq!(shown(&[&first]).awaits_git, Some(true));
     assert_eq!(fixture.late(1), None);
     let next = fixture.gather(1, shown(&[&first])).await;
@@ -157,7 +160,7 @@ async fn what_follows_is_also_told_by_the_next_turn() {
     fixture.let_answer(1);
     fixture.gatherer.wait_until_idle().await;
     let next = text(&fixture.gather(1, shown(&[&first])).await);
-    assert!(next.contains("# State of the git repository\nOn branch main.\nLook 1."), "{next}");
+    assert!(next.contains("# Git status\nOn branch main.\nLook 1."), "{next}");
     let known = shown(&[&first, &next]);
     assert_eq!((known.awaits_git, known.repository), (Some(false), true));
     assert_eq!(fixture.gather(1, known).await, ContextMessage::default());
@@ -182,7 +185,7 @@ async fn a_look_at_another_branch_or_of_long_ago_is_not_told() {
     fixture.gatherer.wait_until_idle().await;
     fixture.check_out("other");
     let first = text(&fixture.gather(1, ShownContext::default()).await);
-    assert!(first.contains("On branch other.\n[What is changed"), "{first}");
+    assert!(first.contains("On branch other.\n[Changes and recent commits"), "{first}");
     fixture.let_answer(1);
     fixture.gatherer.wait_until_idle().await;
     let late = fixture.late(1).unwrap();
@@ -198,7 +201,7 @@ async fn a_look_at_another_branch_or_of_long_ago_is_not_told() {
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
     let first = text(&fixture.gather(2, ShownContext::default()).await);
-    assert!(first.contains("[What is changed"), "{first}");
+    assert!(first.contains("[Changes and recent commits"), "{first}");
 }
 
 #[tokio::test]
@@ -242,7 +245,7 @@ async fn a_git_that_fails_is_said_to_once() {
     fixture.let_answer(1);
     fixture.gatherer.wait_until_idle().await;
     let late = fixture.late(1).unwrap();
-    assert!(late.contains("could not be found out"), "{late}");
+    assert!(late.contains("could not be read"), "{late}");
     assert_eq!(shown(&[&first, &late]).awaits_git, Some(false));
 }
 
@@ -260,9 +263,9 @@ async fn many_new_sessions_of_a_workspace_ask_git_once() {
     assert_eq!(fixture.asked(), 1);
     // Those that were created after the look began are not told of it; they look when they are used, together.
     let first = text(&fixture.gather(50, ShownContext::default()).await);
-    assert!(first.contains("[What is changed"), "{first}");
+    assert!(first.contains("[Changes and recent commits"), "{first}");
     let first = text(&fixture.gather(51, ShownContext::default()).await);
-    assert!(first.contains("[What is changed"), "{first}");
+    assert!(first.contains("[Changes and recent commits"), "{first}");
     fixture.let_answer(2);
     fixture.gatherer.wait_until_idle().await;
     // The two may share a look; where they do not, either can reach git first.

@@ -54,7 +54,7 @@ async fn the_nearest_comes_last_and_only_what_is_in_play_counts() {
     let bundle = gathered(request.clone()).await;
     let texts: Vec<&str> = instructions(&bundle).iter().map(|section| section.text.as_str()).collect();
     assert_eq!(texts, ["root", "inner", "innermost"]);
-    assert!(instructions(&bundle)[2].name.contains("for a/b/, where it overrules those above"));
+    assert!(instructions(&bundle)[2].name.contains("applies to a/b/ and overrides the files above"));
     for path in ["../AGENTS.md", "/etc/x", "a/../../x/y"] {
         request.in_play = vec![path.to_owned()];
         assert_eq!(instructions(&gathered(request.clone()).await).len(), 1, "{path}");
@@ -82,8 +82,8 @@ async fn a_file_is_shown_again_only_when_it_has_changed_or_gone() {
     std::fs::remove_file(folder.path().join("a/AGENTS.md")).unwrap();
     let third = gathered(request.clone()).await;
     let text = third.text().unwrap();
-    assert!(text.contains("AGENTS.md, which has changed") && text.contains("use two spaces"), "{text}");
-    assert!(text.contains("a/AGENTS.md is no longer there"), "{text}");
+    assert!(text.contains("AGENTS.md, updated") && text.contains("use two spaces"), "{text}");
+    assert!(text.contains("a/AGENTS.md was deleted"), "{text}");
     request.shown.instructions.extend(after(&third).instructions);
     assert_eq!(gathered(request).await.text(), None);
 }
@@ -104,7 +104,7 @@ async fn long_and_broken_files_are_shown_as_far_as_they_can_be() {
     let bundle = gathered(request(folder.path())).await;
     let section = instructions(&bundle)[0];
     assert!(
-        section.text.contains("[The first 16384 of 1000000 bytes"),
+        section.text.contains("[Truncated: the first 16384 of 1000000 bytes"),
         "{}",
         &section.text[section.text.len() - 200..]
     );
@@ -126,7 +126,7 @@ async fn without_room_the_outermost_is_named_and_not_shown() {
     request.budget.instructions = 1_000;
     let bundle = gathered(request).await;
     let sections = instructions(&bundle);
-    assert!(sections[0].text.contains("There is no room for this file here"), "{}", sections[0].text);
+    assert!(sections[0].text.contains("This file is too long to include"), "{}", sections[0].text);
     assert!(sections[1].text.starts_with("inner inner"));
 }
 

@@ -110,14 +110,14 @@ const HUNKS_AND_THEIR_ORDER: &[Case] = &[
         patch: "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch",
         expected: AfterSaying(
             &[("a", "y\n1\nx\n2\nx\n3\n")],
-            &["Hunk 1 of a fits in more than one place; it was applied at line 1"],
+            &["Hunk 1 of a matches in more than one place; it was applied at line 1"],
         ),
     },
     Case {
         name: "the first place after the last hunk",
         before: &[("a", "x\n1\nx\n2\nx\n")],
         patch: "*** Begin Patch\n*** Update File: a\n@@\n-1\n+one\n@@\n-x\n+y\n@@\n-x\n+z\n*** End Patch",
-        expected: AfterSaying(&[("a", "x\none\ny\n2\nz\n")], &["Hunk 2 of a fits", "applied at line 3"]),
+        expected: AfterSaying(&[("a", "x\none\ny\n2\nz\n")], &["Hunk 2 of a matches", "applied at line 3"]),
     },
     Case {
         name: "equal hunks one after the other",

@@ -16,7 +16,7 @@ const A_HUNK_THAT_DOES_NOT_FIT_SAYS_WHERE_IT_CAME_NEAREST: Refusals = &[
         "*** Update File: a\n@@\n fn g() {\n     one();\n-    two();\n+    2\n }\n",
         &[
             "`a`, hunk 1 of 1 (line 2 of the patch): its lines were not found in the file.",
-            "nearest at line 5, where 3 of 4 match; the first that differs is line 7: expected `    two();`, found `    three();`",
+            "closest match is at line 5, where 3 of 4 lines match; first difference at line 7: expected `    two();`, found `    three();`",
             "Nothing was changed. Read the file again",
         ],
     ),
@@ -53,7 +53,7 @@ const A_HUNK_THAT_DOES_NOT_FIT_SAYS_WHERE_IT_CAME_NEAREST: Refusals = &[
     (
         "beyond the end",
         "*** Update File: a\n@@\n     three();\n }\n-more\n",
-        &["2 of 3 match", "expected `more`, found the end of the file"],
+        &["2 of 3 lines match", "expected `more`, found the end of the file"],
     ),
     (
         "wrong header",
@@ -68,9 +68,9 @@ const A_HUNK_THAT_DOES_NOT_FIT_SAYS_WHERE_IT_CAME_NEAREST: Refusals = &[
     (
         "applied before",
         "*** Update File: a\n@@\n     one();\n-    2\n+    two();\n }\n",
-        &["What it leads to is at line 2 already: it may have been applied before"],
+        &["Its result is already at line 2: it may have been applied before"],
     ),
-    ("nothing alike", "*** Update File: a\n@@\n-zzz\n+y\n", &["No line of the file is like them"]),
+    ("nothing alike", "*** Update File: a\n@@\n-zzz\n+y\n", &["No line in the file is similar"]),
     (
         "a hidden character is shown",
         "*** Update File: a\n@@\n     one();\n-    two()\u{200b};\n+    2\n",
@@ -100,15 +100,15 @@ const FILES_THAT_MAY_NOT_BE_CHANGED: Refusals = &[
     ("missing", "*** Update File: none\n-1\n+2\n", &["`none` does not exist", "Nothing was changed"]),
     ("missing folder", "*** Update File: none/x\n-1\n+2\n", &["`none/x` does not exist"]),
     ("missing, deleted", "*** Delete File: none\n", &["`none` does not exist"]),
-    ("add over a file", "*** Add File: a\n+2\n", &["`a` cannot be patched: it exists already", "write_file"]),
+    ("add over a file", "*** Add File: a\n+2\n", &["`a` cannot be patched: it already exists", "write_file"]),
     ("add over a folder", "*** Add File: d\n+2\n", &["`d` is a directory"]),
-    ("add under a file", "*** Add File: a/x\n+2\n", &["a part of it is not a directory"]),
+    ("add under a file", "*** Add File: a/x\n+2\n", &["part of the path is not a directory"]),
     ("delete a folder", "*** Delete File: d\n", &["`d` is a directory"]),
     ("update a folder", "*** Update File: d\n-1\n+2\n", &["`d` is a directory"]),
     (
         "move onto a file",
         "*** Update File: a\n*** Move to: b\n-1\n+2\n",
-        &["`b` cannot be patched: it exists already"],
+        &["`b` cannot be patched: it already exists"],
     ),
     (
         "move onto itself",
@@ -131,10 +131,10 @@ const FILES_THAT_MAY_NOT_BE_CHANGED: Refusals = &[
     ),
     ("moved and added", "*** Update File: a\n*** Move to: n\n*** Add File: n\n+2\n", &["names it twice"]),
     ("a file and a folder", "*** Add File: n\n+1\n*** Add File: n/n\n+2\n", &["Nothing was changed"]),
-    ("git", "*** Update File: .git/config\n-1\n+2\n", &["git's own"]),
-    ("git, added", "*** Add File: .git/hooks/x\n+2\n", &["git's own"]),
-    ("git, moved to", "*** Update File: a\n*** Move to: .git/x\n-1\n+2\n", &["git's own"]),
-    ("git, deleted", "*** Delete File: .git/config\n", &["git's own"]),
+    ("git", "*** Update File: .git/config\n-1\n+2\n", &["inside `.git`"]),
+    ("git, added", "*** Add File: .git/hooks/x\n+2\n", &["inside `.git`"]),
+    ("git, moved to", "*** Update File: a\n*** Move to: .git/x\n-1\n+2\n", &["inside `.git`"]),
+    ("git, deleted", "*** Delete File: .git/config\n", &["inside `.git`"]),
     ("outside", "*** Update File: ../outside/secret.txt\n-top secret\n+x\n", &["is outside the workspace"]),
     ("outside, added", "*** Add File: ../outside/new\n+x\n", &["is outside the workspace"]),
     ("outside, deep", "*** Add File: d/../../outside/new/new\n+x\n", &["is outside the workspace"]),

@@ -160,7 +160,7 @@ const DIFFS_THAT_CANNOT_BE_MEANT: Refusals = &[
         "--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-9\n",
         &["`a`, hunk 1 of 1", "not found"],
     ),
-    ("mode", "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n", &["at its line 2", "chmod"]),
+    ("mode", "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n", &["at line 2", "chmod"]),
     ("copy", "diff --git a/a b/b\ncopy from a\ncopy to b\n", &["add the file instead"]),
     ("binary", "diff --git a/a b/a\nindex 1..2\nBinary files a/a and b/a differ\n", &["binary"]),
     (
@@ -170,5 +170,5 @@ const DIFFS_THAT_CANNOT_BE_MEANT: Refusals = &[
     ),
     ("no hunks", "diff --git a/a b/a\nindex 1..1 100644\n", &["no hunks"]),
     ("beyond the end", "--- a/a\n+++ b/a\n@@ -9,0 +10 @@\n+x\n", &["after line 9", "only 2 lines"]),
-    ("junk in a hunk", "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-1\n+one\njunk\n", &["at its line 6", "`junk`"]),
+    ("junk in a hunk", "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-1\n+one\njunk\n", &["at line 6", "`junk`"]),
 ];
