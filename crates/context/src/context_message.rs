@@ -10,19 +10,10 @@ use std::sync::Arc;
 use ostler_runner::ShownContext;
 use ostler_types::{Message, Part, Role};
 
+use crate::prompts::{CONTEXT_HEADINGS, SECTION_HEADINGS, strip_heading};
 use crate::tokens::text_tokens;
 
-const HEADING: &str = "[Ostler gathered this about the workspace; nobody typed it.]";
 const SHOWN_PREFIX: &str = "Shown: ";
-/// How the headings of sections begin.
-const SECTION_HEADINGS: [&str; 6] = [
-    "Instructions of ",
-    "Files of the workspace",
-    "Definitions that matter most",
-    "State of the git repository",
-    "Files that may matter for this prompt",
-    "Skills",
-];
 
 /// What is gathered, in the order in which it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,7 +57,7 @@ impl ContextMessage {
             return None;
         }
         let shown = serde_json::to_string(&self.shown).expect("names and digests can be written");
-        let mut text = format!("{HEADING}\n{SHOWN_PREFIX}{shown}\n");
+        let mut text = format!("{}\n{SHOWN_PREFIX}{shown}\n", CONTEXT_HEADINGS[0]);
         for section in &self.sections {
             text.push_str(&format!("\n# {}\n{}\n", section.name, section.text.trim_end()));
         }
@@ -106,7 +97,7 @@ pub fn shown_context(messages: &[Arc<Message>]) -> ShownContext {
 /// message. Read back from the text, in which a file that is shown may have headings of its own.
 pub fn section_sizes(message: &Message) -> Option<Vec<(String, u64)>> {
     let text = match message.parts.as_slice() {
-        [Part::Text { text }] if message.role == Role::System => text.strip_prefix(HEADING)?,
+        [Part::Text { text }] if message.role == Role::System => strip_heading(text, &CONTEXT_HEADINGS)?,
         _ => return None,
     };
     let mut sections: Vec<(String, u64)> = Vec::new();
@@ -123,7 +114,7 @@ pub fn section_sizes(message: &Message) -> Option<Vec<(String, u64)>> {
 
 fn shown_by_part(part: &Part) -> Option<ShownContext> {
     let Part::Text { text } = part else { return None };
-    let rest = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
+    let rest = strip_heading(text, &CONTEXT_HEADINGS)?.strip_prefix('\n')?;
     serde_json::from_str(rest.lines().next()?.strip_prefix(SHOWN_PREFIX)?).ok()
 }
 
@@ -131,14 +122,14 @@ fn shown_by_part(part: &Part) -> Option<ShownContext> {
 mod tests {
     use ostler_types::{Message, MessageId, Part, Role};
 
-    use super::{ContextMessage, GatheredSectionKind, section_sizes};
+    use super::{CONTEXT_HEADINGS, ContextMessage, GatheredSectionKind, section_sizes, shown_context};
 
     #[test]
     fn the_sections_of_a_message_are_those_of_its_bundle() {
         let mut bundle = ContextMessage::default();
         let file = "before\n\n# A heading of its own\n\nafter\n".to_owned();
-        bundle.push(GatheredSectionKind::Instructions, "Instructions of AGENTS.md (everywhere)", file);
-        bundle.push(GatheredSectionKind::Repository, "Files of the workspace", "src/\n".to_owned());
+        bundle.push(GatheredSectionKind::Instructions, "Instructions from AGENTS.md (everywhere)", file);
+        bundle.push(GatheredSectionKind::Repository, "Workspace files", "src/\n".to_owned());
         let message = |role, text: String| Message {
             id: MessageId::new(uuid::Uuid::nil()),
             role,
@@ -148,11 +139,33 @@ mod tests {
         let text = bundle.text().unwrap();
         let sections = section_sizes(&message(Role::System, text.clone())).unwrap();
         let names: Vec<&str> = sections.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["Instructions of AGENTS.md (everywhere)", "Files of the workspace"]);
+        assert_eq!(names, ["Instructions from AGENTS.md (everywhere)", "Workspace files"]);
         for (section, (_, tokens)) in bundle.sections.iter().zip(&sections) {
             assert!(section.tokens.abs_diff(*tokens) <= 6, "{sections:?}");
         }
+        let old_text = text.replace(CONTEXT_HEADINGS[0], CONTEXT_HEADINGS[1]);
+        let old_text = old_text.replace("Instructions from", "Instructions of");
+        let old_text = old_text.replace("Workspace files", "Files of the workspace");
+        let old = section_sizes(&message(Role::System, old_text)).unwrap();
+        assert_eq!(old.len(), 2, "logs with the wording of earlier versions keep their sections: {old:?}");
         assert_eq!(section_sizes(&message(Role::User, text)), None);
         assert_eq!(section_sizes(&message(Role::System, "a note".to_owned())), None);
+    }
+
+    #[test]
+    fn what_a_log_of_an_earlier_version_shows_is_not_shown_again() {
+        let mut bundle = ContextMessage::default();
+        bundle.shown.instructions.insert("AGENTS.md".to_owned(), "0".to_owned());
+        bundle.push(GatheredSectionKind::Instructions, "Instructions from AGENTS.md", "be brief".to_owned());
+        for heading in CONTEXT_HEADINGS {
+            let text = bundle.text().unwrap().replace(CONTEXT_HEADINGS[0], heading);
+            let message = Message {
+                id: MessageId::new(uuid::Uuid::nil()),
+                role: Role::System,
+                parts: vec![Part::text(text)],
+                created_at: jiff::Timestamp::UNIX_EPOCH,
+            };
+            assert_eq!(shown_context(&[message.into()]), bundle.shown, "{heading}");
+        }
     }
 }

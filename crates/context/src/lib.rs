@@ -6,6 +6,7 @@
 
 mod compaction;
 mod context_message;
+mod prompts;
 mod redact;
 mod system_prompt;
 mod tokens;

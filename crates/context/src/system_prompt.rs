@@ -1,7 +1,7 @@
-//! What a model is told before anything else: how to work, and what its owner added. It stays the same for a
-//! whole session, so that providers can keep it in their caches; what changes is gathered into bundles.
+//! The system prompt: how to work, and what the owner added. It stays the same for a whole session, so that
+//! providers can cache it; what changes goes into context messages.
 
-const BASE_PROMPT: &str = include_str!("prompts/system.md");
+use crate::prompts;
 
 /// What a system prompt is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,12 +19,10 @@ pub struct SystemPrompt<'a> {
 /// The system prompt: how to work, then the agent's part, then the session's own words, which come last
 /// because they hold most.
 pub fn system_prompt(prompt: &SystemPrompt<'_>) -> String {
-    let mut text = BASE_PROMPT.trim_end().replace("{workspace}", prompt.workspace);
+    let mut text = prompts::SYSTEM.trim_end().replace("{workspace}", prompt.workspace);
     if let Some(tool) = prompt.skill_tool {
-        text.push_str(&format!(
-            "\n- Skills are instructions that somebody wrote for a kind of work. When the list of skills has one for \
-             what you are asked, read it with `{tool}` before you begin."
-        ));
+        text.push('\n');
+        text.push_str(prompts::SKILLS.trim_end().replace("{tool}", tool).as_str());
     }
     for own in [prompt.agent_prompt, prompt.session_prompt].into_iter().flatten() {
         if !own.trim().is_empty() {

@@ -43,7 +43,7 @@ fn bundle(awaits_git: bool, text: &str) -> Option<String> {
     let mut bundle = ContextMessage::default();
     bundle.shown.repository = true;
     bundle.shown.awaits_git = Some(awaits_git);
-    bundle.push(GatheredSectionKind::Repository, "State of the git repository", text.to_owned());
+    bundle.push(GatheredSectionKind::Repository, "Git status", text.to_owned());
     bundle.text()
 }
 

@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use ostler_types::{Message, Part, Role};
 
+use crate::prompts::{self, SUMMARY_HEADINGS, USER_MESSAGES_HEADINGS, strip_heading};
 use crate::redact::redact;
 use crate::tokens::tokens_to_bytes;
 
-const HEADING: &str =
-    "[Summary of the conversation so far; what it was made from is still in the session's log.]";
-const USER_HEADING: &str = "## What the user said, the newest first";
 /// What is kept of an older message at least, in bytes.
 const MIN_EXCERPT: usize = 120;
 /// The share of the room that the notes may take, in hundredths, when there is more to say.
@@ -47,7 +45,8 @@ pub fn compose_summary(
     said.extend(earlier.said.iter().map(|text| redact(text)));
     said.retain(|text| !text.is_empty());
 
-    let room = tokens_to_bytes(max_tokens).saturating_sub(HEADING.len() + USER_HEADING.len() + 100);
+    let room = tokens_to_bytes(max_tokens)
+        .saturating_sub(SUMMARY_HEADINGS[0].len() + USER_MESSAGES_HEADINGS[0].len() + 100);
     let all: usize = said.iter().map(|text| text.len() + 4).sum();
     let notes_room =
         if said.is_empty() { room } else { (room * NOTES_PERCENT / 100).max(room.saturating_sub(all)) };
@@ -55,7 +54,7 @@ pub fn compose_summary(
     let mut composition =
         ComposedSummary { text: String::new(), verbatim: 0, shortened: 0, counted: earlier.counted };
     let list = composition.list_user_messages(&said, room.saturating_sub(notes.len()));
-    composition.text = format!("{HEADING}\n\n{notes}\n{list}").trim_end().to_owned() + "\n";
+    composition.text = format!("{}\n\n{notes}\n{list}", SUMMARY_HEADINGS[0]).trim_end().to_owned() + "\n";
     composition
 }
 
@@ -67,7 +66,9 @@ pub fn is_summary(message: &Message) -> bool {
 /// The text of a message that is such a summary.
 pub fn summary_of(message: &Message) -> Option<&str> {
     match message.parts.first() {
-        Some(Part::Text { text }) if message.role == Role::System && text.starts_with(HEADING) => Some(text),
+        Some(Part::Text { text }) if message.role == Role::System => {
+            strip_heading(text, &SUMMARY_HEADINGS).map(|_| text.as_str())
+        }
         Some(_) | None => None,
     }
 }
@@ -119,12 +120,9 @@ impl ComposedSummary {
             lines.push_str(&line);
         }
         if self.counted > 0 {
-            lines.push_str(&format!(
-                "\n- [… and {} older messages, which are in the session's log]",
-                self.counted
-            ));
+            lines.push_str(&prompts::omitted_user_messages(self.counted));
         }
-        format!("\n{USER_HEADING}\n{lines}\n")
+        format!("\n{}\n{lines}\n", USER_MESSAGES_HEADINGS[0])
     }
 }
 
@@ -134,7 +132,7 @@ fn shortened(text: &str, limit: usize) -> String {
         return text.to_owned();
     }
     let kept = &text[..text.floor_char_boundary(limit.saturating_sub(40))];
-    format!("{kept} [… {} bytes left out]", text.len() - kept.len())
+    format!("{kept} [… {} bytes truncated]", text.len() - kept.len())
 }
 
 /// The pieces of an earlier summary.
@@ -149,9 +147,10 @@ struct SummaryParts<'a> {
 
 impl SummaryParts<'_> {
     fn parse(summary: &str) -> SummaryParts<'_> {
-        let body = summary.strip_prefix(HEADING).unwrap_or(summary);
+        let body = strip_heading(summary, &SUMMARY_HEADINGS).unwrap_or(summary);
         // The model may write the heading as well; ours is the last.
-        let Some((notes, list)) = body.rsplit_once(USER_HEADING) else {
+        let lists = USER_MESSAGES_HEADINGS.iter().filter_map(|heading| body.rsplit_once(heading));
+        let Some((notes, list)) = lists.max_by_key(|(notes, _)| notes.len()) else {
             return SummaryParts { notes: body.trim(), ..SummaryParts::default() };
         };
         let mut parts = SummaryParts { notes: notes.trim(), ..SummaryParts::default() };
@@ -171,7 +170,9 @@ impl SummaryParts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::compose_summary;
+    use ostler_types::{Message, MessageId, Part, Role};
+
+    use super::{compose_summary, summary_of};
 
     fn texts(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
@@ -192,6 +193,31 @@ mod tests {
         assert!(!second.text.contains("notes one"));
         let silent = compose_summary(" ", &[], Some(&first.text), 1_000);
         assert!(silent.text.contains("notes one") && silent.verbatim == 2);
+    }
+
+    #[test]
+    fn a_summary_in_the_wording_of_an_earlier_version_is_carried_over() {
+        let old = "[Summary of the conversation so far; what it was made from is still in the session's log.]\n\n\
+                   old notes\n\n## What the user said, the newest first\n\n- in Rust\n- make it small\n\
+                   - [… and 3 older messages, which are in the session's log]\n";
+        let message = |text: &str| Message {
+            id: MessageId::new(uuid::Uuid::nil()),
+            role: Role::System,
+            parts: vec![Part::text(text)],
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(summary_of(&message(old)), Some(old));
+        let made = compose_summary(" ", &texts(&["now test it"]), Some(old), 1_000);
+        assert_eq!((made.verbatim, made.counted), (3, 3), "{}", made.text);
+        assert!(made.text.starts_with("[Summary of the conversation so far. The original"), "{}", made.text);
+        assert!(
+            made.text.contains("old notes\n") && !made.text.contains("What the user said"),
+            "{}",
+            made.text
+        );
+        assert_eq!(summary_of(&message(&made.text)), Some(made.text.as_str()));
+        let again = compose_summary("new notes", &[], Some(&made.text), 1_000);
+        assert_eq!((again.verbatim, again.counted), (3, 3), "{}", again.text);
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ostler_types::{Message, Part, Role};
 
+use crate::prompts;
 use crate::redact::redact;
 use crate::tokens::tokens_to_bytes;
 
-const INSTRUCTIONS: &str = include_str!("../prompts/summary.md");
 /// How much of one output, of one call's input and of one other text is shown, in bytes, while there is room.
 const MAX_OUTPUT: usize = 2_000;
 const MAX_INPUT: usize = 1_000;
@@ -26,9 +26,9 @@ pub fn prompt_for_summary(
 ) -> String {
     // A word of English takes about four tokens for three.
     let max_words = (summary_tokens * 3 / 4).max(50).to_string();
-    let mut prompt = INSTRUCTIONS.replace("{max_words}", &max_words);
+    let mut prompt = prompts::SUMMARY_REQUEST.replace("{max_words}", &max_words);
     if let Some(focus) = focus.map(str::trim).filter(|focus| !focus.is_empty()) {
-        prompt.push_str(&format!("\nThe user asks that these notes keep above all: {focus}\n"));
+        prompt.push_str(&prompts::summary_focus(focus));
     }
     prompt.push_str("\n<transcript>\n");
     let room = tokens_to_bytes(max_tokens).saturating_sub(prompt.len() + 20);
@@ -56,7 +56,7 @@ fn transcript(messages: &[Arc<Message>], room: usize) -> String {
         newest.push(text);
     }
     let left_out = messages.len() - newest.len();
-    newest.push(format!("[{left_out} earlier messages are left out for want of room]\n"));
+    newest.push(prompts::omitted_transcript_messages(left_out));
     newest.into_iter().rev().collect()
 }
 

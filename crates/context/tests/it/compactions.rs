@@ -138,7 +138,7 @@ fn the_prompt_for_a_summary_is_bounded_and_says_what_was_left_out() {
             prompt.contains("600 words") && prompt.contains("the tests") && !prompt.contains("{max_words}")
         );
         let has_all = prompt.contains("wish-0");
-        assert_eq!(has_all, !prompt.contains("earlier messages are left out"), "{max_tokens}");
+        assert_eq!(has_all, !prompt.contains("earlier messages omitted"), "{max_tokens}");
     }
 }
 
