@@ -16,6 +16,7 @@ use ostler_types::{
 use serde_json::Value;
 
 use crate::loop_tools::LoopTool;
+use crate::prompts;
 use crate::turn::NativeTurn;
 
 /// What a call came to; its result is on disk.
@@ -135,7 +136,9 @@ fn prepare(turn: &NativeTurn<'_>, call: &mut ToolCall) -> Result<CallTarget, Str
         other => {
             let shown: String =
                 other.as_str().map_or_else(|| other.to_string(), str::to_owned).chars().take(200).collect();
-            return Err(format!("The arguments are not a JSON object; nothing was run. They were: {shown}"));
+            return Err(format!(
+                "The arguments are not a JSON object, so nothing was run. Received: {shown}"
+            ));
         }
     }
     Ok(target)
@@ -239,12 +242,7 @@ async fn run_tool(
     }
     // A tool may also break before it has made its future.
     let run = AssertUnwindSafe(async { tool.run(call.input.clone(), tool_context).await });
-    run.catch_unwind().await.unwrap_or_else(|_| {
-        ToolOutcome::failed(format!(
-            "The tool {} broke down; whether it had an effect is not known",
-            call.name
-        ))
-    })
+    run.catch_unwind().await.unwrap_or_else(|_| ToolOutcome::failed(prompts::tool_crashed(&call.name)))
 }
 
 /// Shows a tool's output as it comes, each stream with offsets of its own.

@@ -5,7 +5,6 @@
 //! A model that cannot write the notes does not leave the session stuck: those that may take its place are
 //! asked, and when none can, the notes are made from what was called. What the user said is kept either way.
 
-use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use ostler_types::{CompactionTrigger, Conversation, Message, NewCompaction, Part
 
 use crate::step::{FALLBACK_AFTER, report_waiting, stream_cut_error};
 use crate::turn::NativeTurn;
-use crate::workspace_context;
+use crate::{prompts, workspace_context};
 
 /// A conversation with fewer tokens is not worth a summary.
 const MIN_TOKENS: u64 = 500;
@@ -173,7 +172,7 @@ async fn notes_from_first_model(
             Ok(_) => "it wrote nothing".to_owned(),
             Err(error) => error.message,
         };
-        tracing::warn!(model = name, why, "the model wrote no summary");
+        tracing::warn!(model = name, why, "the model returned an empty summary");
         failures.push(if models.len() == 1 { why } else { format!("{name}: {why}") });
     }
     Ok(Err(failures.join("; ")))
@@ -224,22 +223,13 @@ async fn notes(
     Ok(ended)
 }
 
-/// Notes that no model wrote: the calls that were made, the newest last, and what was written before.
+/// Notes that no model wrote: the newest calls.
 fn notes_without_model(messages: &[Arc<Message>], why: &str) -> String {
-    let mut notes = format!("No model could summarise this ({}). ", redact(why));
     let calls: Vec<_> = messages.iter().flat_map(|message| message.tool_calls()).collect();
-    if calls.is_empty() {
-        notes.push_str("No tools were called.");
-        return notes;
-    }
-    let left_out = calls.len().saturating_sub(MAX_LISTED_CALLS);
-    notes.push_str("These calls were made:\n");
-    if left_out > 0 {
-        _ = writeln!(notes, "- [{left_out} earlier calls]");
-    }
-    for call in &calls[left_out..] {
-        let input: String = redact(&call.input.to_string()).chars().take(MAX_LISTED_CHARS).collect();
-        _ = writeln!(notes, "- {} {input}", call.name);
-    }
-    notes
+    let omitted = calls.len().saturating_sub(MAX_LISTED_CALLS);
+    let shown =
+        |input: &serde_json::Value| redact(&input.to_string()).chars().take(MAX_LISTED_CHARS).collect();
+    let listed: Vec<(String, String)> =
+        calls[omitted..].iter().map(|call| (call.name.clone(), shown(&call.input))).collect();
+    prompts::summary_without_model(&redact(why), omitted, &listed)
 }

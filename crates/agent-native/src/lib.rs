@@ -15,6 +15,7 @@ mod context_settings;
 mod loop_tools;
 mod model_fallback;
 mod plan;
+mod prompts;
 mod skill;
 mod spending;
 mod step;

@@ -103,7 +103,6 @@ impl LoopTool {
 
 /// Reads a call's input, or says what is wrong with it in words that a model can act on.
 pub(crate) fn parse_input<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
-    T::deserialize(input).map_err(|error| {
-        format!("The input was not understood: {error}. Correct it and call the tool again.")
-    })
+    T::deserialize(input)
+        .map_err(|error| format!("Invalid input: {error}. Correct it and call the tool again."))
 }

@@ -14,6 +14,7 @@ use ostler_types::{
     StateLimits, Subtask, TurnReport,
 };
 
+use crate::prompts;
 use crate::spending::TurnSpending;
 use crate::task::{budget_within, files_in_words, session_link};
 
@@ -172,7 +173,7 @@ impl<'a> PlanProgress<'a> {
         for name in &subtask.depends_on {
             if let Some(answer) = self.status_of(name).and_then(SubtaskStatus::answer) {
                 let shown = cut(answer, room);
-                _ = write!(prompt, "\n\nThe subtask `{name}`, which this one builds on, answered:\n{shown}");
+                prompt.push_str(&prompts::dependency_answer(name, &shown));
             }
         }
         NewChild {
@@ -191,7 +192,7 @@ impl<'a> PlanProgress<'a> {
     /// What the conversation is told of the plan.
     fn summary(&self) -> String {
         let room = (SUMMARY_BYTES / self.subtasks.len().max(1)).max(MIN_SUBTASK_BYTES);
-        let mut told = "The subtasks of the plan have ended.".to_owned();
+        let mut told = prompts::PLAN_ENDED.to_owned();
         for (subtask, stands) in self.subtasks.iter().zip(&self.statuses) {
             let (how, text) = match stands {
                 SubtaskStatus::Ended(id, ChildOutcome { status, text, error, .. }) => {
@@ -216,11 +217,7 @@ impl<'a> PlanProgress<'a> {
             if let SubtaskStatus::Ended(_, ChildOutcome { changed_files: Some(files), .. }) = stands
                 && *files > 0
             {
-                let files = files_in_words(*files);
-                _ = write!(
-                    told,
-                    "\n[It changed {files} in a git worktree of its own; task_control merges or drops them.]"
-                );
+                told.push_str(&prompts::subtask_changes(&files_in_words(*files)));
             }
         }
         told
@@ -237,8 +234,9 @@ impl<'a> PlanProgress<'a> {
         let code = "subtasks_failed".to_owned();
         let (count, of) = (names.len(), self.subtasks.len());
         let message = format!("{count} of {of} subtasks were not completed: {}", names.join(", "));
-        let hint =
-            Some("the conversation says why; retry the turn to work on the whole plan again".to_owned());
+        let hint = Some(
+            "see the conversation for the reasons; retry the turn to run the whole plan again".to_owned(),
+        );
         Err(FailedTurn { error: Failure { code: code.clone(), message, hint }, reason: code })
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::loop_tools::parse_input;
+use crate::prompts;
 use crate::turn::NativeTurn;
 use crate::workspace_context::skills_request;
 
@@ -21,13 +22,10 @@ struct SkillInput {
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: "skill".to_owned(),
-        description:
-            "Reads a skill: instructions that somebody wrote for a kind of work. The skills that there are \
-                      have been listed with what each is for."
-                .to_owned(),
+        description: prompts::SKILL.to_owned(),
         input_schema: json!({
             "type": "object",
-            "properties": {"name": {"type": "string", "description": "The skill's name, as it was listed."}},
+            "properties": {"name": {"type": "string", "description": "Name of the skill, as listed."}},
             "required": ["name"],
             "additionalProperties": false,
         }),

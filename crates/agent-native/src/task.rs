@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::loop_tools::parse_input;
+use crate::prompts;
 use crate::spending::TurnSpending;
 use crate::turn::NativeTurn;
 
@@ -42,30 +43,25 @@ pub(crate) fn spec() -> ToolSpec {
     let number = |description: &str| json!({"type": "integer", "minimum": 1, "description": description});
     ToolSpec {
         name: "task".to_owned(),
-        description: "Has a new session with a context of its own work on something, waits for it, and returns its \
-                      last answer. Use it for work that can be described in full and whose details you need not \
-                      see: looking for something in many files, one of several independent changes. The session \
-                      knows nothing of this conversation. Calls of one answer with `_parallel: true` run side by \
-                      side; give sessions that change files at the same time a `worktree` each."
-            .to_owned(),
+        description: prompts::TASK.to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {
-                "description": text("What it is for, in a few words."),
-                "prompt": text("What is to be done, with all that must be known for it, and what to answer."),
-                "agent": text("Which agent does it. This session's when left out."),
-                "model": text("Which model it uses. This session's when left out."),
+                "description": text("Short description of the task (3-5 words)."),
+                "prompt": text("The task, with all the context it needs and what to report back."),
+                "agent": text("Agent to use. Default: the agent of this session."),
+                "model": text("Model to use. Default: the model of this session."),
                 "worktree": flag(
-                    "Whether it works in a git worktree of its own; its changes are then merged or dropped with \
-                     task_control. Otherwise it works in this workspace."
+                    "Work in a separate git worktree; merge or drop its changes with task_control. Default: work \
+                     in this workspace."
                 ),
                 "background": flag(
-                    "Whether to go on without waiting. What came of it is told later, or asked for with \
-                     task_control."
+                    "Run in the background: return at once. You are notified when it ends, or can wait for it \
+                     with task_control."
                 ),
-                "max_steps": number("How many steps it may take."),
-                "max_tokens": number("How many tokens it may use."),
-                "max_seconds": number("After how many seconds it is stopped."),
+                "max_steps": number("Maximum number of steps."),
+                "max_tokens": number("Maximum number of tokens."),
+                "max_seconds": number("Timeout in seconds."),
             },
             "required": ["description", "prompt"],
             "additionalProperties": false,
@@ -137,7 +133,7 @@ pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOu
     }
     match turn.context.wait_for_child(session_id).await {
         Ok(outcome) => Ok(ended_outcome(session_id, &outcome, worktree)),
-        Err(error) => refused_outcome("The task cannot be waited for", error),
+        Err(error) => refused_outcome("Cannot wait for the task", error),
     }
 }
 
@@ -163,20 +159,22 @@ pub(crate) fn ended_outcome(session_id: SessionId, outcome: &ChildOutcome, workt
         ChildStatus::Completed if text.trim().is_empty() => "The task ended without an answer.".to_owned(),
         ChildStatus::Completed => text.clone(),
         ChildStatus::Failed => {
-            let why = error.as_deref().unwrap_or("it is not known why");
-            format!("The task failed: {why}{}", partial_answer_text(text))
+            let why = error.as_deref().unwrap_or("unknown error");
+            format!("The task failed: {why}{}", prompts::partial_answer(text))
         }
         ChildStatus::Canceled => {
             let why = error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("The task was stopped{why}.{}", partial_answer_text(text))
+            format!("The task was stopped{why}.{}", prompts::partial_answer(text))
         }
     };
     let link = session_link(session_id);
     let tokens = format!("{} tokens read, {} written", usage.input_tokens, usage.output_tokens);
     let merge = match changed_files {
         Some(0) => "\n[It changed no files in its git worktree.]".to_owned(),
-        Some(files) => format!("\n[It changed {}.]\n{}", files_in_words(*files), worktree_note(session_id)),
-        None if worktree => format!("\n{}", worktree_note(session_id)),
+        Some(files) => {
+            format!("\n[It changed {}.]\n{}", files_in_words(*files), prompts::worktree(session_id))
+        }
+        None if worktree => format!("\n{}", prompts::worktree(session_id)),
         None => String::new(),
     };
     let told = format!("{answer}\n\n[{link}: {tokens}]{merge}");
@@ -211,26 +209,12 @@ pub(crate) fn refused_outcome(what: &str, error: ReportError) -> Result<ToolOutc
 
 fn background_outcome(session_id: SessionId, worktree: bool) -> ToolOutcome {
     let link = session_link(session_id);
-    let merge = if worktree { format!("\n{}", worktree_note(session_id)) } else { String::new() };
-    let told = format!(
-        "The task runs in the background as {link}. You will be told when it ends; task_control with task_id \
-         {session_id} waits for it or stops it.{merge}"
-    );
+    let merge = if worktree { format!("\n{}", prompts::worktree(session_id)) } else { String::new() };
+    let told = prompts::background_task(&link, session_id) + &merge;
     let details = json!({
         "session_id": session_id, "link": link, "status": null, "worktree": worktree, "background": true,
     });
     ToolOutcome::done(told, details)
-}
-
-fn worktree_note(session_id: SessionId) -> String {
-    format!(
-        "[What it changes stays in a git worktree of its own, out of this workspace, until it has ended and \
-         task_control is called with task_id {session_id} and the action merge or drop.]"
-    )
-}
-
-fn partial_answer_text(text: &str) -> String {
-    if text.trim().is_empty() { String::new() } else { format!("\n\nWhat it had answered so far:\n{text}") }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::loop_tools::parse_input;
+use crate::prompts;
 use crate::task::{ended_outcome, refused_outcome, session_link};
 use crate::turn::NativeTurn;
 
@@ -34,15 +35,11 @@ enum TaskAction {
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: "task_control".to_owned(),
-        description: "Acts on a session that task has started. wait: waits until it has ended and returns its last \
-                      answer. cancel: stops it. merge: makes the changes of its git worktree in this workspace and \
-                      removes the worktree; when something does not fit, nothing is changed and the files are \
-                      named. drop: removes the worktree and what was changed in it."
-            .to_owned(),
+        description: prompts::TASK_CONTROL.to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {
-                "task_id": {"type": "string", "description": "The session, as task named it (sess_…)."},
+                "task_id": {"type": "string", "description": "The session id that task returned (sess_…)."},
                 "action": {"type": "string", "enum": ["wait", "cancel", "merge", "drop"]},
             },
             "required": ["task_id", "action"],
@@ -99,7 +96,9 @@ pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOu
         Err(why) => return Ok(ToolOutcome::failed(why)),
     };
     let Ok(session_id) = task_id.trim_start_matches("sessions/").parse::<SessionId>() else {
-        let told = format!("`{task_id}` is no task; task_id is what task returned, `sess_` and 32 digits.");
+        let told = format!(
+            "`{task_id}` is not a task id; use the one that task returned (`sess_` and 32 hex digits)."
+        );
         return Ok(ToolOutcome::failed(told));
     };
     let context = turn.context;
@@ -107,11 +106,11 @@ pub(crate) async fn run(turn: &NativeTurn<'_>, call: &ToolCall) -> Result<ToolOu
     match action {
         TaskAction::Wait => match context.wait_for_child(session_id).await {
             Ok(outcome) => Ok(ended_outcome(session_id, &outcome, false)),
-            Err(error) => refused_outcome("The task cannot be waited for", error),
+            Err(error) => refused_outcome("Cannot wait for the task", error),
         },
         TaskAction::Cancel => match context.cancel_child(session_id).await {
             Ok(()) => Ok(done(format!("{} was stopped.", session_link(session_id)))),
-            Err(error) => refused_outcome("The task cannot be stopped", error),
+            Err(error) => refused_outcome("Cannot stop the task", error),
         },
         TaskAction::Merge => match context.end_worktree(session_id, WorktreeEnd::Merge).await {
             Ok(told) => Ok(done(told)),

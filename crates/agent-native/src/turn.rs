@@ -20,12 +20,10 @@ use crate::loop_tools::LoopTool;
 use crate::model_fallback::ModelFallback;
 use crate::spending::TurnSpending;
 use crate::step::run_step;
-use crate::{NativeAgent, compaction, plan, workspace_context};
+use crate::{NativeAgent, compaction, plan, prompts, workspace_context};
 
 /// Why a turn ended that had no steps left.
 const MAX_STEPS: &str = "max_steps";
-/// What a model is told that spoke last and is to go on, since many models refuse to do so by themselves.
-const CONTINUE_PROMPT: &str = "Go on.";
 
 /// A turn at work.
 pub(crate) struct NativeTurn<'a> {
@@ -221,7 +219,7 @@ async fn ask_to_go_on(turn: &mut NativeTurn<'_>) -> Result<(), FailedTurn> {
     let last = turn.conversation.last();
     let has_spoken =
         last.is_some_and(|last| last.role == Role::Assistant && last.tool_calls().next().is_none());
-    if has_spoken { turn.record_message(Role::User, CONTINUE_PROMPT.to_owned()).await } else { Ok(()) }
+    if has_spoken { turn.record_message(Role::User, prompts::CONTINUE.to_owned()).await } else { Ok(()) }
 }
 
 impl NativeTurn<'_> {

@@ -61,7 +61,7 @@ async fn input_that_is_no_object_is_a_result() {
             world([vec![ScriptedStep::Event(started), ScriptedStep::Event(input), stop()], text("sorry")]);
         world.ask("go").await.unwrap();
         let said = world.result_texts().remove(0);
-        assert!(said.contains("not a JSON object; nothing was run"), "{fragment}: {said}");
+        assert!(said.contains("not a JSON object, so nothing was run"), "{fragment}: {said}");
         assert!(world.tools.seen().is_empty(), "{fragment}");
     }
 }
@@ -157,7 +157,7 @@ async fn a_tool_that_panics_has_failed() {
         let world = world([calls(&[("c1", tool, json!({})), ("c2", "echo", json!({}))]), text("sorry")]);
         world.ask("go").await.unwrap();
         let texts = world.result_texts();
-        assert!(texts[0].starts_with(&format!("c1: The tool {tool} broke down")), "{texts:?}");
+        assert!(texts[0].starts_with(&format!("c1: Tool {tool} crashed")), "{texts:?}");
         assert_eq!(texts[1], format!("c2: {}", results::HALTED));
     }
 }

@@ -149,7 +149,7 @@ async fn a_rejected_change_is_put_back_and_the_model_hears_why() {
     assert_eq!(fs::read(world.workspace.path().join("a")).unwrap(), b"old\n");
     assert_eq!(fs::read(world.workspace.path().join("b")).unwrap(), b"b\n");
     let heard = world.model.requests()[3].messages.last().unwrap().text();
-    for words in ["in part", "half of it", "put back: a", "b:1: say more"] {
+    for words in ["accepted some of them", "half of it", "reverted: a", "b:1: say more"] {
         assert!(heard.contains(words), "{heard}");
     }
 }

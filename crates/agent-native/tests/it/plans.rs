@@ -56,8 +56,8 @@ async fn what_depends_on_others_begins_when_they_are_completed_and_hears_what_th
     let prompt = world.host.children()[2].1.prompt.clone();
     assert!(
         prompt.starts_with("do join\n\n")
-            && prompt.contains("answered:\nL")
-            && prompt.contains("answered:\nR")
+            && prompt.contains("depends on:\nL")
+            && prompt.contains("depends on:\nR")
     );
     end(&world.host, "join", child_answered("J"));
     world.host.started_children(4).await;

@@ -42,7 +42,7 @@ async fn what_the_user_wrote_while_a_review_waited_is_not_put_back() {
     assert_eq!(read(&world, "mine"), "by the user");
     assert!(!world.workspace.path().join("b").exists());
     let heard = world.model.requests()[3].messages.last().unwrap().text();
-    assert!(heard.contains("could not be put back: a") && heard.contains("put back: b"), "{heard}");
+    assert!(heard.contains("could not be reverted: a") && heard.contains("reverted: b"), "{heard}");
     world.host.answer(&pending(&world), Verdict::Approve, None).unwrap();
     turn.await.unwrap().unwrap();
     world.check();
@@ -124,7 +124,7 @@ async fn a_change_that_cannot_be_shown_is_asked_about_and_the_end_says_so() {
     turn.await.unwrap().unwrap();
     world.check();
     assert_eq!(world.count("patch_review_requested"), 1, "nothing has changed since it was asked about");
-    assert!(world.last_shown(2).contains("nothing could be put back"), "{}", world.last_shown(2));
+    assert!(world.last_shown(2).contains("nothing could be reverted"), "{}", world.last_shown(2));
     assert_eq!(world.count("checkpoint_failed"), 1);
     assert!(world.verification().unwrap().contains("cannot be undone"));
     assert!(world.host.state().turns[0].checkpoint_error.is_some());

@@ -103,7 +103,7 @@ async fn a_model_that_spoke_last_is_asked_to_go_on_and_the_log_says_so() {
     let shown = |request: usize| -> Vec<(Role, String)> {
         world.model.requests()[request].messages.iter().map(|m| (m.role, m.text())).collect()
     };
-    let expected = [(Role::User, "go"), (Role::Assistant, "as far as"), (Role::User, "Go on.")];
+    let expected = [(Role::User, "go"), (Role::Assistant, "as far as"), (Role::User, "Continue.")];
     let expected = expected.map(|(role, text)| (role, text.to_owned()));
     assert_eq!(shown(1), expected);
     world.ask("thanks").await.unwrap();

@@ -59,7 +59,7 @@ async fn one_that_failed_or_was_stopped_is_a_failed_result_with_what_it_had() {
     let stopped = ChildOutcome { status: ChildStatus::Canceled, ..child_answered("half") };
     for (outcome, expected) in [
         (child_failed("no model"), "The task failed: no model\n\n["),
-        (stopped, "The task was stopped.\n\nWhat it had answered so far:\nhalf\n\n["),
+        (stopped, "The task was stopped.\n\nPartial answer:\nhalf\n\n["),
         (child_answered(" "), "The task ended without an answer.\n\n["),
     ] {
         let ok = outcome.status == ChildStatus::Completed;
@@ -224,11 +224,11 @@ async fn what_cannot_be_done_is_a_result() {
     let mut texts = world.result_texts();
     texts.sort();
     for (told, expected) in texts.iter().zip([
-        "c1: The input was not understood: missing field `prompt`",
+        "c1: Invalid input: missing field `prompt`",
         "c2: The task was not started: description is larger",
-        "c3: `7` is no task;",
-        "c4: The task cannot be waited for: there is no task sess_0",
-        "c5: The input was not understood: unknown variant `sing`",
+        "c3: `7` is not a task id",
+        "c4: Cannot wait for the task: there is no task sess_0",
+        "c5: Invalid input: unknown variant `sing`",
     ]) {
         assert!(told.starts_with(expected), "{told}");
     }
