@@ -9,6 +9,7 @@ mod baselines;
 mod changed_servers;
 mod check_setup;
 mod checkpoints;
+mod prompts;
 mod review;
 mod verify;
 

@@ -1,4 +1,4 @@
-//! Patch review: the turn's whole change as one question. What a person does not want is put back, as far
+//! Patch review: the turn's whole change as one question. Rejected changes are reverted, as far
 //! as it is still what they were shown, and what they say goes to the model.
 //!
 //! A change that cannot be shown is asked about all the same, and what changes while the answer is awaited
@@ -8,7 +8,7 @@ use ostler_agent::FailedTurn;
 use ostler_runner::CheckpointId;
 use ostler_types::{FileChange, Message, PatchReviewMode, Reviewed, TurnPatch};
 
-use crate::TurnAcceptance;
+use crate::{TurnAcceptance, prompts};
 
 /// How much of the diffs one review may hold; a record must stay small.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
@@ -139,21 +139,18 @@ struct RevertReport {
     is_whole: bool,
 }
 
-/// Puts back what was rejected: all of it, some files, or some hunks.
+/// Reverts the rejected changes: all of them, some files, or some hunks.
 async fn revert_rejected(care: &TurnAcceptance<'_>, reviewed: &Reviewed) -> RevertReport {
     let rejected = reviewed.answer.reject.clone();
     if reviewed.accepted && rejected.is_empty() {
         return RevertReport::default();
     }
     care.checkpoints.hold().await;
-    let failed = |why: &str| RevertReport {
-        lines: vec![format!("nothing could be put back: {why}")],
-        is_whole: false,
-    };
+    let failed = |why: &str| RevertReport { lines: vec![prompts::nothing_reverted(why)], is_whole: false };
     let is_all = rejected.is_empty();
     let restored = match reviewed.checkpoint_id.clone() {
         Some(shown) => care.checkpoints.revert_rejected(CheckpointId(shown), rejected).await,
-        None if care.checkpoints.can_compare() => return failed("the change is not known"),
+        None if care.checkpoints.can_compare() => return failed("the changes are unknown"),
         None => None,
     };
     match restored {
@@ -167,8 +164,8 @@ impl RevertReport {
     /// A line for each; of many files that nobody named, the first.
     fn from_outcomes(files: &[ostler_runner::RevertOutcome], is_all: bool) -> RevertReport {
         let line = |file: &ostler_runner::RevertOutcome| match &file.failure {
-            Some(why) => format!("could not be put back: {}: {why}", file.what),
-            None => format!("put back: {}", file.what),
+            Some(why) => prompts::not_reverted(&file.what, why),
+            None => prompts::reverted(&file.what),
         };
         let mut lines: Vec<String> = files.iter().map(line).collect();
         if is_all && lines.len() > MAX_LISTED_FILES {
@@ -184,9 +181,9 @@ impl RevertReport {
 fn feedback(reviewed: &Reviewed, put_back: &[String]) -> Option<String> {
     let mut lines = Vec::new();
     if !reviewed.accepted {
-        lines.push("The user reviewed the change of this turn and did not accept it.".to_owned());
+        lines.push(prompts::CHANGES_REJECTED.to_owned());
     } else if !put_back.is_empty() || !reviewed.answer.comments.is_empty() {
-        lines.push("The user reviewed the change of this turn and accepted it in part.".to_owned());
+        lines.push(prompts::CHANGES_PARTLY_ACCEPTED.to_owned());
     }
     lines.extend(reviewed.reason.clone());
     lines.extend(put_back.iter().map(|line| format!("- {line}")));

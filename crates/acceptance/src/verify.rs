@@ -8,7 +8,7 @@ use ostler_agent::FailedTurn;
 use ostler_runner::{CommandOutcome, RunCommand};
 use ostler_types::{CommandResult, Message, Part, Role, TurnReport};
 
-use crate::TurnAcceptance;
+use crate::{TurnAcceptance, prompts};
 
 /// How long one command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
@@ -119,7 +119,7 @@ async fn check_clean(care: &TurnAcceptance<'_>) -> CommandResult {
     let changes = care.runner.toolbox().uncommitted_changes(workspace, care.context.trusted).await;
     let (is_clean, output) = match changes {
         Ok(changes) if changes.trim().is_empty() => (true, String::new()),
-        Ok(changes) => (false, format!("There are changes that are not committed:\n{changes}")),
+        Ok(changes) => (false, prompts::uncommitted_changes(&changes)),
         Err(why) => (false, why),
     };
     let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -158,7 +158,7 @@ fn feedback(care: &TurnAcceptance<'_>, results: &[CommandResult], round: u32, ro
         let how = result.exit_code.map_or("did not finish".to_owned(), |code| format!("exited with {code}"));
         format!("`{}` {how}.\n\n{}", result.command, result.output)
     });
-    let text = format!("Verification failed (round {round} of {rounds}): {failed}\n\nMend it.");
+    let text = prompts::verification_failed(round, rounds, &failed);
     let (id, created_at) = (care.context.message_id(), care.context.clock.now());
     Message { id, role: Role::User, parts: vec![Part::text(text)], created_at }
 }

@@ -49,8 +49,8 @@ network. You can say:
 To work with a real model, set a key such as `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, or start a local server such \
 as Ollama; `ostler models` then lists what there is, and `--model PROVIDER:MODEL` chooses one.";
 
-const CANNOT_MEND: &str = "The verification failed. I am the embedded demo model and cannot mend code, so I stop here; \
-the output above says what is wrong. A real model (`--model NAME:MODEL`) could go on from it.";
+const CANNOT_FIX: &str = "The verification failed. I am the embedded demo model and cannot fix code, so I stop here; \
+the output above says what is wrong. A real model (`--model NAME:MODEL`) could continue from it.";
 
 fn answer(request: &ModelRequest) -> Script {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
@@ -80,7 +80,7 @@ fn answer(request: &ModelRequest) -> Script {
             DemoIntent::Say { text, slowly: true } => script.say_slowly(&text),
             DemoIntent::Think { about } => think(&mut script, &about),
             DemoIntent::TellName => script.say(&name::answer(&request.messages)),
-            DemoIntent::Mend => script.say(CANNOT_MEND),
+            DemoIntent::FixCode => script.say(CANNOT_FIX),
             DemoIntent::Explain { greeting } => script.say(&explain(greeting)),
             DemoIntent::Stop => script.say("I stop here."),
         }

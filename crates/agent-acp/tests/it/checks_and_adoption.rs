@@ -64,7 +64,7 @@ async fn a_change_that_is_rejected_is_put_back_and_the_agent_is_told() {
     assert!(!world.workspace().join("a.txt").exists());
     assert!(world.answers().iter().any(|text| text.contains("sorry")), "{:?}", world.answers());
     let heard = world.notes("prompt");
-    assert!(heard.last().unwrap().contains("did not accept it"), "{heard:?}");
+    assert!(heard.last().unwrap().contains("rejected them"), "{heard:?}");
 }
 
 #[tokio::test]

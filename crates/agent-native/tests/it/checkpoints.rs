@@ -166,7 +166,7 @@ async fn a_review_that_is_refused_puts_everything_back() {
     world.check();
     assert!(!world.workspace.path().join("a").exists());
     let heard = world.model.requests()[2].messages.last().unwrap().text();
-    assert!(heard.contains("did not accept") && heard.contains("not like this"), "{heard}");
+    assert!(heard.contains("rejected them") && heard.contains("not like this"), "{heard}");
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ async fn a_turn_at_its_last_step_is_reviewed_too() {
     world.check();
     assert!(!world.workspace.path().join("a").exists());
     let told = world.host.conversation().last().unwrap().text();
-    assert!(told.contains("did not accept"), "the next turn hears of it: {told}");
+    assert!(told.contains("rejected them"), "the next turn hears of it: {told}");
 }
 
 #[tokio::test]

@@ -178,7 +178,7 @@ async fn a_policy_can_ask_for_a_clean_tree() {
     world.host.trust(true);
     assert_eq!(world.ask("go").await, Ok(completed("end_turn", Some(false))));
     let feedback = world.model.requests()[2].messages.last().unwrap().text();
-    assert!(feedback.contains("not committed") && feedback.contains("?? a"), "{feedback}");
+    assert!(feedback.contains("uncommitted changes") && feedback.contains("?? a"), "{feedback}");
 }
 
 /// A trusted workspace in which programs are only run after somebody agreed, and files are written unasked.

@@ -50,7 +50,7 @@ async fn a_file_that_is_rejected_is_put_back_and_the_model_hears_why() {
     assert!(!stage.work.join("new.txt").exists());
     let told = stage.last_asked();
     assert!(told.contains("rejected.txt:1: leave this one alone"), "{told}");
-    assert!(told.contains("put back: new.txt"), "{told}");
+    assert!(told.contains("reverted: new.txt"), "{told}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ pub(super) enum DemoIntent {
     /// The person's name is to be told.
     TellName,
     /// Code is to be mended.
-    Mend,
+    FixCode,
     /// The model is to say what it can do.
     Explain {
         /// The person greeted it.
@@ -45,7 +45,7 @@ impl DemoIntent {
             DemoIntent::Say { .. } => "saying something".to_owned(),
             DemoIntent::Think { about } => format!("thinking about {about}"),
             DemoIntent::TellName => "telling your name".to_owned(),
-            DemoIntent::Mend => "mending the code".to_owned(),
+            DemoIntent::FixCode => "fixing the code".to_owned(),
             DemoIntent::Explain { .. } => "explaining myself".to_owned(),
             DemoIntent::Stop => "stopping".to_owned(),
         }

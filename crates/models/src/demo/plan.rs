@@ -88,7 +88,9 @@ fn is_free_text(left: &str) -> bool {
         wishes.iter().any(|wish| match wish {
             DemoIntent::Say { .. } | DemoIntent::Think { .. } => true,
             DemoIntent::Call(call) => call.tool == "write_file",
-            DemoIntent::TellName | DemoIntent::Mend | DemoIntent::Explain { .. } | DemoIntent::Stop => false,
+            DemoIntent::TellName | DemoIntent::FixCode | DemoIntent::Explain { .. } | DemoIntent::Stop => {
+                false
+            }
         })
     })
 }

@@ -79,7 +79,7 @@ impl<'a> Situation<'a> {
     fn user(&mut self, text: &str) {
         let start = text.trim_start().get(..VERIFICATION_FAILED.len()).unwrap_or_default();
         if start.eq_ignore_ascii_case(VERIFICATION_FAILED) {
-            self.wishes = VecDeque::from([DemoIntent::Mend]);
+            self.wishes = VecDeque::from([DemoIntent::FixCode]);
             self.prompt = self.wishes.clone();
             return;
         }

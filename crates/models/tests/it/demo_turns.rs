@@ -228,8 +228,8 @@ async fn steering_is_acknowledged_and_followed() {
 }
 
 #[tokio::test]
-async fn a_failed_verification_is_not_mended() {
-    let feedback = "Verification failed (round 1 of 3): cargo test\n\nread README.md and mend it.";
+async fn a_failed_verification_is_not_fixed() {
+    let feedback = "Verification failed (round 1 of 3): cargo test\n\nread README.md and fix it.";
     let after_answer = [user("say hi"), assistant("hi"), user(feedback)];
     let in_turn = [
         user("write a.txt and then list the files"),
@@ -240,6 +240,6 @@ async fn a_failed_verification_is_not_mended() {
     for conversation in [after_answer.as_slice(), &in_turn] {
         let answer = next(conversation).await;
         assert!(answer.calls.is_empty() && answer.stop() == "end_turn");
-        assert!(answer.text.contains("cannot mend code"), "{}", answer.text);
+        assert!(answer.text.contains("cannot fix code"), "{}", answer.text);
     }
 }
