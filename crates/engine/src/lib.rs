@@ -27,6 +27,7 @@ mod lost_session;
 mod masked_streams;
 mod new_log;
 mod projects;
+mod prompts;
 mod purge;
 mod record_line;
 mod recovery;

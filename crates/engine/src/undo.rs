@@ -15,6 +15,7 @@ use ostler_types::{
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::prompts;
 
 /// How long an undo waits for turns that are at work in the workspace.
 const TURN_WAIT: Duration = Duration::from_secs(5);
@@ -107,8 +108,8 @@ impl Engine {
         undone: &UndoReport,
         by: String,
     ) -> Result<(), EngineError> {
-        let (clock, named) = (self.clock(), undone.file_summary());
-        let text = format!("The user brought the workspace back to how it was before {turn}. {named}");
+        let clock = self.clock();
+        let text = prompts::undone(turn, &undone.file_summary());
         let message = Message {
             id: MessageId::new(clock.uuid()),
             role: Role::System,
@@ -192,13 +193,7 @@ impl UndoReport {
     }
 
     fn file_summary(&self) -> String {
-        let list = |what: &str, paths: &[String]| match paths.len() {
-            0 => String::new(),
-            count if count > 50 => format!("{what}: {}, and {} more. ", paths[..50].join(", "), count - 50),
-            _ => format!("{what}: {}. ", paths.join(", ")),
-        };
-        let all = list("Changed back", &self.restored) + &list("There again", &self.recreated);
-        (all + &list("Gone again", &self.deleted)).trim_end().to_owned()
+        prompts::undone_files(&self.restored, &self.recreated, &self.deleted)
     }
 }
 

@@ -101,9 +101,9 @@ async fn a_turn_is_undone_to_the_byte_in_a_repository_and_outside_one() {
         let last = serde_json::to_value(page.messages.last().unwrap()).unwrap();
         assert_eq!(last["role"], "system", "{last}");
         let said = last["parts"][0]["text"].as_str().unwrap();
-        assert!(said.contains("brought the workspace back") && said.contains("deleted.bin"), "{said}");
+        assert!(said.contains("reverted the workspace") && said.contains("deleted.bin"), "{said}");
         stage.play(turn.session, &[]).await;
-        assert!(stage.last_asked().contains("brought the workspace back"), "the model hears of it");
+        assert!(stage.last_asked().contains("reverted the workspace"), "the model hears of it");
     }
 }
 

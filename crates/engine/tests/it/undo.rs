@@ -125,7 +125,7 @@ async fn what_somebody_did_between_two_turns_is_not_undone_with_them() {
     assert_eq!(scene.read("mine"), "between the turns");
     assert!(undone.note.contains("ignores"), "{}", undone.note);
     let told = scene.daemon.engine.messages(scene.session, None, 1).await.unwrap();
-    assert!(serde_json::to_string(&told.messages).unwrap().contains("Gone again: a, b"));
+    assert!(serde_json::to_string(&told.messages).unwrap().contains("Deleted: a, b"));
 }
 
 #[tokio::test]
