@@ -24,6 +24,7 @@ mod permission;
 mod presets;
 mod prompt;
 mod prompt_loop;
+mod prompts;
 mod recorder;
 mod running_agent;
 mod session_opener;

@@ -8,6 +8,7 @@ use ostler_acp::{AcceptedContent, AcpContentPiece, to_block};
 use ostler_agent::TurnContext;
 use ostler_types::{Message, MessageId, Part, Role};
 
+use crate::prompts;
 use crate::session_opener::AgentMemory;
 
 /// How many bytes of files one prompt carries.
@@ -32,7 +33,7 @@ pub(crate) async fn first_prompt(
     }
     blocks.extend(blocks_of(context, messages.into_iter().map(Arc::as_ref), accepts).await);
     if blocks.is_empty() {
-        blocks.push(ContentBlock::from("Go on."));
+        blocks.push(ContentBlock::from(prompts::CONTINUE));
     }
     blocks
 }
@@ -81,11 +82,8 @@ async fn file_piece(
             *room -= bytes.len();
             piece(mime_type.to_owned(), bytes.to_vec())
         }
-        Ok(bytes) => AcpContentPiece::Text(format!(
-            "[{reference} is left out: with its {} bytes the prompt is too long.]",
-            bytes.len()
-        )),
-        Err(error) => AcpContentPiece::Text(format!("[{reference} cannot be read: {error}.]")),
+        Ok(bytes) => AcpContentPiece::Text(prompts::file_too_large(reference, bytes.len())),
+        Err(error) => AcpContentPiece::Text(prompts::file_unreadable(reference, &error.to_string())),
     }
 }
 
@@ -93,7 +91,7 @@ async fn file_piece(
 fn introduction(context: &TurnContext, asked: &[MessageId]) -> Option<String> {
     let mut told = Vec::new();
     if let Some(prompt) = context.session.system_prompt.as_ref().filter(|prompt| !prompt.trim().is_empty()) {
-        told.push(format!("Instructions for this session:\n\n{prompt}"));
+        told.push(prompts::instructions(prompt));
     }
     let earlier = context.history.iter().filter(|message| !asked.contains(&message.id));
     let mut lines = Vec::new();
@@ -101,7 +99,7 @@ fn introduction(context: &TurnContext, asked: &[MessageId]) -> Option<String> {
     for message in earlier.rev() {
         let Some(line) = history_line(message) else { continue };
         if line.len() > room {
-            lines.push("[Earlier messages are left out.]".to_owned());
+            lines.push(prompts::EARLIER_OMITTED.to_owned());
             break;
         }
         room -= line.len();
@@ -109,10 +107,9 @@ fn introduction(context: &TurnContext, asked: &[MessageId]) -> Option<String> {
     }
     if !lines.is_empty() {
         lines.reverse();
-        let said = lines.join("\n\n");
-        told.push(format!("This conversation was begun elsewhere. What was said so far:\n\n{said}"));
+        told.push(prompts::history(&lines.join("\n\n")));
     }
-    told.push("What follows is the message to answer.".to_owned());
+    told.push(prompts::MESSAGE_FOLLOWS.to_owned());
     (told.len() > 1).then(|| told.join("\n\n"))
 }
 

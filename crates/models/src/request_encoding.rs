@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Said for the user where a conversation would end with the model, which many models refuse to go on
 /// from.
-pub(crate) const CONTINUE_PROMPT: &str = "Go on.";
+pub(crate) const CONTINUE_PROMPT: &str = "Continue.";
 
 /// A call's input as an object, which is all that providers and the templates of open models take. One
 /// that the model broke is shown to it as it was.

@@ -135,7 +135,7 @@ async fn the_cache_ends_with_the_conversation() {
 
 #[tokio::test]
 async fn a_conversation_that_ends_with_the_model_is_asked_to_go_on() {
-    let expected = r#"[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":[{"type":"text","text":"cut of "}]},{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]"#;
+    let expected = r#"[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":[{"type":"text","text":"cut of "}]},{"role":"user","content":[{"type":"text","text":"Continue.","cache_control":{"type":"ephemeral"}}]}]"#;
     assert_eq!(sent_messages(request(vec![user("hi"), assistant("cut of ")], &[])).await, expected);
     // An answer that was cut in its reasoning leaves nothing to go on from.
     let unsigned = Part::Reasoning { text: "hm".to_owned(), opaque: None };

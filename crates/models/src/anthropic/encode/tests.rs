@@ -219,7 +219,7 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"type":"text","text":"wait"},
 {"type":"text","text":"System: be brief"}]},
 {"role":"assistant","content":[{"type":"text","text":"Well "}]},
-{"role":"user","content":[{"type":"text","text":"Go on."}]}]"#;
+{"role":"user","content":[{"type":"text","text":"Continue."}]}]"#;
     let mapped = crate::request_encoding::call_ids::IdRule::WordCharacters.apply(&long);
     let expected = expected.replace('\n', "").replace("LONG", &mapped);
     assert_eq!(messages(&model("m", ThinkingControl::Unknown), conversation), expected);

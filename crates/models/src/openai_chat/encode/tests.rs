@@ -180,7 +180,7 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"role":"tool","content":"yes","tool_call_id":"LONG"},
 {"role":"user","content":"wait\nSystem: be brief"},
 {"role":"assistant","content":"cut"},
-{"role":"user","content":"Go on."}]"#;
+{"role":"user","content":"Continue."}]"#;
     let mapped = UNKNOWN_HOST.ids.apply(&long);
     let expected = expected.replace('\n', "").replace("LONG", &mapped);
     assert_eq!(messages(UNKNOWN_HOST, conversation.clone()), expected);

@@ -101,7 +101,7 @@ fn a_conversation_that_others_made_keeps_the_rules() {
 {"type":"message","role":"user","content":[{"type":"input_text","text":"wait"}]},
 {"type":"function_call_output","call_id":"call_94905e79dfdfefb8","output":"no"},
 {"type":"message","role":"assistant","content":[{"type":"output_text","text":"cut"}]},
-{"type":"message","role":"user","content":[{"type":"input_text","text":"Go on."}]}]"#;
+{"type":"message","role":"user","content":[{"type":"input_text","text":"Continue."}]}]"#;
     assert_eq!(input(UNKNOWN_HOST, conversation), expected.replace('\n', ""));
 }
 
