@@ -75,15 +75,15 @@ impl EditorServers {
             let is_new = !std::mem::replace(&mut of_session.is_announced, true);
             return is_new.then(|| {
                 format!(
-                    "The user's editor has brought these servers of tools for as long as it shows this session: {}.",
+                    "The user's editor provides these MCP servers while it shows this session: {}.",
                     of_session.names.join(", ")
                 )
             });
         }
         let names = gone?.join(", ");
         Some(format!(
-            "The editor that had brought the servers of tools {names} no longer shows this session. They are gone, and \
-             their tools with them."
+            "The editor no longer shows this session, so its MCP servers ({names}) and their tools are no \
+             longer available."
         ))
     }
 

@@ -75,7 +75,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            let reason = "nobody waits for the answer any more".to_owned();
+            let reason = "the caller no longer waits for the result".to_owned();
             let told = CancelledNotificationParam::new(Some(id), Some(reason));
             // Polled once, it is handed to the connection; whether it is delivered need not be awaited.
             let _ = self.peer.notify_cancelled(told).now_or_never();
@@ -86,19 +86,19 @@ impl Drop for CancelOnDrop<'_> {
 fn final_result(result: ServerResult) -> Result<CallToolResult, String> {
     match result {
         ServerResult::CallToolResult(result) => Ok(result),
-        ServerResult::InputRequiredResult(_) => Err("it wants an answer from a person or a model before it goes on, \
-                                                     which is not offered here; give it all it needs in the arguments"
+        ServerResult::InputRequiredResult(_) => Err("it asked for input from a person or a model, which is \
+                not supported; pass all it needs in the arguments"
             .to_owned()),
         ServerResult::CreateTaskResult(_) => {
-            Err("it answered with a task to be asked about later, which is not supported".to_owned())
+            Err("it answered with a deferred task, which is not supported".to_owned())
         }
-        _ => Err("it answered with something else than a tool's result".to_owned()),
+        _ => Err("its answer was not a tool result".to_owned()),
     }
 }
 
 fn timeout_text(time: Duration) -> String {
     format!(
-        "it did not answer within {} s, and the call was called off; whether it had an effect is not known",
+        "it did not answer within {} s and the call was canceled; it may or may not have taken effect",
         time.as_secs_f64()
     )
 }
@@ -113,7 +113,7 @@ fn error_text(error: &ServiceError) -> String {
             )
         }
         ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
-            "it ended before it answered; whether the call had an effect is not known".to_owned()
+            "it ended before it answered; the call may or may not have taken effect".to_owned()
         }
         other => format!("the call failed: {}", strip_hidden(head(&other.to_string(), ERROR_BYTES))),
     }

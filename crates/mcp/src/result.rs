@@ -35,9 +35,9 @@ pub(crate) fn to_tool_outcome(server: &str, tool: &str, result: CallToolResult) 
     let ok = !result.is_error.unwrap_or(false);
     if answer.text.is_empty() {
         answer.text.push_str(if ok {
-            "[The tool answered with nothing.]"
+            "[The tool returned no content.]"
         } else {
-            "The tool failed and did not say why."
+            "The tool failed without an error message."
         });
     }
     let (text, whole) = head_and_tail(answer.text, answer.total);
@@ -70,7 +70,7 @@ impl CallResultContent {
                 self.push(&format!("[A resource: {name}{kind} at {}]", quoted_word(&link.uri)));
             }
             ContentBlock::Resource(content) => self.resource(content.resource),
-            _ => self.push("[Something of a kind that is not known here was left out.]"),
+            _ => self.push("[Content of an unknown type was omitted.]"),
         }
     }
 
@@ -83,7 +83,7 @@ impl CallResultContent {
                 self.push(&format!("[The resource {}]", quoted_word(&uri)));
                 self.image(mime_type.as_deref().unwrap_or("application/octet-stream"), &blob);
             }
-            _ => self.push("[A resource of a kind that is not known here was left out.]"),
+            _ => self.push("[A resource of an unknown type was omitted.]"),
         }
     }
 
@@ -104,7 +104,7 @@ impl CallResultContent {
     fn not_shown(&mut self, what: &str, mime_type: &str, encoded_bytes: usize) {
         let bytes = encoded_bytes / 4 * 3;
         self.push(&format!(
-            "[There was {what} ({}, about {bytes} bytes) that cannot be shown.]",
+            "[Omitted {what} ({}, about {bytes} bytes), which cannot be shown.]",
             quoted_word(mime_type)
         ));
     }
@@ -143,7 +143,7 @@ fn head_and_tail(mut text: String, total: usize) -> (String, Option<Vec<u8>>) {
     } else {
         String::new()
     };
-    let shown = format!("{first}\n[… {left_out} bytes left out here{note} …]\n{last}");
+    let shown = format!("{first}\n[… {left_out} bytes truncated{note} …]\n{last}");
     text.truncate(kept);
     (shown, Some(text.into_bytes()))
 }
@@ -190,7 +190,7 @@ mod tests {
             vec![ContentBlock::text("first"), ContentBlock::text(middle), ContentBlock::text("last")];
         let outcome = to_tool_outcome("s", "t", CallToolResult::success(blocks));
         assert!(outcome.text.starts_with("first\né") && outcome.text.len() < SHOWN_BYTES + 200);
-        assert!(outcome.text.contains("bytes left out here; only the first"));
+        assert!(outcome.text.contains("bytes truncated; only the first"));
         let whole = outcome.whole.expect("the text was cut");
         assert!(whole.len() <= KEPT_BYTES && whole.len() >= KEPT_BYTES - 1);
         assert_eq!(outcome.details.expect("there are some")["truncated"], json!(true));
@@ -208,6 +208,6 @@ mod tests {
             json!({ "server": "s", "tool": "t", "structured": { "a": 1 }, "truncated": false })
         );
         let failed = to_tool_outcome("s", "t", CallToolResult::error(Vec::new()));
-        assert_eq!((failed.text.as_str(), failed.ok), ("The tool failed and did not say why.", false));
+        assert_eq!((failed.text.as_str(), failed.ok), ("The tool failed without an error message.", false));
     }
 }

@@ -49,7 +49,8 @@ fn own_loopback(profile: &SandboxProfile, lines: &[String]) -> Option<String> {
     let refused = ["connection refused", "couldn't connect to server", "econnrefused"];
     let found = lines.iter().any(|line| refused.iter().any(|word| line.contains(word)));
     (found && !profile.network).then(|| {
-        "[sandbox] a command has a loopback interface of its own: it reaches only servers that it has started itself."
+        "[sandbox] each command has its own loopback interface: it can only reach servers that it started \
+         itself."
             .to_owned()
     })
 }
@@ -60,18 +61,18 @@ fn explain_line(profile: &SandboxProfile, line: &str) -> Option<String> {
     let refused_change = refused || says(&["read-only file system", "device or resource busy"]);
     if let Some(name) = protected_name(line).filter(|_| refused_change) {
         return Some(format!(
-            "changing {name}. Settings and hooks that run code outside the sandbox are read-only, also \
-             where they do not exist. Leave them, or ask the user to make this change"
+            "changing {name}. Settings and hooks that run code outside the sandbox are read-only, even \
+             where they do not exist yet. Leave them unchanged, or ask the user to make this change"
         ));
     }
     if says(&["read-only file system"]) {
         return Some(match profile.access {
             WorkspaceAccess::ReadWrite => format!(
-                "a write outside the workspace. Only {} and /tmp are writable, and /tmp is empty at each \
-                 command. Write there, or ask the user for access",
+                "a write outside the workspace. Only {} and /tmp are writable, and /tmp is empty at the \
+                 start of each command. Write there, or ask the user for access",
                 profile.workspace.display()
             ),
-            WorkspaceAccess::ReadOnly => "a write. This command may only read".to_owned(),
+            WorkspaceAccess::ReadOnly => "a write. This command has read-only access".to_owned(),
         });
     }
     if says(&["file size limit exceeded", "file too large"]) {
@@ -79,7 +80,7 @@ fn explain_line(profile: &SandboxProfile, line: &str) -> Option<String> {
     }
     if says(&["resource temporarily unavailable", "cannot fork", "retry: resource"]) {
         return Some(format!(
-            "another process. A command may have {} processes and threads at once. Run less in parallel",
+            "another process. A command can have at most {} processes and threads. Use less parallelism",
             profile.limits.processes
         ));
     }
@@ -100,7 +101,7 @@ fn network(profile: &SandboxProfile, line: &str, refused: bool) -> Option<String
     ];
     if !profile.network && unreachable.iter().any(|word| line.contains(word)) {
         return Some(
-            "the network. Commands run without it. Work with what is installed, or ask the user to allow it"
+            "network access. Commands run without it. Use what is installed, or ask the user to allow it"
                 .to_owned(),
         );
     }
@@ -109,10 +110,10 @@ fn network(profile: &SandboxProfile, line: &str, refused: bool) -> Option<String
 
 fn socket(profile: &SandboxProfile) -> String {
     if profile.unix_sockets {
-        "a socket of a kind that is not allowed".to_owned()
+        "a socket of a type that is not allowed".to_owned()
     } else {
-        "a socket. Unix sockets cannot be made here, and Internet sockets only where the network is \
-         allowed. Use pipes or files, or ask the user"
+        "a socket. Unix sockets are not allowed, and Internet sockets only with network access. Use pipes \
+         or files, or ask the user"
             .to_owned()
     }
 }
@@ -125,7 +126,7 @@ fn outside(profile: &SandboxProfile, line: &str, refused: bool) -> Option<String
     let path = paths.find(|path| !Path::new(path).starts_with(&workspace))?;
     refused.then(|| {
         format!(
-            "access to {path}. Outside the workspace nothing is writable, and places of secrets are not \
+            "access to {path}. Nothing outside the workspace is writable, and locations of secrets are not \
              readable. Use a path in the workspace, or ask the user"
         )
     })
@@ -146,7 +147,7 @@ fn protected_name(line: &str) -> Option<&'static str> {
 }
 
 fn file_size(profile: &SandboxProfile) -> String {
-    format!("a file of more than {} MiB. Write smaller files", profile.limits.file_bytes >> 20)
+    format!("a file larger than {} MiB. Write smaller files", profile.limits.file_bytes >> 20)
 }
 
 #[cfg(test)]
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_server_outside_cannot_be_found() {
-        let told = "loopback interface of its own";
+        let told = "its own loopback interface";
         let curl = "curl: (7) Failed to connect to 127.0.0.1 port 80 after 0 ms: Couldn't connect to server";
         assert!(explained(7, curl).contains(told));
         assert!(explained(1, "Error: connect ECONNREFUSED 127.0.0.1:3000").contains(told));
