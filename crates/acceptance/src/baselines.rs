@@ -1,25 +1,39 @@
-//! Which of the files that decide what a check runs were written by turns, and not accepted by the owner since. Kept on
-//! disk, and noted before a turn changes anything, so that neither a crash nor a canceled turn makes a model's words
-//! the owner's.
+//! Which of the files that decide what a check runs were written by turns, and not accepted by the owner since. Kept in
+//! the document `workspace-checks.json`, and noted before a turn changes anything, so that neither a crash nor a canceled
+//! turn makes a model's words the owner's. A workspace is named by its key ([`Session::workspace_key`]).
+//!
+//! What is in memory holds even where it cannot be written: to forget it would let a check run what a model wrote.
+//!
+//! [`Session::workspace_key`]: ostler_types::Session::workspace_key
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ostler_documents::{DocumentError, DocumentVersion, Documents};
 use ostler_runner::FileSums;
 use ostler_types::SessionId;
-use ostler_workspace_fs::{ReplaceOptions, replace_file};
 use serde::{Deserialize, Serialize};
 
+/// The document.
+const DOCUMENT: &str = "workspace-checks.json";
+/// Attempts at one write, of which each but the first follows a conflict with another writer.
+const MAX_ATTEMPTS: usize = 4;
 /// How many workspaces are remembered, and how many versions of one file.
 const MAX_WORKSPACES: usize = 1000;
 const MAX_VERSIONS: usize = 64;
 
-/// What turns have written into files that decide what checks run.
+/// What turns have written into files that decide what checks run. The default keeps nothing on disk.
 #[derive(Default)]
 pub struct Baselines {
-    path: Option<PathBuf>,
+    storage: Option<BaselineStorage>,
     workspaces: Mutex<BTreeMap<String, WorkspaceBaseline>>,
+}
+
+/// Where it is kept.
+struct BaselineStorage {
+    documents: Arc<dyn Documents>,
+    /// The version that was read or written last. Held by whoever writes, so that the newest contents are written last.
+    version: tokio::sync::Mutex<Option<DocumentVersion>>,
 }
 
 /// What is known of one workspace.
@@ -34,85 +48,106 @@ struct WorkspaceBaseline {
 }
 
 impl Baselines {
-    /// Those of a daemon, kept in this file. One that cannot be read is begun anew.
-    pub fn load(path: PathBuf) -> Baselines {
-        let known = match std::fs::read(&path) {
-            Ok(content) => serde_json::from_slice(&content).unwrap_or_else(|error| {
-                tracing::warn!(%error, path = %path.display(), "what turns wrote into checks is forgotten");
+    /// Those of a daemon. A document that cannot be parsed is begun anew.
+    pub async fn load(documents: Arc<dyn Documents>) -> Baselines {
+        let stored = documents.read(DOCUMENT).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what turns wrote into checks is not known");
+            None
+        });
+        let parse = |content: &[u8]| {
+            serde_json::from_slice(content).unwrap_or_else(|error| {
+                tracing::warn!(%error, "what turns wrote into checks is forgotten: {DOCUMENT} cannot be read");
                 BTreeMap::new()
-            }),
-            Err(_) => BTreeMap::new(),
+            })
         };
-        Baselines { path: Some(path), workspaces: Mutex::new(known) }
+        let known = stored.as_ref().map(|stored| parse(&stored.content)).unwrap_or_default();
+        let version = tokio::sync::Mutex::new(stored.map(|stored| stored.version));
+        Baselines { storage: Some(BaselineStorage { documents, version }), workspaces: Mutex::new(known) }
     }
 
     /// The owner accepts the files of a workspace as they are.
-    pub fn accept(&self, workspace: &Path) {
-        let mut known = self.lock();
-        if let Some(found) = known.get_mut(&*workspace.to_string_lossy()) {
-            found.written.clear();
-            found.open.clear();
-            self.save(&known);
+    pub async fn accept(&self, workspace: &str) {
+        let is_known = match self.lock().get_mut(workspace) {
+            Some(found) => {
+                found.written.clear();
+                found.open.clear();
+                true
+            }
+            None => false,
+        };
+        if is_known {
+            self.save().await;
         }
     }
 
     /// A turn begins with these files. Whatever turns that are not over have changed counts as written by them.
-    pub(crate) fn begin_turn(&self, workspace: &Path, session: SessionId, now: &FileSums) {
-        let mut known = self.lock();
-        let name = workspace.to_string_lossy().into_owned();
-        if known.len() >= MAX_WORKSPACES && !known.contains_key(&name) {
-            known.clear();
+    pub(crate) async fn begin_turn(&self, workspace: &str, session: SessionId, now: &FileSums) {
+        {
+            let mut known = self.lock();
+            if known.len() >= MAX_WORKSPACES && !known.contains_key(workspace) {
+                known.clear();
+            }
+            let found = known.entry(workspace.to_owned()).or_default();
+            for before in found.open.values().cloned().collect::<Vec<_>>() {
+                found.note_written(&before, now);
+            }
+            found.open.insert(session.to_string(), now.clone());
         }
-        let found = known.entry(name).or_default();
-        for before in found.open.values().cloned().collect::<Vec<_>>() {
-            found.note_written(&before, now);
-        }
-        found.open.insert(session.to_string(), now.clone());
-        self.save(&known);
+        self.save().await;
     }
 
     /// A turn that found the one and leaves the other is over. It may go on after all, and end again.
-    pub(crate) fn end_turn(&self, workspace: &Path, session: SessionId, before: &FileSums, now: &FileSums) {
-        let mut known = self.lock();
-        let found = known.entry(workspace.to_string_lossy().into_owned()).or_default();
-        found.open.remove(&session.to_string());
-        found.note_written(before, now);
-        self.save(&known);
+    pub(crate) async fn end_turn(
+        &self,
+        workspace: &str,
+        session: SessionId,
+        before: &FileSums,
+        now: &FileSums,
+    ) {
+        {
+            let mut known = self.lock();
+            let found = known.entry(workspace.to_owned()).or_default();
+            found.open.remove(&session.to_string());
+            found.note_written(before, now);
+        }
+        self.save().await;
     }
 
     /// The files as they were when the turn of this session began, if that is known.
-    pub(crate) fn files_at_turn_start(&self, workspace: &Path, session: SessionId) -> Option<FileSums> {
-        self.lock().get(&*workspace.to_string_lossy())?.open.get(&session.to_string()).cloned()
+    pub(crate) fn files_at_turn_start(&self, workspace: &str, session: SessionId) -> Option<FileSums> {
+        self.lock().get(workspace)?.open.get(&session.to_string()).cloned()
     }
 
     /// A turn that was cut short has left these files, which it may have written.
-    pub(crate) fn note_interrupted_turn(&self, workspace: &Path, session: SessionId, left: &FileSums) {
-        let mut known = self.lock();
-        let found = known.entry(workspace.to_string_lossy().into_owned()).or_default();
-        let before = found.open.remove(&session.to_string()).unwrap_or_default();
-        found.note_written(&before, left);
-        self.save(&known);
+    pub(crate) async fn note_interrupted_turn(&self, workspace: &str, session: SessionId, left: &FileSums) {
+        {
+            let mut known = self.lock();
+            let found = known.entry(workspace.to_owned()).or_default();
+            let before = found.open.remove(&session.to_string()).unwrap_or_default();
+            found.note_written(&before, left);
+        }
+        self.save().await;
     }
 
     /// Returns true where no turn is known to have written or to be writing anything.
-    pub(crate) fn is_empty(&self, workspace: &Path) -> bool {
+    pub(crate) fn is_empty(&self, workspace: &str) -> bool {
         let known = self.lock();
-        let found = known.get(&*workspace.to_string_lossy());
+        let found = known.get(workspace);
         found.is_none_or(|found| found.written.is_empty() && found.open.is_empty())
     }
 
     /// The files that turns have written.
-    pub(crate) fn written_names(&self, workspace: &Path) -> Vec<String> {
+    pub(crate) fn written_names(&self, workspace: &str) -> Vec<String> {
         let known = self.lock();
-        let found = known.get(&*workspace.to_string_lossy());
+        let found = known.get(workspace);
         found.map(|found| found.written.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// Those of these files that a turn wrote just as they are, or that are not as a turn found them that is not known to
     /// be over.
-    pub(crate) fn written_by_turns<'a>(&self, workspace: &Path, sums: &'a FileSums) -> Vec<&'a str> {
+    pub(crate) fn written_by_turns<'a>(&self, workspace: &str, sums: &'a FileSums) -> Vec<&'a str> {
         let known = self.lock();
-        let Some(found) = known.get(&*workspace.to_string_lossy()) else { return Vec::new() };
+        let Some(found) = known.get(workspace) else { return Vec::new() };
         let is_written = |name: &String, sum: &String| {
             let by_open = |before: &FileSums| before.get(name).is_some_and(|before| before != sum);
             found.written.get(name).is_some_and(|sums| sums.contains(sum)) || found.open.values().any(by_open)
@@ -120,18 +155,35 @@ impl Baselines {
         sums.iter().filter(|(name, sum)| is_written(name, sum)).map(|(name, _)| name.as_str()).collect()
     }
 
-    fn save(&self, known: &BTreeMap<String, WorkspaceBaseline>) {
-        let Some(path) = &self.path else { return };
-        let saved = serde_json::to_vec(known)
-            .map_err(std::io::Error::from)
-            .and_then(|content| replace_file(path, &content, ReplaceOptions::CACHE));
-        if let Err(error) = saved {
-            tracing::warn!(%error, path = %path.display(), "what turns wrote into checks is not on disk");
+    async fn save(&self) {
+        let Some(storage) = &self.storage else { return };
+        if let Err(error) = storage.save(|| serde_json::to_vec(&*self.lock())).await {
+            tracing::warn!(%error, "what turns wrote into checks is not on disk");
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, WorkspaceBaseline>> {
         self.workspaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BaselineStorage {
+    async fn save(&self, content: impl Fn() -> serde_json::Result<Vec<u8>>) -> Result<(), DocumentError> {
+        let mut version = self.version.lock().await;
+        let content = content().map_err(|error| DocumentError::Storage(error.to_string()))?;
+        for _ in 0..MAX_ATTEMPTS {
+            match self.documents.replace(DOCUMENT, *version, content.clone().into()).await {
+                Ok(written) => {
+                    *version = Some(written);
+                    return Ok(());
+                }
+                Err(DocumentError::Changed) => {
+                    *version = self.documents.read(DOCUMENT).await?.map(|stored| stored.version);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(DocumentError::Changed)
     }
 }
 
@@ -149,8 +201,9 @@ impl WorkspaceBaseline {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::sync::Arc;
 
+    use ostler_documents::{Documents, FileDocuments};
     use ostler_runner::FileSums;
     use ostler_types::SessionId;
 
@@ -160,24 +213,45 @@ mod tests {
         FileSums::from([("Makefile".to_owned(), text.to_owned())])
     }
 
-    #[test]
-    fn what_a_turn_wrote_is_known_until_it_is_accepted_or_changed() {
+    #[tokio::test]
+    async fn what_a_turn_wrote_is_known_until_it_is_accepted_or_changed() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("workspace-checks.json");
-        let (place, one, two) = (Path::new("/w"), SessionId::new(uuid(1)), SessionId::new(uuid(2)));
-        let baselines = Baselines::load(path.clone());
-        baselines.begin_turn(place, one, &sums("owner's"));
-        baselines.end_turn(place, one, &sums("owner's"), &sums("model's"));
-        let baselines = Baselines::load(path.clone());
+        let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
+        let load = || Baselines::load(Arc::clone(&documents));
+        let (place, one, two) = ("/w", SessionId::new(uuid(1)), SessionId::new(uuid(2)));
+        let baselines = load().await;
+        baselines.begin_turn(place, one, &sums("owner's")).await;
+        baselines.end_turn(place, one, &sums("owner's"), &sums("model's")).await;
+        let baselines = load().await;
         assert_eq!(baselines.written_by_turns(place, &sums("model's")), ["Makefile"]);
         assert!(baselines.written_by_turns(place, &sums("owner's again")).is_empty());
-        baselines.accept(place);
+        baselines.accept(place).await;
         assert!(baselines.written_by_turns(place, &sums("model's")).is_empty());
         // A turn that never ended, and one beside it.
-        baselines.begin_turn(place, one, &sums("owner's"));
-        let baselines = Baselines::load(path);
-        baselines.begin_turn(place, two, &sums("half done"));
+        baselines.begin_turn(place, one, &sums("owner's")).await;
+        let baselines = load().await;
+        baselines.begin_turn(place, two, &sums("half done")).await;
         assert_eq!(baselines.written_by_turns(place, &sums("half done")), ["Makefile"]);
+        assert!(baselines.is_empty("lab1:/w"), "the same path of another runner is another workspace");
+    }
+
+    #[tokio::test]
+    async fn a_file_of_before_is_read_and_what_cannot_be_written_holds_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(dir.path()));
+        let path = dir.path().join("workspace-checks.json");
+        std::fs::write(&path, r#"{"/w":{"open":{},"written":{"Makefile":["model's"]}}}"#).unwrap();
+        let baselines = Baselines::load(Arc::clone(&documents)).await;
+        assert_eq!(baselines.written_by_turns("/w", &sums("model's")), ["Makefile"]);
+        // Somebody else writes the document, and then nobody can.
+        std::fs::write(&path, "{}").unwrap();
+        baselines.begin_turn("/w", SessionId::new(uuid(1)), &sums("owner's")).await;
+        let again = Baselines::load(Arc::clone(&documents)).await;
+        assert_eq!(again.written_by_turns("/w", &sums("model's")), ["Makefile"]);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        again.end_turn("/w", SessionId::new(uuid(1)), &sums("owner's"), &sums("other")).await;
+        assert_eq!(again.written_by_turns("/w", &sums("other")), ["Makefile"]);
     }
 
     fn uuid(number: u128) -> uuid::Uuid {

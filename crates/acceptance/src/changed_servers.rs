@@ -1,8 +1,7 @@
 //! Tool servers of a workspace whose program a turn wrote. They are not started until the owner has accepted it.
 
-use std::path::Path;
-
 use ostler_runner::{CheckFileScope, FindCheckFiles, Runner};
+use ostler_types::{RunnerName, workspace_key};
 
 use crate::baselines::Baselines;
 
@@ -10,10 +9,12 @@ use crate::baselines::Baselines;
 pub async fn changed_servers(
     runner: &dyn Runner,
     baselines: &Baselines,
+    runner_name: Option<&RunnerName>,
     workspace: &str,
 ) -> Vec<(String, Vec<String>)> {
     let mut changed = Vec::new();
-    if baselines.is_empty(Path::new(workspace)) {
+    let key = workspace_key(runner_name, workspace);
+    if baselines.is_empty(&key) {
         return changed;
     }
     let workspaces = runner.workspaces();
@@ -32,7 +33,7 @@ pub async fn changed_servers(
             continue;
         };
         sums.extend(followed);
-        let written = baselines.written_by_turns(Path::new(workspace), &sums);
+        let written = baselines.written_by_turns(&key, &sums);
         if !written.is_empty() {
             changed.push((server.name, written.into_iter().map(str::to_owned).collect()));
         }

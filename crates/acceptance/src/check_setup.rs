@@ -2,7 +2,6 @@
 //! written, decides nothing by itself: a check that it has changed is not run, and the turn's end says so.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use ostler_agent::TurnContext;
@@ -53,7 +52,7 @@ impl CheckSetup {
                 baselines: None,
             };
         }
-        let workspace = Path::new(&context.session.workspace_path);
+        let workspace = &context.session.workspace_key();
         let (lines, origin) = configured_commands(context, &*runner).await;
         let servers = match context.trusted {
             true => runner.workspaces().settings(context.session.workspace_path.clone()).await.servers,
@@ -84,7 +83,7 @@ impl CheckSetup {
         start.file_sums =
             if is_new { Some(start.current_file_sums(context, Vec::new()).await) } else { begun() };
         if let (true, Some(baselines), Some(sums)) = (is_new, &start.baselines, &start.file_sums) {
-            baselines.begin_turn(workspace, context.session.id, sums);
+            baselines.begin_turn(workspace, context.session.id, sums).await;
         }
         start
     }
@@ -120,8 +119,8 @@ impl CheckSetup {
             changed.insert(origin.clone());
         }
         if let Some(baselines) = &self.baselines {
-            let workspace = Path::new(&context.session.workspace_path);
-            changed.extend(baselines.written_by_turns(workspace, &now).into_iter().map(str::to_owned));
+            let workspace = context.session.workspace_key();
+            changed.extend(baselines.written_by_turns(&workspace, &now).into_iter().map(str::to_owned));
         }
         if changed.is_empty() { Ok(lines.clone()) } else { Err(changed_check_reason(lines, &changed)) }
     }
@@ -132,7 +131,7 @@ impl CheckSetup {
         let Some((baselines, before)) = self.baselines.as_ref().zip(self.file_sums.as_ref()) else { return };
         let Ok(changed) = checkpoints.changed_paths().await else { return };
         let now = self.current_file_sums(context, changed).await;
-        baselines.end_turn(Path::new(&context.session.workspace_path), context.session.id, before, &now);
+        baselines.end_turn(&context.session.workspace_key(), context.session.id, before, &now).await;
     }
 
     async fn current_file_sums(&self, context: &TurnContext, changed: Vec<String>) -> FileSums {

@@ -13,7 +13,6 @@ mod prompts;
 mod review;
 mod verify;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ostler_agent::{CompletedTurn, FailedTurn, TurnContext};
@@ -74,7 +73,8 @@ pub async fn note_interrupted_turn(
         let mut left = left.unwrap_or_default();
         let of_servers = workspaces.check_files(find(CheckFileScope::Named, lines, Vec::new())).await;
         left.extend(of_servers.unwrap_or_default());
-        baselines.note_interrupted_turn(Path::new(&workspace), context.session.id, &left);
+        let key = context.session.workspace_key();
+        baselines.note_interrupted_turn(&key, context.session.id, &left).await;
     }
 }
 

@@ -190,7 +190,7 @@ async fn offer_request(agent: &NativeAgent, context: &TurnContext) -> OfferTools
     let (session, open) = (&context.session, &context.open_turn);
     let held_back = match &agent.baselines {
         Some(baselines) if context.trusted => {
-            changed_servers(&*agent.runner, baselines, &session.workspace_path).await
+            changed_servers(&*agent.runner, baselines, session.runner.as_ref(), &session.workspace_path).await
         }
         Some(_) | None => Vec::new(),
     };

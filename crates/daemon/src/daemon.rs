@@ -128,7 +128,7 @@ impl Daemon {
         let documents: Arc<dyn Documents> = Arc::new(FileDocuments::new(data_dir));
         // Recovery may start turns, so everything that can fail comes before the engine.
         let (config, environment) = (&settings.config, &settings.environment);
-        let baselines = Arc::new(Baselines::load(data_dir.join("workspace-checks.json")));
+        let baselines = Arc::new(Baselines::load(Arc::clone(&documents)).await);
         let machine = LocalMachine::open(&settings, &baselines);
         let listeners = Listeners::bind(settings.listen, &socket_path(data_dir))?;
         let (index, index_opened) = SqliteIndex::open(&data_dir.join("index.db"))?;

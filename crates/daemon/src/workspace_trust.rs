@@ -34,9 +34,7 @@ impl WorkspaceTrustService {
             false => Vec::new(),
         };
         self.engine.accept_rules(&path, rules).await.map_err(|error| error.to_string())?;
-        let baselines = Arc::clone(&self.baselines);
-        let accepted = tokio::task::spawn_blocking(move || baselines.accept(&workspace));
-        accepted.await.map_err(|error| error.to_string())?;
+        self.baselines.accept(&path).await;
         if trusted {
             runner.toolbox().set_trusted(path, true).await;
         }
@@ -58,7 +56,7 @@ impl WorkspaceTrustService {
                  again to accept them"
             ));
         }
-        for (name, files) in changed_servers(self.engine.runner(), &self.baselines, &path).await {
+        for (name, files) in changed_servers(self.engine.runner(), &self.baselines, None, &path).await {
             let why = match files.is_empty() {
                 true => "the files that it runs cannot be read".to_owned(),
                 false => format!("a turn changed {}", files.join(", ")),
@@ -83,7 +81,7 @@ impl ToolServers for WorkspaceTrustService {
         async move {
             let toolbox = self.engine.runner().toolbox();
             let workspace = workspace.display().to_string();
-            let held_back = changed_servers(self.engine.runner(), &self.baselines, &workspace).await;
+            let held_back = changed_servers(self.engine.runner(), &self.baselines, None, &workspace).await;
             let held_back = held_back.into_iter().map(|(name, _)| name).collect();
             let asked = OfferTools { session: None, workspace, trusted, held_back, tells: false };
             let (built_in, offered) = (toolbox.built_in_tools(), toolbox.offer_tools(asked).await.tools);

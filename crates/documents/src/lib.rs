@@ -1,4 +1,4 @@
-//! Small JSON documents that belong to a daemon and to no session: rules, trust, projects, logins.
+//! Small JSON documents that belong to a daemon and to no session: rules, trust, projects, logins, checks that turns changed.
 //!
 //! [`Documents`] is the storage: named contents that are replaced whole, by compare-and-swap. [`FileDocuments`] keeps
 //! each as a file of the data directory. [`Document`] is one of them as a value, with a copy in memory.

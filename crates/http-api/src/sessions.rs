@@ -70,7 +70,7 @@ pub(super) async fn show(
 ) -> Result<Json<SessionWithContext>, DoorError> {
     let view = context.engine.view(id).await?;
     let log_dir = context.engine.readable_folder(&view.session).display().to_string();
-    let trusted = context.engine.is_trusted(&view.session.workspace_path).await;
+    let trusted = context.engine.is_trusted(&view.session.workspace_key()).await;
     let said = view.agent_state.as_ref().and_then(|agent| agent.context_window);
     let window = said.or_else(|| context.settings.models.info(&view.session.model).context_window);
     let context = ContextUsage { tokens: view.context_tokens, window };

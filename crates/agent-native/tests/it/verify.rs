@@ -262,6 +262,6 @@ async fn what_a_turn_wrote_does_not_check_the_next_turn_either() {
     assert_eq!(world.ask("go on").await, Ok(completed("end_turn", None)));
     assert!(world.verification().unwrap().contains("Makefile"), "{:?}", world.verification());
     assert!(!world.workspace.path().join("ran").exists());
-    baselines.accept(world.workspace.path());
+    baselines.accept(&world.workspace.path().display().to_string()).await;
     assert_eq!(world.ask("and on").await, Ok(completed("end_turn", Some(true))), "the owner accepted it");
 }
