@@ -11,6 +11,8 @@ mod output;
 mod primitives;
 mod processes;
 mod production;
+mod prompt_path;
+mod pure_rules;
 mod sizes;
 mod source;
 mod storage;
@@ -70,6 +72,8 @@ fn check(tree: &RepositoryTree) -> Vec<TidyFinding> {
         stream_primitives::one_supervisor,
         events::named_by_type,
         workspaces::reached_by_runner,
+        prompt_path::functions_are_where_it_says,
+        pure_rules::rules_are_pure,
     ];
     let mut findings: Vec<TidyFinding> = checks.iter().flat_map(|check| check(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

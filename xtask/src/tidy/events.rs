@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::TidyFinding;
+use super::production;
 use super::tree::RepositoryTree;
 use crate::rust_text;
 
@@ -135,22 +136,16 @@ fn event_names(tree: &RepositoryTree) -> Vec<String> {
 /// An event is named by `EventName`, which the compiler knows, and not by a text.
 pub(super) fn named_by_type(tree: &RepositoryTree) -> Vec<TidyFinding> {
     let names: Vec<String> = event_names(tree).iter().map(|name| format!("\"{name}\"")).collect();
-    let is_production = |path: &str| {
-        path.starts_with("crates/") && path.contains("/src/") && !path.starts_with("crates/testing/")
-    };
+    let is_checked = |path: &str| !path.starts_with("crates/testing/") && ![EVENTS, NAMES].contains(&path);
     let mut findings = Vec::new();
-    for file in tree
-        .ending(".rs")
-        .filter(|file| is_production(&file.path) && ![EVENTS, NAMES].contains(&file.path.as_str()))
-    {
-        let shipped = file.text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (number, line) in shipped.lines().enumerate() {
+    for file in production::files(tree).filter(|file| is_checked(&file.path)) {
+        for (number, line) in production::lines(file) {
             let named = names
                 .iter()
                 .find(|name| line.contains(name.as_str()) && !line.trim_start().starts_with("//"));
             findings.extend(named.map(|name| {
                 let text = format!("names an event by the text {name}; use `EventName`");
-                TidyFinding::new(&file.path, number + 1, text)
+                TidyFinding::new(&file.path, number, text)
             }));
         }
     }
@@ -188,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_event_is_not_named_by_a_text() {
-        let used = "fn f() {\n    // \"a_done\"\n    g(\"a_done\");\n}\n#[cfg(test)]\nmod tests { const A: &str = \"a_done\"; }\n";
+        let used = "fn f() {\n    // \"a_done\"\n    g(\"a_done\");\n}\n#[cfg(test)]\nmod tests { const A: &str = \"a_done\"; }\nfn h() { g(\"a_done\") }\n";
         let tree = RepositoryTree::from_files(&[
             (NAMES, EVENT_CODE),
             ("crates/a/src/lib.rs", used),
@@ -197,7 +192,7 @@ mod tests {
         let found = named_by_type(&tree);
         assert_eq!(
             found.iter().map(|finding| (finding.path.as_str(), finding.line)).collect::<Vec<_>>(),
-            [("crates/a/src/lib.rs", 3)]
+            [("crates/a/src/lib.rs", 3), ("crates/a/src/lib.rs", 7)]
         );
     }
 

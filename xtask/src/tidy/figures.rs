@@ -2,13 +2,19 @@
 
 use std::fmt;
 
-use super::tree::RepositoryTree;
+use super::production;
+use super::tree::{RepositoryFile, RepositoryTree};
 use crate::rust_text;
+
+/// The most lines of code that the binary should be made of.
+const CODE_BUDGET: usize = 110_000;
 
 /// Sizes of the repository's Rust code.
 pub(super) struct CodeFigures {
     files: usize,
     lines: usize,
+    /// Lines of the crates without `testing`: no tests, comments and blank lines.
+    production: usize,
     median: usize,
     ninetieth: usize,
     comment_lines: usize,
@@ -24,6 +30,7 @@ pub(super) fn count_figures(tree: &RepositoryTree) -> CodeFigures {
     CodeFigures {
         files: lengths.len(),
         lines: lengths.iter().sum(),
+        production: production::files(tree).map(code_lines).sum(),
         median: at(50),
         ninetieth: at(90),
         comment_lines: tree.ending(".rs").map(|file| rust_text::scan(&file.text).comment_lines).sum(),
@@ -31,11 +38,22 @@ pub(super) fn count_figures(tree: &RepositoryTree) -> CodeFigures {
     }
 }
 
+/// The lines of a file that are code of the binary.
+fn code_lines(file: &RepositoryFile) -> usize {
+    if file.path.starts_with("crates/testing/") {
+        return 0;
+    }
+    let shipped: Vec<&str> = production::lines(file).into_iter().map(|(_, line)| line).collect();
+    let filled = shipped.iter().filter(|line| !line.trim().is_empty()).count();
+    filled - rust_text::scan(&shipped.join("\n")).comment_lines
+}
+
 impl fmt::Display for CodeFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CodeFigures { files, lines, median, ninetieth, comment_lines, packages } = self;
+        let CodeFigures { files, lines, production, median, ninetieth, comment_lines, packages } = self;
         let share = 100 * comment_lines / (*lines).max(1);
         writeln!(f, "{files} Rust files, {lines} lines")?;
+        writeln!(f, "{production} lines of code in the binary (budget: {CODE_BUDGET})")?;
         writeln!(
             f,
             "median file {median} lines (aim: at most 180), 90th percentile {ninetieth} (aim: at most 450)"
@@ -56,6 +74,13 @@ mod tests {
             (1..=10).map(|n| (format!("{n}.rs"), format!("//! x\n{}", "f();\n".repeat(n - 1)))).collect();
         let mut files: Vec<(&str, &str)> =
             ten.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let code = "//! x\n\nfn f() {\n    // y\n    g(\n        \"text\",\n    );\n}\n#[cfg(test)]\nmod tests {\n}\n";
+        let crates = [
+            ("crates/a/src/lib.rs", code),
+            ("crates/testing/src/lib.rs", code),
+            ("crates/a/tests/b.rs", code),
+        ];
+        assert_eq!(count_figures(&RepositoryTree::from_files(&crates)).production, 5);
         files.push(("Cargo.lock", "[[package]]\nname = \"a\"\n\n[[package]]\n"));
         let figures = count_figures(&RepositoryTree::from_files(&files));
         assert_eq!((figures.files, figures.lines, figures.comment_lines, figures.packages), (10, 55, 10, 2));

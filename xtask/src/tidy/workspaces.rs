@@ -1,26 +1,31 @@
 //! Files of a workspace are touched by the runner and the crates below it. The engine, the doors and the agents go
-//! through `ostler_runner::Runner`, so that a workspace can lie on another machine.
+//! through `ostler_runner::Runner`, so that a workspace can lie on another machine. `cli` is left out: it reads files that the
+//! person at its terminal names, on the machine of that terminal. So does `tui`, in three files. `mcp` and the crates that are
+//! not listed are below the runner.
 
 use super::TidyFinding;
 use super::production;
 use super::tree::RepositoryTree;
 
 /// The crates that know workspaces by `Runner` only.
-const CRATES_ABOVE_RUNNER: [&str; 10] = [
+const CRATES_ABOVE_RUNNER: [&str; 13] = [
+    "crates/acp/",
     "crates/agent/",
     "crates/agent-acp/",
     "crates/agent-native/",
+    "crates/client/",
     "crates/context/",
     "crates/daemon/",
     "crates/door-kit/",
     "crates/doors/",
     "crates/engine/",
     "crates/http-api/",
+    "crates/tui/",
     "crates/acceptance/",
 ];
 
 /// Files of these crates that use the file system all the same.
-const ALLOWED: [(&str, &str); 14] = [
+const ALLOWED: [(&str, &str); 17] = [
     ("crates/daemon/src/daemon.rs", "the token of the data directory"),
     ("crates/daemon/src/gateway.rs", "makes the directory that sessions of the gateway work in"),
     (
@@ -41,6 +46,9 @@ const ALLOWED: [(&str, &str); 14] = [
     ("crates/http-api/src/built_page.rs", "the page, while it is developed"),
     ("crates/http-api/src/import.rs", "uploads in the data directory"),
     ("crates/http-api/src/scratch.rs", "uploads in the data directory"),
+    ("crates/tui/src/shell/effects.rs", "files and drafts of the person at the terminal"),
+    ("crates/tui/src/shell/files.rs", "files that the person at the terminal completes the names of"),
+    ("crates/tui/src/shell/history.rs", "the prompts of the person at the terminal"),
 ];
 
 /// A workspace is reached through its runner.
