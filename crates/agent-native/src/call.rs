@@ -4,7 +4,6 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use futures_util::FutureExt;
 use ostler_agent::{FailedTurn, ReportError, TurnContext};
@@ -14,6 +13,7 @@ use ostler_types::{
     ToolResult, TurnReport, Verdict,
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::loop_tools::LoopTool;
 use crate::prompts;
@@ -54,12 +54,12 @@ async fn run_to_result(
     mut call: ToolCall,
     has_started: bool,
 ) -> Result<FinishedCall, FailedTurn> {
-    let began = Instant::now();
+    let mut run_time = RunTime::default();
     let (result, changed) = match prepare(turn, &mut call) {
-        Ok(target) => run_prepared(turn, call, &target, has_started).await?,
+        Ok(target) => run_prepared(turn, call, &target, has_started, &mut run_time).await?,
         Err(why) => (ToolResult::failed(call.id, why), false),
     };
-    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let duration_ms = run_time.milliseconds();
     let recorded = finish_call(turn, result.clone(), duration_ms).await?;
     Ok(FinishedCall { result, recorded, changed })
 }
@@ -144,11 +144,29 @@ fn prepare(turn: &NativeTurn<'_>, call: &mut ToolCall) -> Result<CallTarget, Str
     Ok(target)
 }
 
+/// How long a tool has run. The time that a person took to approve the call is not part of it.
+#[derive(Default)]
+struct RunTime {
+    started_at: Option<Instant>,
+}
+
+impl RunTime {
+    fn start(&mut self) {
+        self.started_at = Some(Instant::now());
+    }
+
+    fn milliseconds(&self) -> u64 {
+        let elapsed = self.started_at.map(|started_at| started_at.elapsed()).unwrap_or_default();
+        u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 async fn run_prepared(
     turn: &NativeTurn<'_>,
     call: ToolCall,
     target: &CallTarget,
     has_started: bool,
+    run_time: &mut RunTime,
 ) -> Result<(ToolResult, bool), FailedTurn> {
     let toolbox = turn.agent.runner.toolbox();
     let kind = target.kind_of(&call.input, toolbox);
@@ -172,6 +190,7 @@ async fn run_prepared(
     {
         return Ok((denied, false));
     }
+    run_time.start();
     let outcome = match target {
         CallTarget::Tool(tool) => run_tool(turn, &call, tool, risk.is_some()).await,
         CallTarget::LoopTool(own) => own.run(turn, &call).await?,

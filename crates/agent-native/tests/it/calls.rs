@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ostler_agent_native::NativeAgent;
 use ostler_local_runner::LocalRunner;
@@ -100,6 +101,22 @@ async fn a_denied_call_is_a_result_and_the_turn_goes_on() {
     assert!(world.tools.seen().is_empty());
     assert_eq!(world.count("tool_batch_halted"), 1);
     assert_eq!((world.count("approval_requested"), world.count("turn_completed")), (1, 1));
+}
+
+#[tokio::test]
+async fn the_time_that_a_person_takes_to_answer_is_not_the_tools() {
+    const WAIT: Duration = Duration::from_secs(12 * 60);
+    tokio::time::pause();
+    let world = world_with(Policy::default(), [call("c1", "exec", &json!({"text": "x"})), text("done")]);
+    let turn = world.begin("go");
+    world.host.recorded("approval_requested", 1).await;
+    tokio::time::advance(WAIT).await;
+    world.host.answer("c1", Verdict::Approve, None).unwrap();
+    turn.await.unwrap().unwrap();
+    let Event::Call(CallEvent::Completed { duration_ms, .. }) = world.last("tool_call_completed") else {
+        unreachable!()
+    };
+    assert!(u128::from(duration_ms) < WAIT.as_millis(), "{duration_ms} ms");
 }
 
 #[tokio::test]
