@@ -17,7 +17,7 @@ const DOWNLOAD_IDLE_LIMIT: Duration = Duration::from_secs(60);
 /// What a session can be exported as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// The records, one a line.
+    /// The records as JSON lines.
     Ndjson,
     /// The conversation to read.
     Markdown,
@@ -49,7 +49,7 @@ pub enum ImportFormat {
     Zip,
     /// Its records, one a line.
     Ndjson,
-    /// A conversation, one message a line.
+    /// A conversation, one message per line.
     Transcript,
 }
 

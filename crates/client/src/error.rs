@@ -15,7 +15,7 @@ pub enum ClientError {
         reason: String,
     },
     /// The daemon understood and said no.
-    #[error("{}", refusal_text(message, hint.as_deref()))]
+    #[error("{}", refusal_text(code, message, hint.as_deref()))]
     Refused {
         /// The HTTP status.
         status: u16,
@@ -26,7 +26,7 @@ pub enum ClientError {
         /// What to do next.
         hint: Option<String>,
     },
-    /// What came back is not what the http door says.
+    /// What came back is not what the HTTP API specifies.
     #[error("unexpected answer: {0}; check that the daemon and this program are of the same version")]
     Protocol(String),
 }
@@ -74,11 +74,32 @@ struct ErrorDetail {
     hint: Option<String>,
 }
 
-fn refusal_text(message: &str, hint: Option<&str>) -> String {
-    match hint {
+/// The refusal in words for a person at a terminal. The server's hints name routes, which help programs; a person
+/// gets the command that does the same, or no hint.
+fn refusal_text(code: &str, message: &str, hint: Option<&str>) -> String {
+    match command_hint(code).or(hint.filter(|hint| !names_a_route(hint))) {
         Some(hint) => format!("{message}; {hint}"),
         None => message.to_owned(),
     }
+}
+
+/// The command that shows what should have been named.
+fn command_hint(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "session_not_found" => "`ostler sessions` lists all sessions",
+        "unknown_agent" => "`ostler agents` lists the agents",
+        "message_not_queued" => "it may have been delivered already",
+        "before_not_queued" => "the queue has changed; try again",
+        "not_waiting" | "tool_call_not_found" => "`ostler approve` lists pending approvals",
+        "project_exists" | "project_not_found" => "`ostler projects` lists all projects",
+        _ => return None,
+    })
+}
+
+fn names_a_route(hint: &str) -> bool {
+    ["GET ", "POST ", "PUT ", "PATCH ", "DELETE ", "/v1/", "/openapi.json"]
+        .iter()
+        .any(|part| hint.contains(part))
 }
 
 /// A refusal may quote what a model or a file said, which must not drive the terminal.

@@ -1,4 +1,4 @@
-//! The typed client of the http door, over TCP or a Unix socket.
+//! The typed client of the HTTP server, over TCP or a Unix socket.
 //!
 //! Each request has a connection of its own: a client makes few, and a connection that nobody shares
 //! cannot go stale. The client holds no session state; it leaves drawing, waiting for turns and
@@ -7,6 +7,7 @@
 // A new event must be looked at wherever one is told from another.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod actor;
 mod agents;
 mod backoff;
 mod connection;
@@ -36,6 +37,7 @@ use serde::de::DeserializeOwned;
 use connection::HttpConnector;
 use requests::EmptyBody;
 
+pub use actor::actor_name;
 pub use backoff::Backoff;
 pub use connection::{DaemonEndpoint, UpgradedStream};
 pub use derived_sessions::{Download, ExportFormat, ImportFormat};

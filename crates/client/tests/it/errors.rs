@@ -27,7 +27,24 @@ async fn a_refusal_keeps_status_code_message_and_hint() {
             hint: Some("list them with `ostler sessions list`".to_owned()),
         }
     );
-    assert_eq!(error.to_string(), "no session is called that; list them with `ostler sessions list`");
+    assert_eq!(error.to_string(), "no session is called that; `ostler sessions` lists all sessions");
+}
+
+#[tokio::test]
+async fn a_route_in_a_hint_never_reaches_a_person() {
+    for (code, hint, text) in [
+        (
+            "not_waiting",
+            "GET /v1/approvals lists those that do",
+            "no; `ostler approve` lists pending approvals",
+        ),
+        ("not_found", "/openapi.json lists what there is", "no"),
+        ("other", "PATCH the session first", "no"),
+        ("disk_full", "free some space", "no; free some space"),
+    ] {
+        let body = format!(r#"{{"error":{{"code":"{code}","message":"no","hint":"{hint}"}}}}"#);
+        assert_eq!(error_of(json("409 Conflict", &body)).await.to_string(), text);
+    }
 }
 
 #[tokio::test]
