@@ -212,9 +212,9 @@ fn open(bench: &BenchSetup, data: &Path, more: &[String], size: (u16, u16)) -> R
 }
 
 fn sample(terminal: &mut BenchTerminal, first: &mut Samples, ready: &mut Samples) -> Result<()> {
-    let at = terminal.until("the first frame", |screen| screen.shows("what is to be done?"))?;
+    let at = terminal.until("the first frame", |screen| screen.shows("Describe a task"))?;
     first.push(at - terminal.started);
-    let at = terminal.until("a daemon", |screen| screen.shows("a session begins here"))?;
+    let at = terminal.until("a daemon", |screen| screen.shows("to start a session"))?;
     ready.push(at - terminal.started);
     Ok(())
 }
@@ -229,8 +229,8 @@ fn stop_started(terminal: &mut BenchTerminal) -> Result<()> {
 }
 
 fn started(screen: &VirtualScreen) -> Option<i32> {
-    let row = screen.rows().find(|row| row.contains("(process "))?;
-    row.split_once("(process ")?.1.split(')').next()?.parse().ok()
+    let row = screen.rows().find(|row| row.contains("(pid "))?;
+    row.split_once("(pid ")?.1.split(')').next()?.parse().ok()
 }
 
 async fn session(daemon: &MeasuredDaemon, workspace: &str) -> Result<String> {

@@ -52,3 +52,17 @@ pub(crate) fn short_path(path: &str, home: Option<&str>) -> String {
         Some(_) | None => path.to_owned(),
     }
 }
+
+/// How long something has taken so far, in whole seconds.
+pub(crate) fn elapsed(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A number with its noun, in the plural where it is not one.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}

@@ -1,4 +1,4 @@
-//! The terminal client: a client of the http door, at home in a terminal.
+//! The terminal client: a client of the HTTP server, at home in a terminal.
 //!
 //! Its core is pure: a [`TuiModel`] that is changed by [`update`] alone, from keys and from what the daemon says, and drawn
 //! by [`view`]. Around it is a thin shell that owns the terminal, the connection and the clock. It holds no session
@@ -24,6 +24,6 @@ pub use input::{DaemonNews, TuiEffect, TuiInput};
 pub use model::TuiModel;
 pub use picture::PictureProtocol;
 pub use shell::{DaemonConnector, TuiOptions, run};
-pub use theme::ColorDepth;
+pub use theme::{ColorDepth, THEME_NAMES};
 pub use update::{COMMANDS, update};
 pub use view::{ClickTarget, view};

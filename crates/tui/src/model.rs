@@ -10,7 +10,7 @@ mod session;
 use std::collections::HashMap;
 
 use ostler_api_types::SendMessage;
-use ostler_types::{Session, SessionId, View};
+use ostler_types::{Session, SessionId, SessionStatus, View};
 use ratatui::layout::Rect;
 
 use crate::composer::Composer;
@@ -33,6 +33,8 @@ pub const MAX_HISTORY: usize = 500;
 const MAX_DRAFTS: usize = 100;
 /// How long a notice is shown, in milliseconds.
 const NOTICE_MS: u64 = 6000;
+/// How long a notice is shown at least, before a key clears it.
+const MIN_NOTICE_MS: u64 = 1500;
 
 /// Everything.
 #[derive(Debug)]
@@ -297,6 +299,14 @@ impl TuiModel {
         self.notice = Some(Notice { text, tone, until: self.now + NOTICE_MS });
     }
 
+    /// Clears a line that has been shown for long enough, because the person goes on working.
+    pub fn clear_seen_notice(&mut self) {
+        let earliest_end = self.now + NOTICE_MS - MIN_NOTICE_MS;
+        if self.notice.as_ref().is_some_and(|notice| notice.until <= earliest_end) {
+            self.notice = None;
+        }
+    }
+
     /// A key under which something is asked for once.
     pub fn new_key(&mut self) -> String {
         self.counter += 1;
@@ -306,15 +316,6 @@ impl TuiModel {
     /// Whether sessions are listed beside the transcript.
     pub fn shows_sidebar(&self) -> bool {
         self.size.0 >= 70 && self.sidebar.unwrap_or(self.size.0 >= 120)
-    }
-
-    /// Approvals that wait in sessions other than the one that is looked at.
-    pub fn approvals_elsewhere(&self) -> usize {
-        self.list
-            .iter()
-            .filter(|listed| Some(listed.session().id) != self.focus)
-            .map(SessionListEntry::waiting)
-            .sum()
     }
 }
 
@@ -332,6 +333,11 @@ impl SessionListEntry {
     /// Whether a turn runs.
     pub fn is_running(&self) -> bool {
         self.view.running_turn_id().is_some()
+    }
+
+    /// Whether a call waits for an answer.
+    pub fn needs_approval(&self) -> bool {
+        self.waiting() > 0 || self.session().status == SessionStatus::WaitingApproval
     }
 
     /// How many calls wait for an answer.

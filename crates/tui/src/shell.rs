@@ -177,7 +177,7 @@ impl TuiShell {
                         self.draw_at = Some(Instant::now());
                     }
                 }
-                ShellWakeup::Input(None) => return Err(io::Error::other("the connection's task has ended")),
+                ShellWakeup::Input(None) => return Err(io::Error::other("the connection task has ended")),
                 ShellWakeup::Signal(SignalRequest::Leave) => return Ok(()),
                 ShellWakeup::Signal(SignalRequest::Suspend) => self.suspend()?,
                 // Whoever suspended itself has the terminal again already.

@@ -4,9 +4,9 @@
 mod approval_panel;
 mod command;
 mod compose;
+mod daemon_events;
 mod keys;
 mod modes;
-mod news;
 mod overlays;
 mod queue;
 mod sessions;
@@ -35,7 +35,7 @@ pub fn update(model: &mut TuiModel, input: TuiInput) -> Vec<TuiEffect> {
         TuiInput::Resize { columns, rows } => model.size = (columns, rows),
         TuiInput::Tick { now, unix } => tick(model, now, unix, &mut effects),
         TuiInput::ScreenDrawn => drawn(model, &mut effects),
-        TuiInput::News(news) => news::apply_news(model, news, &mut effects),
+        TuiInput::News(news) => daemon_events::apply_daemon_event(model, news, &mut effects),
         TuiInput::EditorClosed(text) => {
             if let Some(text) = text {
                 let composer = model.composer_mut();
@@ -129,6 +129,6 @@ pub(crate) fn require_connection(model: &mut TuiModel) -> bool {
     if model.link == DaemonLinkState::Live {
         return true;
     }
-    model.notify(Tone::Warn, "there is no connection to the daemon; ctrl+r starts one");
+    model.notify(Tone::Warn, "not connected to the daemon; ctrl+r starts one");
     false
 }

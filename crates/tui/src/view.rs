@@ -3,12 +3,12 @@
 
 mod approval_panel;
 mod entries;
-mod foot;
 mod layout_cache;
 mod overlay;
 mod pages;
 mod review;
 mod sidebar;
+mod status_bar;
 mod transcript;
 
 use ostler_types::SessionId;
@@ -44,14 +44,14 @@ pub fn view(model: &mut TuiModel, frame: &mut Frame<'_>) {
     model.size = (area.width, area.height);
     model.click_targets.clear();
     if area.width < 10 || area.height < 4 {
-        put_line(frame.buffer_mut(), area, 0, &Line::from("too small"));
+        put_line(frame.buffer_mut(), area, 0, &Line::from("terminal too small"));
         return;
     }
     let (side, main) = columns(model, area);
     if let Some(side) = side {
         sidebar::draw(model, side, frame.buffer_mut());
     }
-    let rows = foot::foot_layout(model, main);
+    let rows = status_bar::status_bar_layout(model, main);
     let header = Rect { height: 1, ..main };
     let body = Rect { y: main.y + 1, height: rows.top.saturating_sub(main.y + 1), ..main };
     sidebar::draw_header(model, header, frame.buffer_mut());
@@ -60,7 +60,7 @@ pub fn view(model: &mut TuiModel, frame: &mut Frame<'_>) {
     } else {
         pages::welcome(model, body, frame.buffer_mut());
     }
-    let cursor = foot::draw(model, &rows, frame.buffer_mut());
+    let cursor = status_bar::draw(model, &rows, frame.buffer_mut());
     let cursor = overlay::draw(model, area, frame.buffer_mut()).unwrap_or(cursor);
     if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);

@@ -35,12 +35,12 @@ impl Composer {
 
     /// Deletes the grapheme before the cursor.
     pub fn backspace(&mut self) {
-        self.delete_to(self.before(self.cursor));
+        self.delete_to(self.previous_boundary(self.cursor));
     }
 
     /// Deletes the grapheme after the cursor.
     pub fn delete(&mut self) {
-        self.delete_to(self.after(self.cursor));
+        self.delete_to(self.next_boundary(self.cursor));
     }
 
     /// Deletes the word before the cursor.
@@ -51,23 +51,23 @@ impl Composer {
     /// Deletes up to the beginning of the line, or the line end before it.
     pub fn delete_line_before(&mut self) {
         let start = self.line_start();
-        self.delete_to(if start == self.cursor { self.before(self.cursor) } else { start });
+        self.delete_to(if start == self.cursor { self.previous_boundary(self.cursor) } else { start });
     }
 
     /// Deletes up to the end of the line, or the line end itself.
     pub fn delete_line_after(&mut self) {
         let end = self.line_end();
-        self.delete_to(if end == self.cursor { self.after(self.cursor) } else { end });
+        self.delete_to(if end == self.cursor { self.next_boundary(self.cursor) } else { end });
     }
 
     /// One grapheme back.
     pub fn left(&mut self) {
-        self.cursor = self.before(self.cursor);
+        self.cursor = self.previous_boundary(self.cursor);
     }
 
     /// One grapheme on.
     pub fn right(&mut self) {
-        self.cursor = self.after(self.cursor);
+        self.cursor = self.next_boundary(self.cursor);
     }
 
     /// One word back.
@@ -108,11 +108,11 @@ impl Composer {
         self.recall = None;
     }
 
-    fn before(&self, at: usize) -> usize {
+    fn previous_boundary(&self, at: usize) -> usize {
         self.text[..at].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
     }
 
-    fn after(&self, at: usize) -> usize {
+    fn next_boundary(&self, at: usize) -> usize {
         self.text[at..].graphemes(true).next().map_or(at, |grapheme| at + grapheme.len())
     }
 

@@ -161,13 +161,13 @@ pub fn approval_answers(question: &PendingApproval) -> Vec<ApprovalAnswer> {
         option: None,
         words,
     };
-    let refuse = answer('w', "why", "no, and say why", Verdict::Deny, Scope::Once, true);
+    let refuse = answer('w', "why", "deny with a reason", Verdict::Deny, Scope::Once, true);
     if question.is_review() {
         return vec![
             answer('y', "keep", "keep the changes", Verdict::Approve, Scope::Once, false),
-            answer('c', "remark", "keep them, with a remark", Verdict::Approve, Scope::Once, true),
-            answer('n', "back", "put everything back", Verdict::Deny, Scope::Once, false),
-            ApprovalAnswer { label: "put everything back, and say why".to_owned(), ..refuse },
+            answer('c', "comment", "keep them, with a comment", Verdict::Approve, Scope::Once, true),
+            answer('n', "revert", "revert all changes", Verdict::Deny, Scope::Once, false),
+            ApprovalAnswer { label: "revert all changes, with a reason".to_owned(), ..refuse },
         ];
     }
     if !question.options.is_empty() {
@@ -187,8 +187,8 @@ pub fn approval_answers(question: &PendingApproval) -> Vec<ApprovalAnswer> {
     }
     let always = format!("always: {}", question.rule);
     vec![
-        answer('y', "yes", "yes, this time", Verdict::Approve, Scope::Once, false),
-        answer('s', "session", "yes, in this session", Verdict::Approve, Scope::Session, false),
+        answer('y', "yes", "yes, once", Verdict::Approve, Scope::Once, false),
+        answer('s', "session", "yes, for this session", Verdict::Approve, Scope::Session, false),
         answer(
             'a',
             "always",
@@ -197,7 +197,7 @@ pub fn approval_answers(question: &PendingApproval) -> Vec<ApprovalAnswer> {
             Scope::Always,
             false,
         ),
-        answer('n', "no", "no", Verdict::Deny, Scope::Once, false),
+        answer('n', "no", "deny", Verdict::Deny, Scope::Once, false),
         refuse,
     ]
 }

@@ -22,8 +22,8 @@ pub struct FollowedSession {
     pub view: View,
     /// What was said, as far as it is held.
     pub transcript: Transcript,
-    /// The turn that runs, and since when by the client's clock.
-    pub running: Option<(TurnId, u64)>,
+    /// The turn that runs.
+    pub running: Option<TurnId>,
     /// The files of patch reviews that wait, read out of their approvals.
     pub reviews: Vec<(ToolCallId, Vec<FileChange>)>,
     /// How full the model's window is.
@@ -183,10 +183,7 @@ impl FollowedSession {
 
     /// Brings what is kept for the screen in line with the view.
     fn sync_with_view(&mut self, now: u64) {
-        self.running = self.view.running_turn_id().map(|turn| match self.running {
-            Some((known, since)) if turn == known => (turn, since),
-            Some(_) | None => (turn, now),
-        });
+        self.running = self.view.running_turn_id();
         self.approval_panel.show_oldest_pending(&self.view, now);
         let waits =
             |id: &ToolCallId| self.view.pending_approvals().any(|approval| approval.tool_call_id == *id);
@@ -198,6 +195,20 @@ impl FollowedSession {
                 self.reviews.push((approval.tool_call_id.clone(), files));
             }
         }
+    }
+
+    /// How many entries have these words, and which of them, counted from the oldest, the screen begins with.
+    pub fn find_matches(&self, words: &str) -> (usize, Option<usize>) {
+        let words = words.to_lowercase();
+        let here = match self.scroll_position {
+            ScrollPosition::At { key, .. } => Some(key),
+            ScrollPosition::Tail => None,
+        };
+        let entries = self.transcript.entries().iter();
+        let matches = entries.filter(|entry| entry.text().to_lowercase().contains(&words));
+        matches.fold((0, None), |(count, at), entry| {
+            (count + 1, if Some(entry.key) == here { Some(count + 1) } else { at })
+        })
     }
 
     /// Whether nothing of what its reader does is under way.

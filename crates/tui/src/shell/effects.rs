@@ -117,11 +117,11 @@ impl TuiShell {
             }
             TuiEffect::Compact(id) => network.spawn_request(move |client| async move {
                 client.compact(id).await?;
-                Ok(Some(DaemonNews::Notice("making the conversation shorter".to_owned())))
+                Ok(Some(DaemonNews::Notice("compacting the conversation".to_owned())))
             }),
             TuiEffect::Fork(id) => network.spawn_request(move |client| async move {
                 let fork = client.fork(id, None).await?;
-                Ok(Some(DaemonNews::Notice(format!("forked as {fork}; ctrl+o goes there"))))
+                Ok(Some(DaemonNews::Notice(format!("forked as {fork}; ctrl+o opens it"))))
             }),
             TuiEffect::Close(id) => network.spawn_request(move |client| async move {
                 client.delete(id, false).await?;
@@ -136,7 +136,7 @@ impl TuiShell {
             TuiEffect::Choose { id, setting, choice } => network.spawn_request(move |client| async move {
                 let settings = BTreeMap::from([(setting, choice.clone())]);
                 client.set_agent_setting(id, &settings).await?;
-                Ok(Some(DaemonNews::Notice(format!("{choice} from now on"))))
+                Ok(Some(DaemonNews::Notice(format!("now: {choice}"))))
             }),
             effect => self.request_state(effect),
         }
@@ -173,7 +173,7 @@ impl TuiShell {
             }
             TuiEffect::Trust(workspace) => network.spawn_request(move |client| async move {
                 client.trust(&workspace, true).await?;
-                Ok(Some(DaemonNews::Notice(format!("{workspace} is trusted"))))
+                Ok(Some(DaemonNews::Notice(format!("{workspace} is now trusted"))))
             }),
             // The rest has been seen to by the callers.
             TuiEffect::Quit
@@ -335,7 +335,7 @@ async fn shell(workspace: &str, command: &str) -> String {
         .spawn();
     let mut child = match child {
         Ok(child) => child,
-        Err(error) => return format!("it could not be started: {error}"),
+        Err(error) => return format!("could not start: {error}"),
     };
     let mut printed = Vec::new();
     let ended = tokio::time::timeout(COMMAND_LIMIT, async {

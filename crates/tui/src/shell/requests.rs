@@ -69,9 +69,7 @@ impl DaemonRequests {
         while self.tasks.try_join_next().is_some() {}
         let out = self.out.clone();
         let Some(client) = self.client.get() else {
-            _ = out.try_send(TuiInput::News(DaemonNews::Failed(
-                "there is no connection to the daemon".to_owned(),
-            )));
+            _ = out.try_send(TuiInput::News(DaemonNews::Failed("not connected to the daemon".to_owned())));
             return;
         };
         let request = request(client);
@@ -198,7 +196,7 @@ async fn send_in_order(
                 .await
                 .map(drop)
                 .map_err(|error| (error.to_string(), matches!(error, ClientError::Unreachable { .. }))),
-            None => Err(("there is no connection".to_owned(), true)),
+            None => Err(("not connected".to_owned(), true)),
         };
         let news = match sent {
             Ok(()) => DaemonNews::Sent { id, key },

@@ -18,6 +18,8 @@ pub struct HighlightLanguage {
     block_comment: Option<(&'static str, &'static str)>,
     quotes: &'static [char],
     keywords: &'static [&'static str],
+    /// Roles of whole lines by their first letter.
+    line_roles: &'static [(char, StyleRole)],
 }
 
 const C_FAMILY: HighlightLanguage = HighlightLanguage {
@@ -100,6 +102,7 @@ const C_FAMILY: HighlightLanguage = HighlightLanguage {
         "while",
         "yield",
     ],
+    line_roles: &[],
 };
 
 const RUST: HighlightLanguage = HighlightLanguage {
@@ -112,6 +115,7 @@ const RUST: HighlightLanguage = HighlightLanguage {
         "pub", "ref", "return", "self", "static", "str", "struct", "super", "trait", "true", "type", "u16",
         "u32", "u64", "u8", "unsafe", "use", "usize", "where", "while",
     ],
+    line_roles: &[],
 };
 
 const HASH_FAMILY: HighlightLanguage = HighlightLanguage {
@@ -125,6 +129,7 @@ const HASH_FAMILY: HighlightLanguage = HighlightLanguage {
         "lambda", "local", "module", "nil", "nonlocal", "not", "null", "or", "pass", "raise", "rescue",
         "return", "self", "set", "then", "true", "try", "unless", "until", "while", "with", "yield",
     ],
+    line_roles: &[],
 };
 
 const SQL: HighlightLanguage = HighlightLanguage {
@@ -138,6 +143,15 @@ const SQL: HighlightLanguage = HighlightLanguage {
         "join", "limit", "not", "null", "on", "or", "order", "select", "set", "table", "update", "values",
         "where",
     ],
+    line_roles: &[],
+};
+
+const DIFF: HighlightLanguage = HighlightLanguage {
+    line_comment: &[],
+    block_comment: None,
+    quotes: &[],
+    keywords: &[],
+    line_roles: &[('+', StyleRole::Added), ('-', StyleRole::Removed), ('@', StyleRole::Dim)],
 };
 
 /// The language of a code block or of a file by its ending; none when it is not known.
@@ -152,6 +166,7 @@ pub fn language(name: &str) -> Option<HighlightLanguage> {
         | "yaml" | "yml" | "make" | "makefile" | "dockerfile" | "ini" | "conf" | "perl" | "pl" | "r"
         | "elixir" | "ex" | "exs" => Some(HASH_FAMILY),
         "sql" => Some(SQL),
+        "diff" | "patch" | "udiff" => Some(DIFF),
         _ => None,
     }
 }
@@ -164,6 +179,10 @@ pub fn highlight(
     theme: &Theme,
 ) -> Vec<(String, Style)> {
     let Some(language) = language else { return vec![(line.to_owned(), theme.style(StyleRole::Code))] };
+    let first = line.chars().next();
+    if let Some((_, role)) = language.line_roles.iter().find(|(letter, _)| Some(*letter) == first) {
+        return vec![(line.to_owned(), theme.style(*role))];
+    }
     let mut spans: Vec<(String, Style)> = Vec::new();
     let mut rest = line;
     while !rest.is_empty() {

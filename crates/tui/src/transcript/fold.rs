@@ -1,5 +1,6 @@
 //! The fold: what each event adds to a transcript, or changes in it.
 
+use ostler_client::actor_name;
 use ostler_types::{
     AgentEvent, ApprovalEvent, CallEvent, ChildEvent, ChildStatus, CommandResult, Cost, Event, Failure,
     Message, MessageEvent, Part, Record, Role, SessionEvent, SessionId, StepEvent, ToolCall, ToolCallId,
@@ -30,11 +31,23 @@ impl Transcript {
                 self.call(seq, turn, tool_call, Some(*kind), TranscriptCallStatus::Waiting);
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child: None, by, .. }) => {
-                self.answered(seq, turn, tool_call_id, &format!("allowed by {by}"), Tone::Plain);
+                self.answered(
+                    seq,
+                    turn,
+                    tool_call_id,
+                    &format!("allowed by {}", actor_name(by)),
+                    Tone::Plain,
+                );
             }
             Event::Approval(ApprovalEvent::Denied { tool_call_id, child: None, by, reason, .. }) => {
                 let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                self.answered(seq, turn, tool_call_id, &format!("refused by {by}{reason}"), Tone::Warn);
+                self.answered(
+                    seq,
+                    turn,
+                    tool_call_id,
+                    &format!("denied by {}{reason}", actor_name(by)),
+                    Tone::Warn,
+                );
             }
             Event::Call(CallEvent::Completed { tool_call, tool_result, duration_ms, .. }) => {
                 self.result(seq, turn, &tool_call.id, &tool_call.name, tool_result, *duration_ms);
@@ -326,20 +339,20 @@ fn completed(usage: &Usage, verified: Option<bool>, stop_reason: &str) -> TurnEn
     let (tone, word) = match verified {
         Some(true) => (Tone::Good, "✓ done, verified"),
         Some(false) => (Tone::Warn, "! done, not verified"),
-        None if stop_reason == "nothing_to_compact" => (Tone::Plain, "✓ there is nothing to shorten"),
+        None if stop_reason == "nothing_to_compact" => (Tone::Plain, "✓ nothing to compact"),
         None => (Tone::Plain, "✓ done"),
     };
     (tone, format!("{word}{}", usage_text(usage)), None)
 }
 
 fn failed(Failure { message, hint, .. }: &Failure) -> TurnEndNote {
-    let hint = hint.clone().unwrap_or_else(|| "/retry tries again".to_owned());
+    let hint = hint.clone().unwrap_or_else(|| "/retry to try again".to_owned());
     (Tone::Bad, format!("✗ failed: {message}"), Some(hint))
 }
 
 fn canceled(by: &str, reason: Option<&String>) -> TurnEndNote {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    (Tone::Warn, format!("■ canceled by {by}{reason}"), Some("/retry tries again".to_owned()))
+    (Tone::Warn, format!("■ canceled by {}{reason}", actor_name(by)), Some("/retry to try again".to_owned()))
 }
 
 /// What something took, in a few words.
@@ -357,14 +370,16 @@ fn usage_text(usage: &Usage) -> String {
 /// Events that are told in a line.
 fn event_note(event: &Event) -> Option<(Tone, String)> {
     Some(match event {
-        Event::Session(SessionEvent::Completed { by }) => (Tone::Plain, format!("■ session closed by {by}")),
-        Event::Turn(TurnEvent::Retried { .. }) => (Tone::Plain, "↻ once more".to_owned()),
+        Event::Session(SessionEvent::Completed { by }) => {
+            (Tone::Plain, format!("■ session closed by {}", actor_name(by)))
+        }
+        Event::Turn(TurnEvent::Retried { .. }) => (Tone::Plain, "↻ retry".to_owned()),
         Event::Step(StepEvent::ModelResolved { resolution }) => {
             (Tone::Plain, format!("◦ {}", resolution.detail))
         }
         Event::Step(StepEvent::ModelWaiting { attempt, attempts, wait_ms, error, .. }) => {
-            let text = format!("… {} (asked {attempt} of {attempts} times)", error.message);
-            (Tone::Warn, format!("{text}; again in {}", crate::formatting::duration(*wait_ms)))
+            let text = format!("… {} (attempt {attempt} of {attempts})", error.message);
+            (Tone::Warn, format!("{text}; retrying in {}", crate::formatting::duration(*wait_ms)))
         }
         Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => {
             (Tone::Warn, format!("! this turn cannot be undone: {reason}"))
@@ -372,13 +387,13 @@ fn event_note(event: &Event) -> Option<(Tone, String)> {
         Event::Agent(AgentEvent::ContextCompacted { compaction }) => {
             let (before, after) = (compaction.tokens_before, compaction.tokens_after);
             let (before, after) = (crate::formatting::tokens(before), crate::formatting::tokens(after));
-            (Tone::Plain, format!("≡ the conversation was made shorter: {before} → {after}"))
+            (Tone::Plain, format!("≡ conversation compacted: {before} → {after}"))
         }
         Event::Child(ChildEvent::Completed { session_id, outcome }) => {
             let (tone, word) = match outcome.status {
-                ChildStatus::Completed => (Tone::Good, "✓ finished"),
+                ChildStatus::Completed => (Tone::Good, "✓ completed"),
                 ChildStatus::Failed => (Tone::Bad, "✗ failed"),
-                ChildStatus::Canceled => (Tone::Warn, "■ was canceled"),
+                ChildStatus::Canceled => (Tone::Warn, "■ canceled"),
             };
             (tone, format!("{word}: {session_id}"))
         }
@@ -386,10 +401,10 @@ fn event_note(event: &Event) -> Option<(Tone, String)> {
             (Tone::Warn, format!("? {} asks: {summary}", child.session_id))
         }
         Event::Approval(ApprovalEvent::Granted { child: Some(_), tool, by, .. }) => {
-            (Tone::Plain, format!("{tool} allowed by {by}"))
+            (Tone::Plain, format!("{tool} allowed by {}", actor_name(by)))
         }
         Event::Approval(ApprovalEvent::Denied { child: Some(_), tool, by, .. }) => {
-            (Tone::Warn, format!("{tool} refused by {by}"))
+            (Tone::Warn, format!("{tool} denied by {}", actor_name(by)))
         }
         // The rest is told by another event, by what stands around the composer, or is nothing to look at.
         Event::Session(

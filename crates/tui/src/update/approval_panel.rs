@@ -45,7 +45,9 @@ pub(super) fn approval_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Ve
         }
         KeyCode::Enter => answers.get(dock.selected).cloned(),
         KeyCode::Char(letter) => {
-            let at = answers.iter().position(|answer| answer.key == letter.to_ascii_lowercase());
+            // The page denies with a reason on R.
+            let key = if letter.eq_ignore_ascii_case(&'r') { 'w' } else { letter.to_ascii_lowercase() };
+            let at = answers.iter().position(|answer| answer.key == key);
             // A rule that lasts is not made before it has been seen; where there is little room, that takes a key more.
             if let Some(at) = at.filter(|at| small && *at != dock.selected)
                 && answers[at].scope == Scope::Always

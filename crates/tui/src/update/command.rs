@@ -11,37 +11,37 @@ use crate::transcript::{EntryKind, Tone};
 
 /// The commands: name, what follows it, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
-    ("new", "", "begin a session (ctrl+n)"),
-    ("sessions", "", "go to another session (ctrl+o)"),
-    ("search", "WORDS", "find sessions in which something was said"),
-    ("find", "WORDS", "find something in this transcript (ctrl+f)"),
+    ("new", "", "start a session (ctrl+n)"),
+    ("sessions", "", "switch session (ctrl+o)"),
+    ("search", "WORDS", "search all sessions"),
+    ("find", "WORDS", "find in this session (ctrl+f)"),
     ("model", "NAME", "choose the model"),
     ("agent", "NAME", "choose the agent of the next session"),
-    ("mode", "NAME", "choose what waits for your answer, and what else the agent offers (alt+m)"),
-    ("steer", "TEXT", "tell the model before its next step (ctrl+t)"),
-    ("now", "TEXT", "stop the turn and say this instead (ctrl+x)"),
-    ("note", "TEXT", "tell the model with the next turn, without starting one"),
-    ("queue", "", "see what waits: change it, move it, take it back"),
+    ("mode", "NAME", "set the approval mode and the agent's own modes (alt+m)"),
+    ("steer", "TEXT", "send before the model's next step (ctrl+t)"),
+    ("now", "TEXT", "stop the turn and send this instead (ctrl+x)"),
+    ("note", "TEXT", "add context for the next turn"),
+    ("queue", "", "edit, move or withdraw queued messages"),
     ("stop", "", "stop the turn (esc esc)"),
     ("retry", "", "repeat the last turn"),
-    ("undo", "", "bring the files back to before the last turn that changed them"),
-    ("compact", "", "make the conversation shorter for the model"),
-    ("context", "", "see what the model is shown, and what it costs"),
-    ("fork", "", "go another way from here, in a session of its own"),
-    ("rename", "TITLE", "give this session a title"),
-    ("archive", "", "put this session away"),
-    ("close", "", "close this session; it can still be read"),
-    ("attach", "FILE", "send a file or a picture with the next message"),
+    ("undo", "", "revert files to before the last turn that changed them"),
+    ("compact", "", "compact the conversation that the model is sent"),
+    ("context", "", "show what is in the model's context"),
+    ("fork", "", "fork this session"),
+    ("rename", "TITLE", "rename this session"),
+    ("archive", "", "archive this session"),
+    ("close", "", "close this session permanently; it stays readable"),
+    ("attach", "FILE", "attach a file or an image"),
     ("copy", "", "copy the last answer"),
-    ("expand", "", "spell out what was pasted (alt+e)"),
-    ("editor", "", "write in an editor (ctrl+g)"),
+    ("expand", "", "expand pasted text (alt+e)"),
+    ("editor", "", "open an editor (ctrl+g)"),
     ("fold", "", "fold everything"),
     ("unfold", "", "unfold everything"),
-    ("theme", "NAME", "choose the colours"),
-    ("mouse", "", "listen to the mouse, or no longer"),
-    ("trust", "", "trust this workspace: its own settings and checks count"),
-    ("help", "", "the keys (F1)"),
-    ("quit", "", "leave; sessions go on (ctrl+d)"),
+    ("theme", "NAME", "choose the theme"),
+    ("mouse", "", "toggle the mouse"),
+    ("trust", "", "trust this workspace: use its own settings and checks"),
+    ("help", "", "show keys (F1)"),
+    ("quit", "", "quit; sessions keep running (ctrl+d)"),
 ];
 
 /// Commands that begin so, as completions: first ours, then those that the session's agent understands.
@@ -72,7 +72,7 @@ pub(super) fn run(model: &mut TuiModel, line: &str, effects: &mut Vec<TuiEffect>
         let theirs = agent.is_some_and(|agent| agent.commands.iter().any(|known| known.name == name));
         let path = name.contains('/');
         if !theirs && !path {
-            model.notify(Tone::Warn, format!("there is no command /{name}; /help lists what there is"));
+            model.notify(Tone::Warn, format!("no command /{name}; ctrl+p lists them"));
             return true;
         }
         return false;
@@ -120,13 +120,13 @@ pub(super) fn run(model: &mut TuiModel, line: &str, effects: &mut Vec<TuiEffect>
 /// Commands about the session that is looked at.
 fn run_session_command(model: &mut TuiModel, name: &str, rest: String, effects: &mut Vec<TuiEffect>) {
     let Some(session) = model.focused() else {
-        model.notify(Tone::Warn, format!("/{name} is about a session, and there is none here yet"));
+        model.notify(Tone::Warn, format!("/{name} needs a session; start or open one first"));
         return;
     };
     let id = session.id;
     match name {
         "steer" | "now" | "note" if rest.is_empty() => {
-            model.notify(Tone::Warn, format!("say what: /{name} TEXT"));
+            model.notify(Tone::Warn, format!("usage: /{name} TEXT"));
         }
         "steer" => {
             compose::submit(model, vec![InputPart::Text { text: rest }], Some(Delivery::Steer), None, effects)
@@ -178,12 +178,13 @@ fn run_daemon_command(
         },
         "undo" => match undoable {
             Some(turn_id) => {
+                model.notify(Tone::Plain, "checking what would change…");
                 effects.push(TuiEffect::Undo {
                     id,
                     undo: UndoTurn { turn_id, preview: Some(true), force: Some(false) },
                 });
             }
-            None => model.notify(Tone::Warn, "no turn of this session has changed the workspace"),
+            None => model.notify(Tone::Warn, "no turn of this session changed files"),
         },
         "compact" => effects.push(TuiEffect::Compact(id)),
         "context" => effects.push(TuiEffect::Context(id)),
@@ -202,7 +203,7 @@ fn run_daemon_command(
             sessions::forget_session(model, id, effects);
         }
         "close" => effects.push(TuiEffect::Close(id)),
-        "attach" if rest.is_empty() => model.notify(Tone::Warn, "say which file: /attach FILE"),
+        "attach" if rest.is_empty() => model.notify(Tone::Warn, "usage: /attach FILE"),
         "attach" => effects.push(TuiEffect::Attach { id, path: rest }),
         _ => {}
     }
@@ -215,7 +216,7 @@ pub(super) fn set_model(model: &mut TuiModel, name: String, effects: &mut Vec<Tu
         Some(id) if require_connection(model) => {
             let update = UpdateSession { model: Some(name.clone()), ..UpdateSession::default() };
             effects.push(TuiEffect::Update(id, Box::new(update)));
-            model.notify(Tone::Plain, format!("{name} from the next turn on"));
+            model.notify(Tone::Plain, format!("{name} will be used from the next turn"));
         }
         Some(_) => {}
         None => model.next.model = Some(name),
@@ -224,7 +225,7 @@ pub(super) fn set_model(model: &mut TuiModel, name: String, effects: &mut Vec<Tu
 
 fn search(model: &mut TuiModel, words: &str, effects: &mut Vec<TuiEffect>) {
     if words.is_empty() {
-        model.notify(Tone::Warn, "say what to look for: /search WORDS");
+        model.notify(Tone::Warn, "usage: /search WORDS");
     } else if require_connection(model) {
         overlays::open_loading_picker(model, PickerKind::Found, TuiEffect::Search(words.to_owned()), effects);
     }

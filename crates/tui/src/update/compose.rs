@@ -194,7 +194,7 @@ pub(super) fn submit(
         None => {
             // Whoever does not wait for the file's session says it in one without the file.
             if let Some(PendingSession { first: FirstContent::File(path), .. }) = model.creating.take() {
-                model.notify(Tone::Warn, format!("{path} is not attached yet; /attach it again"));
+                model.notify(Tone::Warn, format!("{path} is not attached; /attach it again"));
             }
             let first = FirstContent::Message(message);
             model.creating = Some(PendingSession { key, first, session: None, held: !live });
@@ -202,7 +202,7 @@ pub(super) fn submit(
         }
     }
     if !live {
-        model.notify(Tone::Warn, "there is no connection; it is sent as soon as there is one");
+        model.notify(Tone::Warn, "not connected; the message is sent on reconnection");
     }
 }
 

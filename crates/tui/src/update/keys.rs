@@ -17,6 +17,7 @@ pub(super) fn key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec<TuiEffe
     if key.kind == KeyEventKind::Release {
         return;
     }
+    model.clear_seen_notice();
     let taken = overlays::overlay_key(model, key, effects)
         || approval_panel::reason_key(model, key, effects)
         || compose::completion_key(model, key, effects)
@@ -104,7 +105,7 @@ fn interrupt(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     }
     if let Some(session) = model.focused().filter(|session| session.running.is_some()) {
         effects.push(TuiEffect::Cancel(session.id));
-        model.notify(Tone::Plain, "stopping the turn; what was written is kept");
+        model.notify(Tone::Plain, "stopping the turn; the partial answer is kept");
         return;
     }
     if model.leave_pressed_at.is_some_and(|since| model.now.saturating_sub(since) < DOUBLE_PRESS_MS) {
@@ -112,7 +113,7 @@ fn interrupt(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
         return;
     }
     model.leave_pressed_at = Some(model.now);
-    model.notify(Tone::Plain, "ctrl+c once more to leave; sessions go on without you");
+    model.notify(Tone::Plain, "press ctrl+c again to quit; sessions keep running");
 }
 
 /// Esc: back to what is being written, and from there, pressed twice, it stops the turn.
@@ -138,10 +139,10 @@ fn escape(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     };
     if model.stop_pressed_at.take().is_some() {
         effects.push(TuiEffect::Cancel(id));
-        model.notify(Tone::Plain, "stopping the turn; what was written is kept");
+        model.notify(Tone::Plain, "stopping the turn; the partial answer is kept");
     } else {
         model.stop_pressed_at = Some(model.now);
-        model.notify(Tone::Plain, "esc once more to stop the turn");
+        model.notify(Tone::Plain, "press esc again to stop the turn");
     }
 }
 

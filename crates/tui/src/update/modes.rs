@@ -12,7 +12,7 @@ use crate::transcript::Tone;
 /// Shows what there is to choose.
 pub(super) fn pick_mode(model: &mut TuiModel) {
     let Some(session) = model.focused() else {
-        model.notify(Tone::Plain, "a mode is a session's, and there is none here yet");
+        model.notify(Tone::Plain, "/mode needs a session; start or open one first");
         return;
     };
     let now = |is: bool| if is { " (now)" } else { "" };
@@ -62,7 +62,7 @@ pub(super) fn set_mode(model: &mut TuiModel, name: &str, effects: &mut Vec<TuiEf
     let is_it = |mode: &&WorkMode| mode.id == name || mode.name.eq_ignore_ascii_case(name);
     let Some(mode) = WORK_MODES.iter().find(is_it) else {
         let names = WORK_MODES.map(|mode| mode.id).join(", ");
-        model.notify(Tone::Warn, format!("there is no mode of that name; there are {names}"));
+        model.notify(Tone::Warn, format!("no such mode; choose one of {names}"));
         return;
     };
     if !require_connection(model) {

@@ -115,7 +115,7 @@ fn picked(model: &mut TuiModel, picking: PickerKind, choice: &PickerItem, effect
         PickerKind::Agent => {
             model.next.agent = Some(choice.value.clone());
             sessions::focus(model, None, effects);
-            model.notify(Tone::Plain, format!("the next session is run by {}", choice.value));
+            model.notify(Tone::Plain, format!("new sessions will use {}", choice.value));
         }
         PickerKind::Mode => modes::mode_chosen(model, &choice.value, effects),
         PickerKind::Theme => model.theme = Theme::new(&choice.value, model.theme.depth),
@@ -245,12 +245,9 @@ pub(super) fn find_next(model: &mut TuiModel, up: bool) {
         }
         None if up && session.transcript.has_older() => {
             session.wants_older = true;
-            model.notify(
-                Tone::Plain,
-                "not in what is loaded; older messages are being fetched, enter goes on",
-            );
+            model.notify(Tone::Plain, "not found yet; loading older messages, press enter to continue");
         }
-        None => model.notify(Tone::Plain, "nothing more is found"),
+        None => model.notify(Tone::Plain, "no more matches"),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn open(model: &mut TuiModel) {
         model.focused().and_then(|session| session.view.queue().front()).map(|queued| queued.message.id);
     match first {
         Some(chosen) => model.overlay = Some(Overlay::Queue { chosen }),
-        None => model.notify(Tone::Plain, "nothing waits"),
+        None => model.notify(Tone::Plain, "the queue is empty"),
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn save_edit(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) -> b
         return false;
     };
     if model.composer().is_blank() {
-        model.notify(Tone::Warn, "a message cannot be empty; /queue takes it back, esc leaves it as it was");
+        model.notify(Tone::Warn, "a message cannot be empty; /queue withdraws it, esc keeps it unchanged");
         return true;
     }
     if !require_connection(model) {
@@ -180,7 +180,7 @@ pub(super) fn end_stale_edit(model: &mut TuiModel, id: SessionId) {
     }
     let Some(editing) = session.queue_edit.take() else { return };
     restore_draft(model, id, &editing.parked.expanded());
-    model.notify(Tone::Warn, "it does not wait any more; what you have written is a new message now");
+    model.notify(Tone::Warn, "already sent; your text is now a new message");
 }
 
 /// A change was not taken: what was written is not lost.

@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::foot::to_u16;
+use super::status_bar::to_u16;
 use super::{put_line, review};
 use crate::model::{ApprovalAnswer, FocusArea, FollowedSession, TuiModel, approval_answers, is_small_screen};
 use crate::text::sanitize::{sanitize, sanitize_line};
@@ -81,7 +81,7 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
     let (_, reason) = dock.reason.as_ref()?;
     let laid = reason.rows(cells.saturating_sub(10));
     let line: String = laid.rows[laid.row].pieces.iter().map(|(text, _)| text.as_str()).collect();
-    put_line(buffer, area, row, &Line::from(format!("  words: {line}")));
+    put_line(buffer, area, row, &Line::from(format!("  reason: {line}")));
     Some(Position { x: area.x + 9 + to_u16(laid.column), y: area.y + row.min(area.height.saturating_sub(1)) })
 }
 
@@ -118,28 +118,25 @@ fn head(
     theme: &Theme,
 ) -> Line<'static> {
     let kind = match question.kind {
-        ToolKind::Read => "reads",
-        ToolKind::Write => "writes",
+        ToolKind::Read => "reads files",
+        ToolKind::Write => "modifies files",
         ToolKind::Exec => "runs a program",
-        ToolKind::Network => "reaches out",
+        ToolKind::Network => "uses the network",
     };
-    let who = if question.session_id == session.id {
-        String::new()
-    } else {
-        " (asked by a session it started)".to_owned()
-    };
+    let who =
+        if question.session_id == session.id { String::new() } else { " (asked by a subagent)".to_owned() };
     let more = match session.approvals().count() {
         0 | 1 => String::new(),
-        count => format!(" · {} more wait", count - 1),
+        count => format!(" · {} more pending", count - 1),
     };
     let text = if session.approval_panel.is_answer_pending() {
-        " … answering".to_owned()
+        " sending the answer…".to_owned()
     } else if question.is_review() {
-        format!(" ? keep what this turn changed?{more} · ←→ files · j k hunks · space puts back")
+        format!(" ? Keep this turn's changes?{more} · ←→ files · j k hunks · space: revert")
     } else {
-        format!(" ? may {} go ahead? it {kind}{who}{more}", sanitize_line(&question.tool, 60))
+        format!(" ? Allow {}? It {kind}{who}{more}", sanitize_line(&question.tool, 60))
     };
-    let hint = if active { "" } else { " · tab answers" };
+    let hint = if active { "" } else { " · tab: answer" };
     let style = theme.style(StyleRole::Warn).add_modifier(Modifier::BOLD);
     let rule = "─".repeat(cells.saturating_sub(width(&text) + width(hint) + 1));
     Line::from(vec![

@@ -113,7 +113,7 @@ fn link(file: &str, around: &EntrySurroundings) -> String {
 
 fn system_message(text: &str, folded: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let count = text.lines().count();
-    let head = format!("▸ told to the model: {}", sanitize_line(text.lines().next().unwrap_or(""), 80));
+    let head = format!("▸ context: {}", sanitize_line(text.lines().next().unwrap_or(""), 80));
     let head = if count > 1 {
         format!("{} ({count} lines)", shorten(&head, cells.saturating_sub(14)))
     } else {
@@ -178,7 +178,7 @@ fn call(
         }));
     }
     if let Some(child) = call.child {
-        lines.push(Line::styled(format!("  {child} (c goes there)"), theme.style(StyleRole::Dim)));
+        lines.push(Line::styled(format!("  {child} (c opens it)"), theme.style(StyleRole::Dim)));
     }
     lines
 }
@@ -253,7 +253,8 @@ pub(super) fn review(
 ) -> Vec<Line<'static>> {
     let (added, removed) =
         files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
-    let head = format!("Δ {} files changed, +{added} −{removed}", files.len() as u64 + more);
+    let count = crate::formatting::counted(files.len() as u64 + more, "file");
+    let head = format!("Δ {count} changed, +{added} −{removed}");
     let mut lines = vec![Line::styled(head, tone_style(Tone::Plain, theme))];
     for file in files.iter().take(if folded { 0 } else { UNFOLDED_OUTPUT_LINES }) {
         let name = format!("  {} +{} −{}", sanitize_line(&file.path, 200), file.added, file.removed);
@@ -284,7 +285,7 @@ fn tail(text: &str, limit: usize, role: StyleRole, cells: usize, theme: &Theme) 
     let left_out = all.len().saturating_sub(limit);
     let mut lines = Vec::new();
     if left_out > 0 {
-        let text = format!("  … {left_out} lines before");
+        let text = format!("  … {left_out} earlier lines");
         lines.push(Line::styled(text, theme.style(StyleRole::Dim)));
     }
     if !all.is_empty() {

@@ -5,8 +5,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::foot::to_u16;
 use super::put_line;
+use super::status_bar::to_u16;
 use crate::model::{Overlay, Picker, PickerKind, TuiModel};
 use crate::text::sanitize::sanitize_line;
 use crate::text::wrap::{shorten, width};
@@ -27,8 +27,8 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
             Some(None)
         }
         Overlay::Undo { lines, scroll, .. } => {
-            let hint = "y yes · f by force · n no";
-            let inner = frame("undo the last change?", hint, to_u16(lines.len()), area, buffer, theme);
+            let hint = "y: undo · f: force · n: cancel";
+            let inner = frame("Undo the last change?", hint, to_u16(lines.len()), area, buffer, theme);
             for (row, line) in (0u16..inner.height).zip(lines.iter().skip(*scroll)) {
                 put_line(buffer, inner, row, &Line::from(shorten(line, usize::from(inner.width))));
             }
@@ -42,7 +42,7 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
             let row = Rect { y: area.bottom() - 1, height: 1, ..area };
             clear(row, buffer);
             let text = format!(" find: {}", model.find);
-            let hint = "   enter or up: before · down: after · esc ends";
+            let hint = format!("   {}enter or up: previous · down: next · esc: close", match_count(model));
             let line = Line::from(vec![
                 Span::styled(text.clone(), theme.style(StyleRole::Accent)),
                 Span::styled(hint, theme.style(StyleRole::Dim)),
@@ -53,15 +53,27 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
     }
 }
 
+/// How many matches there are, and which one is shown; nothing before something is typed.
+fn match_count(model: &TuiModel) -> String {
+    let Some(session) = model.focused().filter(|_| !model.find.is_empty()) else { return String::new() };
+    // What is older is only searched once it is loaded.
+    let more = if session.transcript.has_older() { "+" } else { "" };
+    match session.find_matches(&model.find) {
+        (0, _) => format!("no matches{} · ", if more.is_empty() { "" } else { " yet" }),
+        (count, Some(at)) => format!("{at} of {count}{more} · "),
+        (count, None) => format!("{count}{more} · "),
+    }
+}
+
 /// What waits in the session that is looked at.
 fn draw_queue(model: &TuiModel, chosen: MessageId, area: Rect, buffer: &mut Buffer, theme: &Theme) {
     let queue: Vec<&Queued> = model.focused().into_iter().flat_map(|session| session.view.queue()).collect();
     let hint = "e edit · J K move · s steer · d drop";
-    let inner = frame("what waits", hint, to_u16(queue.len().max(2)), area, buffer, theme);
+    let inner = frame("queued messages", hint, to_u16(queue.len().max(2)), area, buffer, theme);
     let (cells, room) = (usize::from(inner.width), usize::from(inner.height).max(1));
     let at = queue.iter().position(|queued| queued.message.id == chosen).unwrap_or(0);
     if queue.is_empty() {
-        put_line(buffer, inner, 0, &Line::styled("nothing waits any more", theme.style(StyleRole::Dim)));
+        put_line(buffer, inner, 0, &Line::styled("the queue is empty", theme.style(StyleRole::Dim)));
     }
     let first = (at + 1).saturating_sub(room);
     for (row, (number, queued)) in (0u16..).zip(queue.iter().enumerate().skip(first).take(room)) {
@@ -81,16 +93,16 @@ fn draw_queue(model: &TuiModel, chosen: MessageId, area: Rect, buffer: &mut Buff
 fn draw_picker(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
     let title = match picker.kind {
         PickerKind::Session => "sessions",
-        PickerKind::Found => "where it was said",
+        PickerKind::Found => "search results",
         PickerKind::Model => "models",
         PickerKind::Agent => "agents",
-        PickerKind::Mode => "what waits for your answer",
+        PickerKind::Mode => "approval mode",
         PickerKind::Theme => "themes",
         PickerKind::Command => "commands",
     };
     let matches = picker.matches();
     let wanted = to_u16(picker.items.len().max(3) + 1);
-    let inner = frame(title, "enter picks · esc leaves", wanted, area, buffer, theme);
+    let inner = frame(title, "enter: select · esc: close", wanted, area, buffer, theme);
     let cells = usize::from(inner.width);
     let query = shorten(&format!("› {}", picker.query), cells);
     put_line(buffer, inner, 0, &Line::styled(query.clone(), theme.style(StyleRole::Accent)));
@@ -98,7 +110,7 @@ fn draw_picker(picker: &Picker, area: Rect, buffer: &mut Buffer, theme: &Theme) 
     let selected = picker.selected.min(matches.len().saturating_sub(1));
     let first = (selected + 1).saturating_sub(room);
     if matches.is_empty() {
-        let text = if picker.loading { "…" } else { "nothing matches" };
+        let text = if picker.loading { "…" } else { "no matches" };
         put_line(buffer, inner, 1, &Line::styled(text, theme.style(StyleRole::Dim)));
     }
     for (row, (number, choice)) in (1u16..).zip(matches.iter().enumerate().skip(first).take(room)) {

@@ -16,31 +16,31 @@ use crate::theme::StyleRole;
 /// The keys, for people.
 pub(crate) const HELP: &str = "\
 enter         send; while a turn runs: queue
-alt+enter     a new line (also ctrl+j, shift+enter, \\ enter)
-ctrl+t        steer: the model reads it before its next step
-ctrl+x        interrupt: stop the turn and say this instead
-esc esc       stop the turn      ctrl+c  clear, stop, leave
-tab           from the text to the question, to the transcript
+alt+enter     new line (also ctrl+j, shift+enter, \\ enter)
+ctrl+t        steer: send before the model's next step
+ctrl+x        interrupt: stop the turn and send this instead
+esc esc       stop the turn      ctrl+c  clear, stop, quit
+tab           focus: composer, approval, transcript
               in the transcript: up/down, enter folds, y copies
-ctrl+o        sessions           ctrl+n  a new one
-alt+up/down   the session above or below
-alt+n         the next session that wants something
-ctrl+b        the list of sessions, beside
-ctrl+p        commands           /       commands, by name
-@             files              !       a command for your shell
-ctrl+f        find in this transcript
-ctrl+g        write in an editor
-alt+e         spell out what was pasted
+ctrl+o        sessions           ctrl+n  new session
+alt+up/down   previous or next session
+alt+n         next session that needs approval
+ctrl+b        toggle the session list
+ctrl+p        command palette    /       commands by name
+@             files              !       run a shell command
+ctrl+f        find in this session
+ctrl+g        open an editor
+alt+e         expand pasted text
 alt+t         fold or unfold thinking
-alt+m         what waits for your answer, and what does not
+alt+m         approval mode
 page up/down  scroll             ctrl+end  to the end
-ctrl+z        suspend            ctrl+l  draw again
-ctrl+d        leave; sessions go on without you
+ctrl+z        suspend            ctrl+l  redraw
+ctrl+d        quit; sessions keep running
 
-a question:   y yes · s in this session · a always · n no
-              w no, and say why · < > scroll · arrows choose
-a review:     left right files · j k hunks · space puts back
-what waits:   /queue, then e edit · J K move · s steer · d drop";
+approval:     y once · s this session · a always · n deny
+              w deny with a reason · < > scroll · arrows choose
+review:       left right files · j k hunks · space reverts
+queue:        /queue, then e edit · J K move · s steer · d drop";
 
 /// The page that begins a session.
 pub(super) fn welcome(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
@@ -64,17 +64,15 @@ pub(super) fn welcome(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
             }
             FirstContent::File(path) => Some(sanitize_line(path, 300)),
         };
-        let word = if creating.held { "waits for a connection" } else { "beginning" };
+        let word = if creating.held { "waiting for the connection" } else { "starting" };
         let said = [(format!("{word}: {}", text.unwrap_or_default()), theme.style(StyleRole::User))];
         lines.extend(wrap(&said, cells, &[], &[]));
     } else {
         let hint = match model.link {
-            DaemonLinkState::Live => "Say what is to be done, and a session begins here.",
-            DaemonLinkState::Connecting => "Looking for the daemon …",
-            DaemonLinkState::Lost { starting: true, .. } => {
-                "No daemon was running; starting one in the background …"
-            }
-            DaemonLinkState::Lost { starting: false, .. } => "There is no daemon. ctrl+r starts one.",
+            DaemonLinkState::Live => "Describe a task to start a session.",
+            DaemonLinkState::Connecting => "Looking for the daemon…",
+            DaemonLinkState::Lost { starting: true, .. } => "Starting a daemon in the background…",
+            DaemonLinkState::Lost { starting: false, .. } => "No daemon is running. ctrl+r starts one.",
         };
         lines.extend(wrap(&[(hint.to_owned(), theme.style(StyleRole::Text))], cells, &[], &[]));
         lines.push(Line::default());
@@ -102,7 +100,7 @@ fn recent(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
         .collect();
     if !lines.is_empty() {
         let style = theme.style(StyleRole::Dim).add_modifier(Modifier::ITALIC);
-        lines.insert(0, Line::styled("worked on here before (ctrl+o opens one):", style));
+        lines.insert(0, Line::styled("Recent sessions here (ctrl+o):", style));
     }
     lines
 }
@@ -114,7 +112,7 @@ pub(crate) fn context_lines(context: &ContextView) -> Vec<String> {
     let percent = context.percent.map(|percent| format!(" ({percent:.0} %)")).unwrap_or_default();
     let mut lines = vec![
         format!("{}{window}{percent}", crate::formatting::tokens(context.tokens)),
-        format!("{} messages, shown to {}", context.messages, sanitize_line(&context.model, 80)),
+        format!("{} messages, {}", context.messages, sanitize_line(&context.model, 80)),
         String::new(),
     ];
     lines.extend(context.sections.iter().map(|share| {
@@ -122,7 +120,7 @@ pub(crate) fn context_lines(context: &ContextView) -> Vec<String> {
         format!("{:>5.1} %  {:<28} {tokens}", share.percent, sanitize_line(&share.section.name, 28))
     }));
     lines.push(String::new());
-    lines.push("/compact makes it shorter".to_owned());
+    lines.push("/compact shortens it".to_owned());
     lines
 }
 
@@ -130,22 +128,22 @@ pub(crate) fn context_lines(context: &ContextView) -> Vec<String> {
 pub(crate) fn undo_lines(undone: &Undone) -> Vec<String> {
     let mut lines = Vec::new();
     let all = [
-        ("as it was", &undone.restored),
-        ("there again", &undone.recreated),
-        ("gone again", &undone.deleted),
+        ("will be reverted", &undone.restored),
+        ("will be recreated", &undone.recreated),
+        ("will be deleted", &undone.deleted),
     ];
     for (word, paths) in all {
         lines.extend(paths.iter().map(|path| format!("{word}: {}", sanitize_line(path, 200))));
     }
     for left in undone.conflicts.iter().chain(&undone.left_out) {
         lines.push(format!(
-            "left alone: {} ({})",
+            "will be skipped: {} ({})",
             sanitize_line(&left.path, 200),
             sanitize_line(&left.why, 200)
         ));
     }
     if lines.is_empty() {
-        lines.push("nothing would change".to_owned());
+        lines.push("Nothing to revert".to_owned());
     }
     if !undone.note.is_empty() {
         lines.push(sanitize_line(&undone.note, 400));

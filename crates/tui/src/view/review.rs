@@ -96,7 +96,7 @@ fn diff_lines(
         lines.extend(drawn);
     }
     if text.is_empty() {
-        let why = if file.binary { "it is no text" } else { "there is no text to show" };
+        let why = if file.binary { "binary file" } else { "no text to show" };
         lines.push(Line::styled(format!("   {why}"), theme.style(StyleRole::Dim)));
     }
     (lines, chosen)

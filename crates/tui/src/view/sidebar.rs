@@ -13,16 +13,13 @@ use crate::theme::StyleRole;
 
 /// A mark for how a session stands: it asks, works, has something new, failed, or is closed.
 pub(crate) fn status_mark(listed: &SessionListEntry) -> &'static str {
-    if listed.waiting() > 0 {
-        return "?";
-    }
     match listed.session().status {
-        SessionStatus::WaitingApproval => "?",
+        _ if listed.needs_approval() => "?",
         _ if listed.is_running() => "●",
         _ if listed.unread => "•",
         SessionStatus::Failed => "✗",
         SessionStatus::Completed => "■",
-        SessionStatus::Active | SessionStatus::Canceled => " ",
+        SessionStatus::WaitingApproval | SessionStatus::Active | SessionStatus::Canceled => " ",
     }
 }
 
@@ -80,26 +77,26 @@ pub(super) fn draw_header(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
         None if model.focus.is_some() => "…".to_owned(),
         None => "new session".to_owned(),
     };
-    let waiting = model.approvals_elsewhere();
+    let elsewhere = |listed: &&SessionListEntry| Some(listed.session().id) != model.focus;
+    let waiting = model.list.iter().filter(elsewhere).filter(|listed| listed.needs_approval()).count();
     let unread = model.list.iter().filter(|listed| listed.unread && listed.waiting() == 0).count();
-    let running = model
-        .list
-        .iter()
-        .filter(|listed| listed.is_running() && Some(listed.session().id) != model.focus)
-        .count();
+    // A turn that waits for an approval is not at work.
+    let is_working = |listed: &&SessionListEntry| listed.is_running() && !listed.needs_approval();
+    let running = model.list.iter().filter(elsewhere).filter(is_working).count();
     let mut right: Vec<(String, StyleRole)> = Vec::new();
     if waiting > 0 {
-        right.push((format!("? {waiting} ask elsewhere "), StyleRole::Warn));
+        let verb = if waiting == 1 { "needs" } else { "need" };
+        right.push((format!("? {waiting} {verb} approval "), StyleRole::Warn));
     }
     if running > 0 {
-        right.push((format!("● {running} at work "), StyleRole::Accent));
+        right.push((format!("● {running} running "), StyleRole::Accent));
     }
     if unread > 0 {
         right.push((format!("• {unread} new "), StyleRole::Accent));
     }
     match &model.link {
         DaemonLinkState::Live => {}
-        DaemonLinkState::Connecting => right.push(("connecting … ".to_owned(), StyleRole::Dim)),
+        DaemonLinkState::Connecting => right.push(("connecting… ".to_owned(), StyleRole::Dim)),
         DaemonLinkState::Lost { .. } => right.push(("not connected ".to_owned(), StyleRole::Bad)),
     }
     let taken: usize = right.iter().map(|(text, _)| width(text)).sum();

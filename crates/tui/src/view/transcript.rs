@@ -48,7 +48,7 @@ pub(super) fn draw(model: &mut TuiModel, area: Rect, buffer: &mut Buffer) {
     }
     let session = model.focused();
     if session.is_some_and(|session| session.scroll_position != ScrollPosition::Tail) {
-        let text = " ↓ more below · esc goes to the end ";
+        let text = " ↓ more below · esc: to the end ";
         let width = u16::try_from(crate::text::wrap::width(text)).unwrap_or(area.width).min(area.width);
         let row = area.y + area.height.saturating_sub(1);
         let style = theme.style(StyleRole::Selected);
@@ -209,7 +209,7 @@ pub(super) fn activity(session: &FollowedSession) -> String {
             Some(format!("{} {subject}", call.name).trim().to_owned())
         }
         EntryKind::Check { results: None, commands, .. } => {
-            Some(format!("checking: {}", crate::text::sanitize::sanitize_line(&commands.join("; "), 60)))
+            Some(format!("verifying: {}", crate::text::sanitize::sanitize_line(&commands.join("; "), 60)))
         }
         EntryKind::Answer(spoken) if !spoken.done => Some("writing".to_owned()),
         EntryKind::Thinking(spoken) if !spoken.done => Some("thinking".to_owned()),

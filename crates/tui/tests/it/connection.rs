@@ -17,7 +17,7 @@ fn a_message_written_without_a_connection_is_sent_once_there_is_one() {
     world.write("do it");
     world.press(KeyCode::Enter);
     assert!(!world.effects().iter().any(|effect| matches!(effect, TuiEffect::Send { .. })));
-    assert!(world.screen(80, 24).contains("↑ waits for a connection: do it"));
+    assert!(world.screen(80, 24).contains("↑ waiting for the connection: do it"));
     world.news(DaemonNews::Connected { note: None });
     let sent: Vec<String> = world
         .effects()
@@ -70,7 +70,7 @@ fn a_session_is_followed_from_its_cursor_and_nothing_is_doubled() {
     world.record_happens(1, 1, "message_added", user("hello", None));
     world.record_happens(1, 2, "turn_started", started("demo:demo"));
     lose(&mut world);
-    assert!(world.screen(80, 24).contains("the daemon is gone"));
+    assert!(world.screen(80, 24).contains("Daemon disconnected"));
     world.effects();
     world.news(DaemonNews::Connected { note: None });
     assert!(world.effects().contains(&TuiEffect::Load(session_id(1))));
@@ -93,7 +93,7 @@ fn a_file_can_go_with_the_first_message() {
         TuiEffect::Create { key, .. } => Some(key),
         _ => None,
     });
-    world.news(DaemonNews::Created { key: key.expect("a session is made"), id: session_id(1) });
+    world.news(DaemonNews::Created { key: key.expect("a session is created"), id: session_id(1) });
     world.news(DaemonNews::Loaded(Box::new(shown(1, 1, json!({})))));
     let attached = |effect: &TuiEffect| matches!(effect, TuiEffect::Attach { id, path } if *id == session_id(1) && path == "photo.png");
     assert!(world.effects().iter().any(attached), "the file is given to it");

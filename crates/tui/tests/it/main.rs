@@ -6,6 +6,7 @@
 mod answers;
 mod connection;
 mod fixture;
+mod glance;
 mod modes;
 mod pictures;
 mod queue;

@@ -24,9 +24,7 @@ fn what_waits_is_picked_from_a_list_that_says_what_it_means() {
     world.effects();
     world.input(TuiInput::Key(KeyEvent::new(KeyCode::Char('m'), KeyModifiers::ALT)));
     let screen = world.screen(100, 24);
-    for shown in
-        ["what waits for your answer", "Ask first (now)", "Review edits", "Accept edits", "Never ask"]
-    {
+    for shown in ["approval mode", "Ask first (now)", "Review edits", "Accept edits", "Never ask"] {
         assert!(screen.contains(shown), "{shown}: {screen}");
     }
     world.press(KeyCode::Down);
@@ -52,7 +50,5 @@ fn a_mode_is_set_by_name_and_shown_where_it_is_not_the_usual_one() {
     assert!(screen.contains("never ask"), "{screen}");
     world.write("/mode wild");
     world.press(KeyCode::Enter);
-    assert!(
-        world.screen(100, 24).contains("there is no mode of that name; there are ask, review, edits, free")
-    );
+    assert!(world.screen(100, 24).contains("no such mode; choose one of ask, review, edits, free"));
 }

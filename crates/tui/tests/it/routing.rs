@@ -46,7 +46,7 @@ fn a_background_approval_badges_and_does_not_steal_focus() {
     assert!(world.effects().contains(&TuiEffect::Bell));
     let row = world.model.list.iter().find(|row| row.session().id == session_id(2)).unwrap();
     assert_eq!((row.waiting(), row.unread, row.is_running()), (1, true, true));
-    assert!(world.screen(100, 24).lines().next().unwrap().contains("? 1 ask elsewhere"));
+    assert!(world.screen(100, 24).lines().next().unwrap().contains("? 1 needs approval"));
     // What is typed goes where it always went.
     world.write("y");
     assert_eq!(world.model.composer().raw(), "y");
@@ -118,13 +118,13 @@ fn a_session_begun_elsewhere_joins_the_list_and_nobody_is_moved() {
 fn a_session_closed_elsewhere_is_marked_and_can_still_be_read() {
     let mut world = TuiFixture::new();
     world.record_happens(2, 1, "message_added", user("theirs", None));
-    world.record_happens(2, 2, "session_completed", json!({"by": "http page"}));
+    world.record_happens(2, 2, "session_completed", json!({"by": "page"}));
     let row = world.model.list.iter().find(|row| row.session().id == session_id(2)).unwrap();
     assert_eq!(row.session().status, ostler_types::SessionStatus::Completed);
     assert_eq!(world.model.focus, Some(session_id(1)));
     world.input(TuiInput::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::ALT)));
     let screen = world.screen(80, 24);
-    assert!(screen.contains("theirs") && screen.contains("session closed by http page"), "{screen}");
+    assert!(screen.contains("theirs") && screen.contains("session closed by you (page)"), "{screen}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A table: its columns side by side where they fit, and else one cell below the other.
+//! A table: its columns in parallel where they fit, and else one cell below the other.
 
 use ratatui::text::{Line, Span};
 

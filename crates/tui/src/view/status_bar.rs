@@ -17,7 +17,7 @@ use crate::text::wrap::{shorten, width};
 use crate::theme::StyleRole;
 
 /// Where the parts of the foot stand.
-pub(super) struct FootLayout {
+pub(super) struct StatusBarLayout {
     /// The first row of the foot.
     pub(super) top: u16,
     dock: Rect,
@@ -36,14 +36,14 @@ const MAX_COMPOSER_ROWS: usize = 10;
 const MAX_QUEUED_SHOWN: usize = 3;
 
 /// Divides the foot of an area.
-pub(super) fn foot_layout(model: &TuiModel, area: Rect) -> FootLayout {
+pub(super) fn status_bar_layout(model: &TuiModel, area: Rect) -> StatusBarLayout {
     let framed = area.height >= 16;
     let cells = usize::from(area.width.saturating_sub(3)).max(2);
     let most = if framed { MAX_COMPOSER_ROWS } else { 3 };
     let files = usize::from(!model.composer().files.is_empty());
     let written = model.composer().rows(cells).rows.len().clamp(1, most) + files;
     let written = to_u16(written) + u16::from(framed);
-    let lines = above(model, usize::from(area.width));
+    let lines = queue_lines(model, usize::from(area.width));
     let room = area.height.saturating_sub(2 + written);
     let above_height = to_u16(lines.len()).min(room.saturating_sub(1));
     let dock_height =
@@ -52,11 +52,11 @@ pub(super) fn foot_layout(model: &TuiModel, area: Rect) -> FootLayout {
     let composer = Rect { y: footer.y - written, height: written, ..area };
     let above = Rect { y: composer.y - above_height, height: above_height, ..area };
     let dock = Rect { y: above.y - dock_height, height: dock_height, ..area };
-    FootLayout { top: dock.y, dock, above, composer, footer, lines, framed }
+    StatusBarLayout { top: dock.y, dock, above, composer, footer, lines, framed }
 }
 
 /// Draws the foot, and says where the cursor is.
-pub(super) fn draw(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(model: &TuiModel, rows: &StatusBarLayout, buffer: &mut Buffer) -> Option<Position> {
     let in_dock = approval_panel::draw(model, rows.dock, buffer);
     for (row, line) in (0u16..).zip(&rows.lines) {
         put_line(buffer, rows.above, row, line);
@@ -68,21 +68,21 @@ pub(super) fn draw(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> 
 }
 
 /// What stands above what is being written: messages that wait, the plan, what the turn is at.
-fn above(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
+fn queue_lines(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
     let Some(session) = model.focused() else { return Vec::new() };
     let theme = &model.theme;
     let mut lines = Vec::new();
     let dim = theme.style(StyleRole::Dim);
     let waiting = session.view.queue().iter().map(|queued| {
         let mark = match queued.delivery {
-            ostler_types::Delivery::Steer => "↪ before the next step",
-            ostler_types::Delivery::Queue => "⧗ next",
-            ostler_types::Delivery::Interrupt => "⧗ at once",
+            ostler_types::Delivery::Steer => "↪ steering",
+            ostler_types::Delivery::Queue => "⧗ queued",
+            ostler_types::Delivery::Interrupt => "⧗ interrupting",
         };
         (mark, queued.message.text())
     });
     let sending = session.outbox.iter().map(|outgoing| {
-        let mark = if outgoing.held { "↑ waits for a connection" } else { "↑ sending" };
+        let mark = if outgoing.held { "↑ waiting for the connection" } else { "↑ sending" };
         let texts = outgoing.message.parts.iter().filter_map(InputPart::as_text);
         (mark, texts.collect::<Vec<_>>().join(" "))
     });
@@ -92,15 +92,15 @@ fn above(model: &TuiModel, cells: usize) -> Vec<Line<'static>> {
         lines.push(Line::styled(line, dim));
     }
     if all.len() > MAX_QUEUED_SHOWN {
-        lines.push(Line::styled(format!(" … {} more wait (/queue)", all.len() - MAX_QUEUED_SHOWN), dim));
+        lines.push(Line::styled(format!(" … {} more queued (/queue)", all.len() - MAX_QUEUED_SHOWN), dim));
     }
     lines.extend(plan(session, cells, dim));
     if session.queue_edit.is_some() {
         let text = " ✎ enter saves it · esc leaves it";
         lines.push(Line::styled(shorten(text, cells), theme.style(StyleRole::Warn)));
     }
-    if let Some((_, since)) = session.running {
-        lines.push(working(model, session, since, cells));
+    if session.running.is_some() {
+        lines.push(turn_line(model, session, cells));
     }
     lines
 }
@@ -113,18 +113,24 @@ fn plan(session: &FollowedSession, cells: usize, style: Style) -> Option<Line<'s
     Some(Line::styled(shorten(&format!(" ☰ {done}/{}: {now}", plan.len()), cells), style))
 }
 
-fn working(model: &TuiModel, session: &FollowedSession, since: u64, cells: usize) -> Line<'static> {
+/// What the running turn does, and for how long by the clock of the daemon.
+fn turn_line(model: &TuiModel, session: &FollowedSession, cells: usize) -> Line<'static> {
     const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠋", "⠙"];
     let theme = &model.theme;
-    let asks = session.approval_panel.question(&session.view).is_some();
-    let (mark, text, role) = if asks {
-        ("?", "waits for your answer (tab)".to_owned(), StyleRole::Warn)
+    if model.link != DaemonLinkState::Live {
+        return Line::styled(" … disconnected; the turn may still be running", theme.style(StyleRole::Dim));
+    }
+    let question = session.approval_panel.question(&session.view);
+    let started_at = session.view.turns().back().map(|turn| turn.started_at);
+    let since = question.map(|question| question.requested_at).or(started_at);
+    let (mark, text, role) = if question.is_some() {
+        ("?", "needs your approval (tab)".to_owned(), StyleRole::Warn)
     } else {
         let frame = usize::try_from(model.now / 120).unwrap_or(0) % FRAMES.len();
         (FRAMES[frame], activity(session), StyleRole::Accent)
     };
-    let seconds = model.now.saturating_sub(since) / 1000;
-    let after = format!(" · {seconds} s · esc esc stops");
+    let seconds = since.map_or(0, |since| model.unix_seconds.saturating_sub(since.as_second()).max(0));
+    let after = format!(" · {} · esc esc: stop", crate::formatting::elapsed(seconds.unsigned_abs()));
     let room = cells.saturating_sub(width(&after) + 4);
     Line::from(vec![
         Span::styled(format!(" {mark} "), theme.style(role)),
@@ -133,7 +139,7 @@ fn working(model: &TuiModel, session: &FollowedSession, since: u64, cells: usize
     ])
 }
 
-fn composer(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Position {
+fn composer(model: &TuiModel, rows: &StatusBarLayout, buffer: &mut Buffer) -> Position {
     let theme = &model.theme;
     let mut area = rows.composer;
     let active = model.area == FocusArea::Composer;
@@ -175,14 +181,14 @@ fn composer(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) -> Positio
 /// What can be written, when nothing is.
 fn hint(model: &TuiModel) -> &'static str {
     match model.focused() {
-        Some(session) if session.running.is_some() => "enter queues · ctrl+t steers · ctrl+x interrupts",
-        Some(_) => "say something · / commands · @ files · ! shell",
-        None => "what is to be done? · / commands · ! shell",
+        Some(session) if session.running.is_some() => "enter: queue · ctrl+t: steer · ctrl+x: interrupt",
+        Some(_) => "Send a message · / commands · @ files · ! shell",
+        None => "Describe a task · / commands · ! shell",
     }
 }
 
 /// What could complete the word, above what is being written.
-fn completion(model: &TuiModel, rows: &FootLayout, buffer: &mut Buffer) {
+fn completion(model: &TuiModel, rows: &StatusBarLayout, buffer: &mut Buffer) {
     let Some(completion) = model.completion.as_ref().filter(|completion| !completion.items.is_empty()) else {
         return;
     };
@@ -218,9 +224,9 @@ fn footer(model: &TuiModel, area: Rect, buffer: &mut Buffer) {
     let cells = usize::from(area.width);
     if let DaemonLinkState::Lost { why, starting } = &model.link {
         let text = if *starting {
-            " starting the daemon …".to_owned()
+            " starting the daemon…".to_owned()
         } else {
-            format!(" the daemon is gone; it is looked for again, ctrl+r starts one ({why})")
+            format!(" Daemon disconnected; reconnecting… (ctrl+r starts one): {why}")
         };
         put_line(buffer, area, 0, &Line::styled(shorten(&text, cells), theme.style(StyleRole::Warn)));
         return;
@@ -266,7 +272,7 @@ fn status_texts(model: &TuiModel) -> (String, (String, StyleRole), String) {
     let mode = match WorkMode::from_policy(&described.policy) {
         Some(mode) if *mode == WORK_MODES[0] => String::new(),
         Some(mode) => format!(" · {}", mode.name.to_lowercase()),
-        None => " · asks as you said".to_owned(),
+        None => " · custom approvals".to_owned(),
     };
     let left = format!("{place}{agent} · {}{trust}{mode}", sanitize_line(&described.model, 60));
     let gauge = match session.context_percent() {

@@ -25,7 +25,7 @@ const MAX_CATCH_UP_RECORDS: u64 = 2000;
 const REOPEN_DELAY_MS: u64 = 500;
 
 /// Takes in what the daemon says.
-pub(super) fn apply_news(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<TuiEffect>) {
+pub(super) fn apply_daemon_event(model: &mut TuiModel, news: DaemonNews, effects: &mut Vec<TuiEffect>) {
     match news {
         DaemonNews::Connected { note } => connected(model, note, effects),
         DaemonNews::Disconnected { why, starting } => lost(model, &why, starting),
@@ -109,7 +109,7 @@ fn models_listed(model: &mut TuiModel, models: ModelList) {
 /// A file is with the daemon, and goes with the next message.
 fn attached(model: &mut TuiModel, id: SessionId, file: StoredFile) {
     let name = crate::text::sanitize::sanitize_line(&file.name, 80);
-    model.notify(Tone::Plain, format!("{name} goes with the next message"));
+    model.notify(Tone::Plain, format!("{name} attached to the next message"));
     let file = AttachedFile { name, reference: file.reference, mime_type: file.mime_type };
     model.draft_mut(Some(id)).files.push(file);
 }
@@ -120,7 +120,7 @@ fn connected(model: &mut TuiModel, note: Option<String>, effects: &mut Vec<TuiEf
     if let Some(note) = note {
         model.notify(Tone::Good, note);
     } else if again {
-        model.notify(Tone::Good, "connected again");
+        model.notify(Tone::Good, "reconnected");
     }
     effects.push(TuiEffect::List);
     effects.extend(model.open.iter().map(|session| TuiEffect::Load(session.id)));
@@ -208,7 +208,7 @@ fn feed(model: &mut TuiModel, record: &Record, effects: &mut Vec<TuiEffect>) {
         effects.push(TuiEffect::Bell);
         if away {
             let summary = crate::text::sanitize::sanitize_line(summary, 80);
-            model.notify(Tone::Warn, format!("{title} asks: {summary} (alt+n goes there)"));
+            model.notify(Tone::Warn, format!("{title} needs approval: {summary} (alt+n opens it)"));
         }
     } else if let Event::Workspace(WorkspaceEvent::PatchReviewRequested { waits: true, .. }) = &record.event {
         row.unread |= away;
@@ -371,11 +371,15 @@ fn show_undo(
     if !preview {
         let files = undone.restored.len() + undone.recreated.len() + undone.deleted.len();
         let left = undone.conflicts.len() + undone.left_out.len();
-        let left = if left > 0 { format!("; {left} left alone") } else { String::new() };
-        model.notify(Tone::Good, format!("undone: {files} files are as they were{left}"));
+        let left = if left > 0 { format!("; {left} skipped") } else { String::new() };
+        model.notify(
+            Tone::Good,
+            format!("reverted {}{left}", crate::formatting::counted(files as u64, "file")),
+        );
         return;
     }
     let undo = ostler_api_types::UndoTurn { turn_id, preview: Some(false), force: Some(false) };
     let lines = crate::view::undo_lines(undone);
+    model.notice = None;
     model.overlay = Some(Overlay::Undo { id, undo, lines, scroll: 0 });
 }
