@@ -6,7 +6,7 @@
 CARGO ?= cargo
 
 help: ## show this list
-	@echo "Ostler: a daemon that keeps coding-agent sessions going."
+	@echo "Ostler: run many coding agents; control them from anywhere."
 	@echo
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)$$/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 		| while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -14,8 +14,11 @@ help: ## show this list
 	@echo "CONTRIBUTING.md tells how to change it."
 
 run: ## build the daemon and its page if needed, and start it (ARGS="..." are passed on)
+	@command -v $(CARGO) >/dev/null || { echo "Rust is missing; install it from https://rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "A C compiler is missing; on Debian: apt install build-essential" >&2; exit 1; }
+	@test -x target/release/ostler || echo "The first build needs Rust, a C compiler and Node.js, and takes 10 to 20 minutes on two cores."
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page; \
-		else echo "npm is missing, so the daemon is built without its page"; fi
+		else echo "npm is missing: the daemon is built without its page (install Node.js to get it)"; fi
 	$(CARGO) build --release --locked --package ostler-cli
 	target/release/ostler serve $(ARGS)
 
