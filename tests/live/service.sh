@@ -49,7 +49,7 @@ if "$binary" service status; then echo "service: nothing is installed yet"; exit
 until_it "$binary" service status
 "$binary" service status | grep 'enabled, active' >/dev/null
 "$binary" run --quiet hello | grep 'demo model' >/dev/null
-"$binary" service install | grep 'as it should be' >/dev/null
+"$binary" service install | grep 'up to date' >/dev/null
 first=$(main_pid)
 kill -KILL "$first"
 until_it another_than "$first"

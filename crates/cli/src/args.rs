@@ -3,11 +3,14 @@
 mod acp;
 mod agents;
 mod branch;
+mod config;
+mod daemon;
 mod examples;
 mod logs_and_watch;
 mod mcp;
 mod open;
 mod projects;
+mod reference;
 mod rpc;
 mod run;
 mod service;
@@ -20,26 +23,29 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use ostler_config::{Auth, ConfigFlag};
-use ostler_types::{Scope, SessionId, TurnId};
+use ostler_types::{Scope, SessionId};
 
 use crate::exit::EXIT_CODES;
 
 pub use acp::AcpArgs;
 pub use agents::AgentsCommand;
 pub use branch::{ExportArgs, ExportAs, ForkArgs, ImportArgs, ImportFrom};
+pub use config::ConfigCommand;
+pub use daemon::{StatusArgs, StopArgs, UpgradeArgs};
 pub use examples::{command, parse};
 pub use logs_and_watch::{LogsArgs, WatchArgs};
 pub use mcp::{McpAdd, McpCommand};
 pub use open::OpenArgs;
 pub use projects::ProjectsCommand;
+pub use reference::{SessionRef, TurnRef};
 pub use rpc::RpcArgs;
 pub use run::{ApproveWhen, EffortLevel, RunArgs};
 pub use service::{SelfCheckArgs, ServiceCommand};
-pub use sessions::{ListSessions, SessionsCommand};
+pub use sessions::{ListSessions, SessionStatusFilter, SessionsCommand};
 pub use tui::TuiArgs;
 pub use usage::{ModelsArgs, UsageArgs, UsageByArg, UsageSince};
 
-/// Keep many coding-agent sessions going, and drive them from anywhere.
+/// Run many coding agents; control them from anywhere.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ostler",
@@ -49,10 +55,10 @@ pub use usage::{ModelsArgs, UsageArgs, UsageByArg, UsageSince};
     propagate_version = true
 )]
 pub struct Cli {
-    /// What to do; without it, the terminal client is opened.
+    /// The command; without one, the terminal client opens.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
-    /// What every command understands.
+    /// Options that every command takes.
     #[command(flatten)]
     pub global: GlobalArgs,
 }
@@ -62,15 +68,15 @@ Examples:
   ostler                                      work in this directory, in the terminal
   ostler serve                                start the daemon
   ostler run \"explain what this project does\" ask in the current directory
-  ostler sessions list                        see what there is
-  ostler watch                                see what all of them do
-  ostler attach sess_…                        follow one of them
-  ostler approve                              see what waits for an answer
-  ostler usage --by model                     see what it cost
+  ostler sessions                             list your sessions
+  ostler watch                                see what all sessions are doing
+  ostler attach last                          follow the newest session
+  ostler approve                              answer the pending approval, or list them
+  ostler usage --by model                     show costs
 
-Each command has its own help, such as `ostler run --help`; `ostler man` writes all of it as manual pages.";
+Each command has its own help, for example `ostler run --help`; `ostler man` writes manual pages.";
 
-/// What every command understands.
+/// Options that every command takes.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Keep sessions in this directory [default: $XDG_DATA_HOME/ostler]
@@ -79,13 +85,13 @@ pub struct GlobalArgs {
     /// Read this configuration file [default: $XDG_CONFIG_HOME/ostler/config.toml]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Say more about what happens, on stderr; twice for everything
+    /// Log more to stderr; repeat for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Say nothing but what was asked for, and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Use no colours, and write no line again; `NO_COLOR` does without colours, too
+    /// Disable colours and in-place updates; `NO_COLOR` also disables colours
     #[arg(long, global = true)]
     pub plain: bool,
 }
@@ -93,116 +99,125 @@ pub struct GlobalArgs {
 /// The commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CliCommand {
-    /// Work in a directory, in the terminal; also what `ostler` alone does.
+    /// Open the terminal client, as `ostler` alone does.
     Tui(TuiArgs),
     /// Start the daemon.
     Serve(Serve),
-    /// Send a prompt and show the answer as it comes.
+    /// Stop the daemon.
+    Stop(StopArgs),
+    /// Stop the daemon and start it in the background; also starts one if none is running.
+    Restart(StopArgs),
+    /// Show whether the daemon is running.
+    Status(StatusArgs),
+    /// Send a prompt and stream the answer.
     Run(RunArgs),
-    /// Drive many sessions by lines of JSON, on stdin and stdout.
+    /// Control sessions with JSON lines on stdin and stdout.
     Rpc(RpcArgs),
-    /// Be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout.
+    /// Serve an editor over the Agent Client Protocol (stdio).
     Acp(AcpArgs),
-    /// List, search, show, put away, remove or export sessions.
+    /// List, search, show, archive, close or export sessions.
     Sessions {
-        /// What to do with them; without a word they are listed.
+        /// The action; without one, they are listed.
         #[command(subcommand)]
         command: Option<SessionsCommand>,
     },
-    /// List the agents that sessions can have, or see whether those that others wrote work.
+    /// List agents, or test third-party ones.
     Agents {
-        /// What to do with them; without a word they are listed.
+        /// The action; without one, they are listed.
         #[command(subcommand)]
         command: Option<AgentsCommand>,
     },
-    /// List, add or remove projects: workspaces that are registered.
+    /// List, add or remove projects (registered workspaces).
     Projects {
-        /// What to do with them; without a word they are listed.
+        /// The action; without one, they are listed.
         #[command(subcommand)]
         command: Option<ProjectsCommand>,
     },
-    /// Show the page of the running daemon in a browser.
+    /// Open the page of the running daemon in a browser.
     Open(OpenArgs),
-    /// Follow a session: what was said, then what happens.
+    /// Follow a session: show its history, then new events.
     Attach(Attach),
-    /// Show what a session's log holds, a line for each record.
+    /// Show the log of a session, one line per record.
     Logs(LogsArgs),
-    /// See what all sessions do, as it happens.
+    /// Watch all sessions live.
     Watch(WatchArgs),
-    /// Answer a tool call that waits, or list all that do.
+    /// Approve or deny a pending tool call, or list them.
     Approve(Approve),
-    /// Stop the turn that a session is in.
+    /// Stop the running turn of a session.
     Cancel {
-        /// The session
+        /// The session: id, start of an id, `last` or list number [default: the only one here]
         #[arg(value_name = "ID")]
-        id: SessionId,
+        id: Option<SessionRef>,
     },
-    /// Bring a workspace back to how it was before a turn.
+    /// Revert the workspace to before a turn.
     Undo(Undo),
-    /// Make a session that goes its own way after a turn of another one.
+    /// Create a new session from a turn of an existing one.
     Fork(ForkArgs),
-    /// Make a session's conversation shorter for the model; nothing is lost.
+    /// Compact the conversation that the model is sent; the log keeps everything.
     Compact {
-        /// The session
+        /// The session: id, start of an id, `last` or list number [default: the only one here]
         #[arg(value_name = "ID")]
-        id: SessionId,
+        id: Option<SessionRef>,
     },
-    /// Show what is in the model's context, and what it costs.
+    /// Show what is in the model's context, in tokens.
     Context {
-        /// The session
+        /// The session: id, start of an id, `last` or list number [default: the only one here]
         #[arg(value_name = "ID")]
-        id: SessionId,
+        id: Option<SessionRef>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Tell the model something before its next turn, without starting one.
+    /// Add context for the next turn without starting one.
+    #[command(allow_missing_positional = true)]
     Note {
-        /// The session
+        /// The session: id, start of an id, `last` or list number [default: the only one here]
         #[arg(value_name = "ID")]
-        id: SessionId,
-        /// What to tell; `-` reads it from stdin
+        id: Option<SessionRef>,
+        /// The text; `-` reads it from stdin
         #[arg(value_name = "TEXT")]
         text: String,
     },
-    /// Write a session as one file: to read, to look at, or to take elsewhere.
+    /// Export a session as Markdown, HTML, JSON lines, SQLite or zip.
     Export(ExportArgs),
-    /// Make a session of an exported one, or of a transcript.
+    /// Import an exported session or a transcript.
     Import(ImportArgs),
-    /// Trust a workspace, or no longer: its own settings, checks and servers.
+    /// Trust or untrust a workspace: its own settings, checks and servers.
     Trust(Trust),
-    /// List the models that sessions can have, and say which one they get.
+    /// List available models and show the default.
     Models(ModelsArgs),
-    /// Sum up what models were used for, and what it cost.
+    /// Show model usage and costs.
     Usage(UsageArgs),
-    /// Add, list or remove servers of the Model Context Protocol, whose tools sessions get.
+    /// Add, list or remove MCP servers, whose tools sessions can use.
     Mcp {
-        /// What to do with them; without a word they are listed.
+        /// The action; without one, they are listed.
         #[command(subcommand)]
         command: Option<McpCommand>,
     },
-    /// Check the data directory, and mend it on request.
+    /// Check the data directory, and repair it with `--rebuild` or `--salvage`.
     Doctor(Doctor),
-    /// Try everything out with the built-in model, in a place of its own.
+    /// Replace this program by the newest release.
+    Upgrade(UpgradeArgs),
+    /// Run an end-to-end test with the demo model in a scratch directory.
     SelfCheck(SelfCheckArgs),
-    /// Have systemd keep the daemon running for you.
+    /// Run the daemon as a systemd user service.
     Service {
-        /// What to do with it.
+        /// The action.
         #[command(subcommand)]
         command: ServiceCommand,
     },
-    /// Show the configuration.
+    /// Show or change the configuration.
     Config {
-        /// What to do with it.
+        /// The action.
         #[command(subcommand)]
-        command: Config,
+        command: ConfigCommand,
     },
-    /// Print the completions for a shell.
+    /// Print shell completions.
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Write the manual, a page for each command.
+    /// Write manual pages, one per command.
     Man {
         /// Write the pages to this directory [default: print the first one]
         #[arg(long, value_name = "DIR")]
@@ -235,13 +250,13 @@ pub struct Serve {
     /// Listen on this address [default: 127.0.0.1:8787]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
-    /// Ask requests for the token; `off` is possible on a loopback address only [default: on]
+    /// Require the token in requests; `off` is only allowed on a loopback address [default: on]
     #[arg(long, value_name = "on|off", value_parser = parse_auth)]
     pub auth: Option<Auth>,
     /// Open the page in a browser
     #[arg(long)]
     pub open: bool,
-    /// Outlive the terminal that it was started from
+    /// Keep running after the terminal closes
     #[arg(long, hide = true)]
     pub background: bool,
 }
@@ -263,16 +278,16 @@ impl Serve {
 /// `ostler undo`.
 #[derive(Debug, Clone, Args)]
 pub struct Undo {
-    /// The session
+    /// The session: id, start of an id, `last` or list number [default: the only one here]
     #[arg(value_name = "ID")]
-    pub id: SessionId,
-    /// The turn before which the workspace is to stand [default: the last that changed it]
+    pub id: Option<SessionRef>,
+    /// Revert to the state before this turn [default: the last that changed files]
     #[arg(value_name = "TURN")]
-    pub turn: Option<TurnId>,
-    /// Only show what would be done
+    pub turn: Option<TurnRef>,
+    /// Only show what would change
     #[arg(long)]
     pub preview: bool,
-    /// Also put back what has been changed since by somebody else
+    /// Also revert files that changed since
     #[arg(long)]
     pub force: bool,
 }
@@ -283,10 +298,10 @@ pub struct Trust {
     /// The workspace [default: the current directory]
     #[arg(value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Trust it no longer
+    /// Revoke trust
     #[arg(long, conflicts_with = "show")]
     pub revoke: bool,
-    /// Only say how it stands
+    /// Only show whether it is trusted
     #[arg(long)]
     pub show: bool,
 }
@@ -294,13 +309,13 @@ pub struct Trust {
 /// `ostler attach`.
 #[derive(Debug, Clone, Args)]
 pub struct Attach {
-    /// The session
+    /// The session: id, start of an id, `last` or list number [default: the only one here]
     #[arg(value_name = "ID")]
-    pub id: SessionId,
-    /// Print the events as JSON lines instead
+    pub id: Option<SessionRef>,
+    /// Print events as JSON lines
     #[arg(long)]
     pub json: bool,
-    /// Begin after this record
+    /// Start after this record
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub after: u64,
 }
@@ -308,46 +323,38 @@ pub struct Attach {
 /// `ostler approve`.
 #[derive(Debug, Clone, Args)]
 pub struct Approve {
-    /// The session; without one, everything that waits is listed
-    #[arg(value_name = "ID", requires = "call")]
-    pub id: Option<SessionId>,
-    /// The tool call
+    /// The session [default: the only one with a pending call]
+    #[arg(value_name = "ID")]
+    pub id: Option<SessionRef>,
+    /// The tool call, or the start of its id [default: the only one that is pending]
     #[arg(value_name = "CALL")]
     pub call: Option<String>,
-    /// Refuse it
-    #[arg(long, requires = "id")]
+    /// Approve it without asking
+    #[arg(short, long, conflicts_with = "deny")]
+    pub yes: bool,
+    /// Deny it
+    #[arg(long)]
     pub deny: bool,
-    /// How far the answer goes: this call, every such call of this session, or of every session
+    /// Approve this call, such calls of this session, or such calls of all sessions
     #[arg(long, value_name = "once|session|always", default_value = "once", value_parser = parse_scope)]
     pub scope: Scope,
-    /// Say why; the model reads it when the answer is no
-    #[arg(long, value_name = "TEXT", requires = "id")]
+    /// The reason, which is sent to the model when you deny
+    #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
 
 /// `ostler doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct Doctor {
-    /// Make the index and the other views again from the logs
+    /// Rebuild the index and the other views from the logs
     #[arg(long)]
     pub rebuild: bool,
-    /// Save what can be read of a session whose log is damaged
+    /// Keep the readable part of a session whose log is damaged
     #[arg(long, value_name = "ID")]
     pub salvage: Option<SessionId>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// `ostler config`.
-#[derive(Debug, Clone, Copy, Subcommand)]
-pub enum Config {
-    /// Show every key, its value and where the value came from.
-    Show {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 fn parse_auth(text: &str) -> Result<Auth, String> {

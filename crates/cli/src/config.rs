@@ -2,6 +2,7 @@
 //! the crate `config`.
 
 pub(crate) mod edit;
+pub(crate) mod set;
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;

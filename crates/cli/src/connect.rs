@@ -85,7 +85,7 @@ pub(crate) async fn connect_or_start(
             Err(error) => return Err(error.into()),
         }
     }
-    anyhow::bail!("another process has {} but does not answer; is it stuck?", data_dir.display())
+    anyhow::bail!("another process uses {} but does not answer; `ostler stop` stops it", data_dir.display())
 }
 
 /// A daemon with what this process was started with: its current directory, and its program as the sandbox's helper.

@@ -5,18 +5,18 @@ use std::process::ExitCode;
 /// The codes of every command, for its help.
 pub const EXIT_CODES: &str = "\
 Exit codes:
-    0  it was done; of `run`: the turn was completed
-    1  something failed; of `run`: the turn failed
-    2  the arguments or the configuration were wrong
-    3  the turn was canceled, by somebody else
-    4  a tool call needed an approval, and it was refused or there was nobody to ask
-    5  the daemon could not be reached
-    6  no answer fitted the schema (--output-schema)
-    7  it cost more than allowed, so it was stopped (--max-cost)
-    8  it took longer than allowed, so it was stopped (--timeout)
-  130  Ctrl-C; a turn of `run` was canceled, and what was written of its answer is kept
-  141  whoever read the output has gone
-  143  SIGTERM; a turn of `run` was canceled as by Ctrl-C";
+    0  success; for `run`: the turn completed
+    1  failure; for `run`: the turn failed
+    2  wrong arguments or configuration
+    3  the turn was canceled by someone else
+    4  approval needed, but denied or none available
+    5  the daemon is unreachable
+    6  no answer matched the schema (--output-schema)
+    7  stopped: over budget (--max-cost)
+    8  stopped: out of time (--timeout)
+  130  Ctrl-C; `run` cancels its turn and keeps the partial answer
+  141  output pipe closed by the reader
+  143  SIGTERM; `run` cancels its turn as with Ctrl-C";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,5 +15,8 @@ pub mod exit;
 pub mod paths;
 mod programs;
 pub mod render;
+mod resolve;
+mod running_daemon;
+pub mod upgrade;
 
 pub use commands::dispatch;

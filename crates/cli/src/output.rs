@@ -76,7 +76,7 @@ pub(crate) fn text(text: Arguments<'_>) -> std::io::Result<()> {
 }
 
 /// Says something on stderr, to whoever may listen.
-pub(crate) fn aside(text: Arguments<'_>) {
+pub(crate) fn print_to_stderr(text: Arguments<'_>) {
     _ = OutputStream::Stderr.write(printable(&text.to_string()).as_bytes());
 }
 
@@ -243,8 +243,8 @@ macro_rules! put {
 }
 
 /// Says a line on stderr.
-macro_rules! aside {
-    ($($text:tt)*) => { $crate::output::aside(format_args!("{}\n", format_args!($($text)*))) };
+macro_rules! report {
+    ($($text:tt)*) => { $crate::output::print_to_stderr(format_args!("{}\n", format_args!($($text)*))) };
 }
 
 #[cfg(test)]

@@ -5,31 +5,37 @@
 //! its deltas, adds only what has not been drawn. Text of models and tools is cleaned first, so that
 //! nothing in it can drive the terminal.
 
+mod approval;
 mod board;
 mod children;
+mod deltas;
 mod formatting;
 mod record_line;
 mod sanitize;
+mod session_table;
 mod style;
 
 use std::collections::HashMap;
 
+use ostler_client::actor_name;
 use ostler_config::Environment;
 use ostler_types::{
-    AgentEvent, ApprovalEvent, CallEvent, CommandResult, Cost, DeltaKind, Event, Failure, FileChange,
-    LiveText, Message, MessageEvent, MessageId, Part, Record, Resolution, Role, Rule, SessionEvent,
-    SessionId, StepEvent, ToolCall, ToolCallId, ToolKind, ToolResult, TurnEvent, Usage, WorkspaceEvent,
-    in_one_line, shell_word,
+    AgentEvent, ApprovalEvent, CallEvent, CommandResult, Cost, Event, Failure, FileChange, LiveText, Message,
+    MessageEvent, Part, Record, Resolution, Role, Rule, SessionEvent, SessionId, StepEvent, ToolCall,
+    ToolCallId, ToolKind, ToolResult, TurnEvent, Usage, WorkspaceEvent, in_one_line, shell_word,
 };
-use serde::Deserialize;
 
+use deltas::{StreamKind, TextDeltaData, TextDeltaLine};
+pub(crate) use formatting::counted;
 use formatting::{duration, excerpt, with_reason};
 use style::{Paint, Style};
 
+pub use approval::{PREVIEW_LINES, approval_preview};
 pub use board::{Board, BoardSize};
 pub use formatting::money;
 pub use record_line::{event_summary, record_line};
 pub use sanitize::sanitize;
+pub use session_table::{SessionRow, SessionState, session_line, session_table, title};
 
 /// What to draw, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,17 +147,17 @@ impl Renderer {
                 if child.is_some() {
                     self.line(
                         Paint::Question,
-                        &format!("? asked by {whose}, which this session started"),
+                        &format!("? asked by {whose}, a subagent of this session"),
                         out,
                     );
                 }
                 self.question(whose, tool_call, *kind, summary, rule, out);
             }
             Event::Approval(ApprovalEvent::Granted { tool, by, reason, .. }) => {
-                self.answer(&format!("  {tool} allowed by {by}"), reason.as_deref(), out);
+                self.answer(&format!("  {tool} allowed by {}", actor_name(by)), reason.as_deref(), out);
             }
             Event::Approval(ApprovalEvent::Denied { tool, by, reason, .. }) => {
-                self.answer(&format!("  {tool} refused by {by}"), reason.as_deref(), out);
+                self.answer(&format!("  {tool} denied by {}", actor_name(by)), reason.as_deref(), out);
             }
             Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) => {
                 self.line(
@@ -202,12 +208,12 @@ impl Renderer {
     /// How a turn begins again or ends, and with it perhaps the session.
     fn turn(&mut self, event: &Event, out: &mut String) {
         match event {
-            Event::Turn(TurnEvent::Retried { .. }) => self.line(Paint::Dim, "↻ once more", out),
+            Event::Turn(TurnEvent::Retried { .. }) => self.line(Paint::Dim, "↻ retry", out),
             Event::Turn(TurnEvent::Completed { stop_reason, usage, verified, verification }) => {
                 if stop_reason == "nothing_to_compact" {
                     self.line(
                         Paint::Dim,
-                        "≡ nothing was shortened: the conversation is short, or all of it is new",
+                        "≡ nothing to compact: the conversation is short, or all of it is recent",
                         out,
                     );
                 }
@@ -217,12 +223,12 @@ impl Renderer {
             Event::Turn(TurnEvent::Canceled { by, reason }) => {
                 self.line(
                     Paint::Warning,
-                    &with_reason(&format!("■ canceled by {by}"), reason.as_deref()),
+                    &with_reason(&format!("■ canceled by {}", actor_name(by)), reason.as_deref()),
                     out,
                 );
             }
             Event::Session(SessionEvent::Completed { by }) => {
-                self.line(Paint::Dim, &format!("■ session closed by {by}"), out)
+                self.line(Paint::Dim, &format!("■ session closed by {}", actor_name(by)), out)
             }
             _ => {}
         }
@@ -235,11 +241,12 @@ impl Renderer {
                 resolution: Resolution { model, instead_of: Some(before), error, .. },
             }) => {
                 let why = error.as_ref().map(|error| error.message.as_str());
-                let line = with_reason(&format!("↻ {model} goes on for {before}"), why);
+                let line = with_reason(&format!("↻ fallback: {model} instead of {before}"), why);
                 self.line(Paint::Warning, &line, out);
             }
             Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }) => {
-                let again = format!("↻ {model} again in {} ({attempt} of {attempts})", duration(*wait_ms));
+                let again =
+                    format!("↻ retrying {model} in {} (attempt {attempt} of {attempts})", duration(*wait_ms));
                 self.line(Paint::Dim, &with_reason(&again, Some(&error.message)), out);
             }
             _ => {}
@@ -335,7 +342,7 @@ impl Renderer {
         // Whoever answers must see all of it, so nothing is left out here.
         self.block(
             Paint::Question,
-            &format!("? May {} {kind}: ", in_one_line(&call.name, LINE_WIDTH)),
+            &format!("? {} wants to {kind}: ", in_one_line(&call.name, LINE_WIDTH)),
             summary,
             out,
         );
@@ -357,9 +364,7 @@ impl Renderer {
             self.line(Paint::Dim, "  ↳ ok", out);
         }
         for failed in results.iter().filter(|result| !ok && result.exit_code != Some(0)) {
-            let code = failed
-                .exit_code
-                .map_or("did not end by itself".to_owned(), |code| format!("exit code {code}"));
+            let code = failed.exit_code.map_or("was stopped".to_owned(), |code| format!("exit code {code}"));
             let command = in_one_line(&failed.command, LINE_WIDTH);
             self.line(
                 Paint::Warning,
@@ -379,7 +384,7 @@ impl Renderer {
         }
         let unshown = files.len().saturating_sub(REVIEW_LINES) as u64 + more;
         if unshown > 0 {
-            self.line(Paint::Dim, &format!("  Δ and {unshown} files more"), out);
+            self.line(Paint::Dim, &format!("  Δ and {}", counted(unshown, "more file")), out);
         }
         if let Some(note) = note {
             self.line(Paint::Warning, &format!("  Δ cannot be shown: {note}"), out);
@@ -463,37 +468,4 @@ impl Renderer {
 pub fn wants_color(is_terminal: bool, environment: &Environment) -> bool {
     let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
     is_terminal && !dumb && environment.get("NO_COLOR").is_none()
-}
-
-#[derive(Deserialize)]
-struct TextDeltaLine {
-    #[serde(rename = "type")]
-    name: StreamKind,
-    data: TextDeltaData,
-}
-
-/// The kind of a text stream. Each variant has the name of its delta on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-enum StreamKind {
-    #[serde(rename = "model_output_delta")]
-    Text,
-    #[serde(rename = "reasoning_delta")]
-    Reasoning,
-}
-
-impl StreamKind {
-    fn of_part(self, message_id: MessageId, part: u32) -> DeltaKind {
-        match self {
-            StreamKind::Text => DeltaKind::Text { message_id, part },
-            StreamKind::Reasoning => DeltaKind::Reasoning { message_id, part },
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct TextDeltaData {
-    message_id: MessageId,
-    part: u32,
-    offset: u64,
-    text: String,
 }

@@ -50,7 +50,7 @@ pub struct FileLog {
 pub enum OpenError {
     /// Another process has it.
     #[error(
-        "another process{} uses this data directory: talk to that daemon, or stop it first",
+        "another process{} uses this data directory; use that daemon, or stop it with `ostler stop`",
         .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
     )]
     Locked {

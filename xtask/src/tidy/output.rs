@@ -20,7 +20,7 @@ pub(super) fn printed_by_one_module(tree: &RepositoryTree) -> Vec<TidyFinding> {
         for (number, line) in code.lines().enumerate() {
             if let Some(stream) = STREAMS.iter().find(|stream| line.contains(*stream)) {
                 let text = format!(
-                    "`{stream}` prints text of strangers as it is; use `say!`, `put!`, `aside!` or `crate::output`"
+                    "`{stream}` prints text of strangers as it is; use `say!`, `put!`, `report!` or `crate::output`"
                 );
                 findings.push(TidyFinding::new(&file.path, number + 1, text));
             }

@@ -8,13 +8,13 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = HELP)]
 pub struct AcpArgs {
-    /// Take a relative directory of the editor from here [default: the current one]
+    /// Resolve relative directories from here [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Use this model for new sessions, as `provider:model` [default: one that can be used]
+    /// Model of new sessions, as `provider:model` [default: an available one]
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// Give the model of new sessions these instructions
+    /// System prompt of new sessions
     #[arg(long, value_name = "TEXT")]
     pub system_prompt: Option<String>,
 }

@@ -7,48 +7,48 @@ use clap::Subcommand;
 /// `ostler agents`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AgentsCommand {
-    /// List the agents that sessions can have, and those that could be configured.
+    /// List configured agents and those that could be configured.
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the sessions that an agent keeps itself, begun here or elsewhere.
+    /// List the sessions that an agent stores itself.
     Sessions {
         /// The agent
         #[arg(value_name = "NAME")]
         name: String,
-        /// Those of this directory [default: the current one]
+        /// Only those in this directory [default: the current one]
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take over a session that an agent keeps, with what was said in it.
+    /// Import a session that an agent stores, with its history.
     Adopt {
         /// The agent
         #[arg(value_name = "NAME")]
         name: String,
-        /// The session, as the agent calls it
+        /// The agent's own session id
         #[arg(value_name = "ID")]
         id: String,
         /// The directory that it works in [default: the current one]
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
     },
-    /// Log in to an agent by one of its own ways, which `doctor` shows.
+    /// Log in to an agent with one of the methods that `doctor` lists.
     Login {
         /// The agent
         #[arg(value_name = "NAME")]
         name: String,
-        /// The way
+        /// The login method
         #[arg(value_name = "METHOD")]
         method: String,
     },
-    /// Start agents that others wrote, and say what works. No model is asked.
+    /// Start third-party agents and test them. No model is called.
     Doctor {
-        /// Only these [default: those that are configured, and those that are installed]
+        /// Only these [default: configured and installed ones]
         #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// Start them in this directory [default: the current one]

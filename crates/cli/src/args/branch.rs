@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ostler_types::{SessionId, TurnId};
+
+use super::{SessionRef, TurnRef};
 
 /// `ostler fork`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = FORK_HELP)]
 pub struct ForkArgs {
-    /// The session
+    /// The session: id, start of an id, `last` or list number [default: the only one here]
     #[arg(value_name = "ID")]
-    pub id: SessionId,
-    /// The last turn that both are to share [default: the last finished one]
+    pub id: Option<SessionRef>,
+    /// The last turn to keep [default: the last finished one]
     #[arg(long, value_name = "TURN")]
-    pub turn: Option<TurnId>,
+    pub turn: Option<TurnRef>,
 }
 
 const FORK_HELP: &str = "\
@@ -26,10 +27,10 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXPORT_HELP)]
 pub struct ExportArgs {
-    /// The session
+    /// The session: id, start of an id, `last` or list number [default: the only one here]
     #[arg(value_name = "ID")]
-    pub id: SessionId,
-    /// As what
+    pub id: Option<SessionRef>,
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "md")]
     pub format: ExportAs,
     /// Write to this file instead of stdout
@@ -46,15 +47,15 @@ Examples:
 /// What a session can be exported as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportAs {
-    /// The conversation to read
+    /// The conversation as Markdown
     Md,
-    /// The conversation to look at, in one file that needs nothing else
+    /// The conversation as one self-contained page
     Html,
-    /// The records, one a line
+    /// The records as JSON lines
     Ndjson,
-    /// The conversation as a database
+    /// The conversation as an SQLite database
     Sqlite,
-    /// All files of the session, to import it elsewhere
+    /// All files of the session, for `ostler import`
     Zip,
 }
 
@@ -65,10 +66,10 @@ pub struct ImportArgs {
     /// The file; `-` reads it from stdin
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What it is [default: told from its content]
+    /// Input format [default: detected from content]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ImportFrom>,
-    /// Have the session work in this directory [default: the one it worked in, else the current one]
+    /// Workspace of the session [default: its own directory, else the current one]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
 }
@@ -82,10 +83,10 @@ Examples:
 /// What a session can be imported from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ImportFrom {
-    /// An archive that was exported
+    /// An exported archive
     Zip,
-    /// Records that were exported, or a log
+    /// Exported records, or a log
     Ndjson,
-    /// A conversation, one message a line
+    /// A conversation, one message per line
     Transcript,
 }

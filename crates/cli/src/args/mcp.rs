@@ -8,16 +8,16 @@ use ostler_types::ToolKind;
 pub enum McpCommand {
     /// Add a server to your configuration file.
     Add(McpAdd),
-    /// List the servers that are configured, and how they are.
+    /// List configured servers and their status.
     List {
-        /// Start them for this directory, and say whether they work
+        /// Start them for this directory and test them
         #[arg(long)]
         check: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take a server out of your configuration file.
+    /// Remove a server from your configuration file.
     Rm {
         /// The server
         #[arg(value_name = "NAME")]
@@ -34,28 +34,28 @@ impl Default for McpCommand {
 /// `ostler mcp add`.
 #[derive(Debug, Clone, Args)]
 pub struct McpAdd {
-    /// What to call it; its tools are then `mcp__NAME__TOOL`
+    /// Its name; its tools become `mcp__NAME__TOOL`
     #[arg(value_name = "NAME")]
     pub name: String,
     /// The program and its arguments, after `--`
     #[arg(value_name = "COMMAND", last = true, required_unless_present = "url", conflicts_with = "url")]
     pub command: Vec<String>,
-    /// The address, of a server that speaks HTTP
+    /// The URL of a server that speaks HTTP
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// Give it this variable of the daemon's environment; can be given more than once
+    /// Pass this variable of the daemon's environment to it; repeatable
     #[arg(long, value_name = "VARIABLE", conflicts_with = "url")]
     pub env: Vec<String>,
-    /// Send it the token that this variable of the daemon's environment holds
+    /// Send the token in this variable of the daemon's environment
     #[arg(long, value_name = "VARIABLE", requires = "url")]
     pub bearer_env: Option<String>,
-    /// What its tools touch: read, write, exec or network [default: exec; network of a URL]
+    /// Kind of its tools: read, write, exec or network [default: exec, or network for a URL]
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     pub kind: Option<ToolKind>,
-    /// How many seconds a call may take [default: 120]
+    /// Timeout of a call in seconds [default: 120]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: Option<u64>,
-    /// Replace the server of that name, if there is one
+    /// Replace an existing server of that name
     #[arg(long)]
     pub force: bool,
 }

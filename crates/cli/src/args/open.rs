@@ -5,7 +5,7 @@ use clap::Args;
 /// `ostler open`.
 #[derive(Debug, Clone, Args)]
 pub struct OpenArgs {
-    /// Only print the address; it lets one browser in, within ten minutes
+    /// Only print the address; it logs in one browser within ten minutes
     #[arg(long)]
     pub print: bool,
 }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 /// `ostler projects`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ProjectsCommand {
-    /// List the projects, in the order in which they were added.
+    /// List projects in the order they were added.
     List {
         /// Print JSON
         #[arg(long)]
@@ -19,7 +19,7 @@ pub enum ProjectsCommand {
         #[arg(value_name = "DIR")]
         workspace: Option<PathBuf>,
     },
-    /// Take a project off the list; its sessions stay as they are.
+    /// Remove a project; its sessions are kept.
     Rm {
         /// The project: its id, or its directory
         #[arg(value_name = "ID|DIR")]

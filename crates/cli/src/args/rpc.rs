@@ -11,25 +11,25 @@ pub struct RpcArgs {
     /// Work in this directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Use this model, as `provider:model` [default: one that can be used]
+    /// Model, as `provider:model` [default: an available one]
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// Give the model of the first session these instructions
+    /// System prompt of the first session
     #[arg(long, value_name = "TEXT")]
     pub system_prompt: Option<String>,
-    /// Go on with the session that this file holds, or save the first session there
+    /// Continue the session in this file, or save the first session there
     #[arg(long, value_name = "FILE")]
     pub session_file: Option<PathBuf>,
-    /// Tell on the wire what is being done
+    /// Send progress events
     #[arg(long)]
     pub debug: bool,
-    /// Ask nothing: calls that need an approval are refused
+    /// Deny every call that needs an approval instead of asking
     #[arg(long)]
     pub no_ui: bool,
-    /// Let turns go on for so long when stdin has ended, before they are canceled
+    /// Grace period for running turns after stdin closes
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=86_400))]
     pub linger: u32,
-    /// Take lines of at most so many bytes
+    /// Longest line that is accepted
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20, value_parser = clap::value_parser!(u32).range(1024..=64 << 20))]
     pub max_line_bytes: u32,
 }

@@ -4,88 +4,89 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use ostler_types::{Cost, Effort, SessionId};
+use ostler_types::{Cost, Effort};
 
+use super::SessionRef;
 use crate::exit::EXIT_CODES;
 
 /// `ostler run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = help(), group = ArgGroup::new("earlier").args(["session", "continue_last"]))]
 pub struct RunArgs {
-    /// What to ask; without it, or as `-`, it is read from stdin. What is piped in besides goes along with it
+    /// The prompt; without it, or as `-`, it is read from stdin. Other piped input is added to it
     #[arg(value_name = "PROMPT", conflicts_with = "plan")]
     pub prompt: Option<String>,
-    /// Divide the work of this plan among sessions, instead of a prompt: a file in JSON or TOML
+    /// Run this plan (JSON or TOML) in parallel sessions instead of a prompt
     #[arg(long, value_name = "FILE", conflicts_with_all = ["attach", "image", "output_schema"])]
     pub plan: Option<PathBuf>,
-    /// Send this file along; can be given more than once
+    /// Attach this file; repeatable
     #[arg(short = 'f', long = "file", visible_alias = "attach", value_name = "FILE")]
     pub attach: Vec<PathBuf>,
-    /// Send this image along: PNG, JPEG, GIF or WebP; can be given more than once
+    /// Attach this image (PNG, JPEG, GIF or WebP); repeatable
     #[arg(short, long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
-    /// Print the session's events as JSON lines instead
+    /// Print the session's events as JSON lines
     #[arg(long)]
     pub json: bool,
-    /// Have the last answer be JSON that fits this JSON Schema, and print nothing else
+    /// Require the final answer to match this JSON Schema, and print only that
     #[arg(long, value_name = "FILE")]
     pub output_schema: Option<PathBuf>,
-    /// Stop when it has cost more than this, in US dollars
-    #[arg(long, value_name = "AMOUNT", value_parser = parse_cost)]
+    /// Stop when it costs more than this, in US dollars
+    #[arg(long, value_name = "AMOUNT", value_parser = parse_cost, allow_negative_numbers = true)]
     pub max_cost: Option<Cost>,
     /// Stop when it takes longer than this, such as 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// Continue this session
     #[arg(long, value_name = "ID")]
-    pub session: Option<SessionId>,
-    /// Continue the session of this directory in which something happened last
+    pub session: Option<SessionRef>,
+    /// Continue the most recent session in this directory
     #[arg(short, long = "continue")]
     pub continue_last: bool,
-    /// Leave that session as it is, and go on in one that begins as it ended
+    /// Fork that session and continue in the copy
     #[arg(long, requires = "earlier")]
     pub fork: bool,
-    /// Have this agent work on it; `ostler agents list` shows which there are
+    /// Use this agent; `ostler agents` lists them
     #[arg(long, value_name = "NAME", conflicts_with_all = ["attach", "image", "plan", "earlier"])]
     pub agent: Option<String>,
-    /// Use this model, as `provider:model`
+    /// Model, as `provider:model`
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// Ask this model when the one before it cannot answer; can be given more than once
+    /// Fall back to this model when the one before fails; repeatable
     #[arg(long, value_name = "MODEL")]
     pub fallback: Vec<String>,
-    /// Let the model think this much [default: as its maker thinks best]
+    /// Thinking effort [default: the provider's]
     #[arg(long, value_name = "EFFORT")]
     pub effort: Option<EffortLevel>,
-    /// Keep the traffic with the model's provider in the session's raw.jsonl
+    /// Log traffic with the model's provider to the session's raw.jsonl
     #[arg(long)]
     pub raw_log: bool,
-    /// Keep thinking, times and tokens in the session's verbose.md; --verbose does so, too
+    /// Log thinking, times and tokens to the session's verbose.md; implied by --verbose
     #[arg(long)]
     pub verbose_log: bool,
-    /// Keep the session's readable files in a folder of this directory
+    /// Write the session's readable files below this directory
     #[arg(long, value_name = "DIR", conflicts_with = "earlier")]
     pub log_dir: Option<PathBuf>,
     /// Work in this directory [default: the current one]
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     pub workspace: Option<PathBuf>,
-    /// Answer tool calls that need an approval [default: ask on a terminal, never otherwise]
+    /// How to answer approvals [default: ask on a terminal, never otherwise]
     #[arg(long, value_name = "WHEN")]
     pub approve: Option<ApproveWhen>,
-    /// Give the model these instructions
+    /// System prompt
     #[arg(long, value_name = "TEXT", conflicts_with = "earlier")]
     pub system_prompt: Option<String>,
 }
 
 const RUN_HELP: &str = "\
-On a terminal everything is shown as it happens. In a pipe stdout gets the last answer and nothing else, and what \
-happens is shown on stderr if that is a terminal. A daemon that runs is used; without one the turn is run here.
+On a terminal, progress is shown live. In a pipe, stdout gets only the final answer; progress goes to stderr if that is \
+a terminal. A running daemon is used; without one the turn runs in this process.
 
-With --output-schema the model is told of the schema, its answer is checked, and it is asked again when it does not \
-fit, twice at most.
+With --output-schema the schema is added to the prompt, the answer is checked against it, and the model is asked again \
+up to twice if it does not match.
 
-A plan has subtasks, each with an id and a prompt, and where it needs them a description, a model, \
-an agent, worktree = true, depends_on = [ids] and a budget; and how many are worked on at once:
+A plan has subtasks, each with an id and a prompt, and optionally a description, a model, an agent, worktree = true, \
+depends_on = [ids] and a budget; concurrency limits how many run at once:
   concurrency = 2
   [[subtasks]]
   id = \"api\"
@@ -140,7 +141,7 @@ const LONGEST: u64 = 7 * 24 * 3600;
 /// How much a model thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EffortLevel {
-    /// Not at all, where it can be switched off
+    /// Off, where possible
     None,
     /// A little
     Low,
@@ -167,9 +168,9 @@ impl From<EffortLevel> for Effort {
 /// What `run` does about approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApproveWhen {
-    /// Refuse every call that needs one
+    /// Deny every call that needs an approval
     Never,
-    /// Allow every call, without looking
+    /// Approve every call
     Always,
     /// Ask on the terminal
     Ask,

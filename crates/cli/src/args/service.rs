@@ -7,25 +7,25 @@ use clap::{Args, Subcommand};
 /// `ostler service`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ServiceCommand {
-    /// Write the unit, and start it now and at every login.
+    /// Install the unit and start it, now and at every login.
     Install {
         /// Only print the unit
         #[arg(long)]
         print: bool,
     },
-    /// Say whether the unit is there, and whether the daemon answers.
+    /// Show whether the unit is installed and the daemon answers.
     Status,
-    /// Stop the daemon, and remove the unit; sessions stay.
+    /// Stop the daemon and remove the unit; sessions are kept.
     Uninstall,
 }
 
 /// `ostler self-check`.
 #[derive(Debug, Clone, Args)]
 pub struct SelfCheckArgs {
-    /// Work below this directory [default: the one for temporary files]
+    /// Use a scratch directory below this one [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Leave what was made there, to look at
+    /// Keep the scratch directory
     #[arg(long)]
     pub keep: bool,
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ostler_types::SessionId;
+
+use super::SessionRef;
 
 /// The terminal client.
 #[derive(Debug, Clone, Default, Args)]
@@ -13,14 +14,14 @@ pub struct TuiArgs {
     pub directory: Option<PathBuf>,
     /// Open this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
-    pub session: Option<SessionId>,
-    /// Open the session of this directory in which something happened last
+    pub session: Option<SessionRef>,
+    /// Open the most recent session in this directory
     #[arg(long = "continue")]
     pub continue_last: bool,
-    /// Use these colours: night, day, terminal or plain [env: OSTLER_THEME]
-    #[arg(long, value_name = "NAME")]
+    /// Theme: night, day, terminal or plain [env: OSTLER_THEME]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(ostler_tui::THEME_NAMES))]
     pub theme: Option<String>,
-    /// Listen to the mouse: the wheel scrolls, a click folds
+    /// Enable the mouse: the wheel scrolls, a click folds
     #[arg(long)]
     pub mouse: bool,
 }

@@ -6,10 +6,10 @@ use jiff::civil::Date;
 /// `ostler models`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsArgs {
-    /// Only those whose name contains this
+    /// Only models whose name contains this
     #[arg(value_name = "FILTER")]
     pub filter: Option<String>,
-    /// Ask the providers anew
+    /// Query the providers again
     #[arg(long)]
     pub refresh: bool,
     /// Print JSON
@@ -20,10 +20,10 @@ pub struct ModelsArgs {
 /// `ostler usage`.
 #[derive(Debug, Clone, Args)]
 pub struct UsageArgs {
-    /// Give each of these a row
+    /// Group by
     #[arg(long, value_name = "WHAT", default_value = "day")]
     pub by: UsageByArg,
-    /// Since when: so many days with today, such as 30d, or a date
+    /// Start: a number of days including today, such as 30d, or a date
     #[arg(long, value_name = "DAYS|DATE", default_value = "7d", value_parser = parse_since)]
     pub since: UsageSince,
     /// Print JSON
@@ -34,13 +34,13 @@ pub struct UsageArgs {
 /// What a row of `ostler usage` stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UsageByArg {
-    /// Days, the newest first
+    /// Day, newest first
     Day,
-    /// Models, the dearest first
+    /// Model, most expensive first
     Model,
-    /// Sessions, the dearest first
+    /// Session, most expensive first
     Session,
-    /// Workspaces, the dearest first
+    /// Workspace, most expensive first
     Workspace,
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn acp(setting: CommandContext, args: AcpArgs) -> anyhow::Resul
     let options = match options(args) {
         Ok(options) => options,
         Err(error) => {
-            aside!("error: {error:#}");
+            report!("error: {error:#}");
             return Ok(CliExit::Usage);
         }
     };

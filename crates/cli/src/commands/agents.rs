@@ -95,7 +95,7 @@ async fn login(setting: &CommandContext, name: &str, method: &str) -> anyhow::Re
     if let Err(failed) = done {
         anyhow::bail!("{}", sanitize(&failed.error.message));
     }
-    say!("logged in to {}; a process of it that runs already may have to be ended", sanitize(name));
+    say!("logged in to {}; restart any process of it that is already running", sanitize(name));
     Ok(CliExit::Success)
 }
 
@@ -176,7 +176,7 @@ async fn list(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
 fn confinement(sandbox: AgentConfinement) -> &'static str {
     match sandbox {
         AgentConfinement::On => "confined",
-        AgentConfinement::Off => "in the open",
+        AgentConfinement::Off => "unconfined",
     }
 }
 
@@ -217,14 +217,14 @@ async fn doctor(
     let mut reports = Vec::new();
     for (name, command) in &commands {
         if !json {
-            aside!("starting {name} …");
+            report!("starting {name}…");
         }
         reports.push(examine_agent(setting, name, command, &parts, &workspace).await);
     }
     if json {
         crate::output::json(&reports)?;
     } else if reports.is_empty() {
-        say!("no agent of others is configured or installed; `ostler agents list` says how to get one");
+        say!("No third-party agent is configured or installed; `ostler agents list` shows how to add one");
     } else {
         put!("{}", reports.iter().map(AgentReport::text).collect::<Vec<_>>().join("\n"));
     }
@@ -302,12 +302,12 @@ impl AgentReport {
         self.title = Some(info.name).filter(|name| !name.is_empty());
         self.version = Some(info.version).filter(|version| !version.is_empty());
         self.abilities = [
-            (info.loads_sessions, "keeps sessions and tells what was said"),
-            (info.resumes_sessions, "goes on with sessions"),
+            (info.loads_sessions, "loads earlier sessions with their history"),
+            (info.resumes_sessions, "resumes sessions"),
             (info.lists_sessions, "lists its sessions"),
-            (info.accepts.images, "takes pictures"),
-            (info.accepts.audio, "takes sounds"),
-            (info.accepts.files, "takes files"),
+            (info.accepts.images, "accepts images"),
+            (info.accepts.audio, "accepts audio"),
+            (info.accepts.files, "accepts files"),
             (info.mcp_over_http, "uses tool servers over HTTP"),
         ]
         .into_iter()
@@ -336,9 +336,11 @@ impl AgentReport {
         let mut text = format!("{}{who}: {state}\n", sanitize(&self.name));
         let rights = match self.sandbox {
             AgentConfinement::On => {
-                "it writes the workspace and its own state, and sees nothing else of your home directory"
+                "it can write the workspace and its own state, and cannot read the rest of your home directory"
             }
-            AgentConfinement::Off => "it, and what a repository has it run, can do all that you can do",
+            AgentConfinement::Off => {
+                "it runs unsandboxed with your full rights, and so does everything it starts"
+            }
         };
         _ = writeln!(text, "  {}: {rights}", confinement(self.sandbox));
         if let Some(error) = &self.error {
@@ -359,7 +361,7 @@ impl AgentReport {
                 .iter()
                 .map(|way| format!("{} ({})", sanitize(&way.id), sanitize(&way.name)))
                 .collect();
-            _ = writeln!(text, "  ways to log in: {}", ways.join(", "));
+            _ = writeln!(text, "  login methods: {}", ways.join(", "));
         }
         text
     }

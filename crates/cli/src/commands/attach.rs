@@ -19,7 +19,8 @@ pub(super) async fn attach(setting: CommandContext, attach: Attach) -> anyhow::R
 }
 
 async fn follow(client: &Client, setting: &CommandContext, attach: &Attach) -> anyhow::Result<()> {
-    let mut events = client.events_resuming(attach.id, attach.after).await?;
+    let id = setting.finder(client).session_or_only(attach.id.as_ref()).await?;
+    let mut events = client.events_resuming(id, attach.after).await?;
     let mut screen = EventOutput::new(attach.json, true, true, setting);
     loop {
         let line = tokio::select! {

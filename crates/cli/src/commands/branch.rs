@@ -2,15 +2,17 @@
 
 use ostler_api_types::{ContextView, SendMessage, Speaker};
 use ostler_client::Client;
-use ostler_types::{SessionId, in_one_line};
+use ostler_types::in_one_line;
 
 use super::CommandContext;
+use super::approval_prompt::ApprovalPrompt;
 use super::event_output::EventOutput;
 use super::run::typed_or_stdin;
 use super::turn_watcher::TurnWatcher;
-use crate::args::{ApproveWhen, ForkArgs};
+use crate::args::{ApproveWhen, ForkArgs, SessionRef};
 use crate::connect::{DaemonPurpose, connect_or_start};
 use crate::exit::CliExit;
+use crate::render::counted;
 
 /// Makes a session, and prints nothing but its id, so that it can be used in another command.
 pub(super) async fn fork(setting: CommandContext, args: ForkArgs) -> anyhow::Result<CliExit> {
@@ -21,17 +23,26 @@ pub(super) async fn fork(setting: CommandContext, args: ForkArgs) -> anyhow::Res
         DaemonPurpose::Look,
     )
     .await?;
-    let forked = reached.client.fork(args.id, args.turn).await;
+    let forked = async {
+        let finder = setting.finder(&reached.client);
+        let id = finder.session_or_only(args.id.as_ref()).await?;
+        let turn = match &args.turn {
+            Some(turn) => Some(finder.turn(id, turn).await?),
+            None => None,
+        };
+        anyhow::Ok(reached.client.fork(id, turn).await?)
+    };
+    let forked = forked.await;
     reached.stop_when_idle().await;
     say!("{}", forked?);
     Ok(CliExit::Success)
 }
 
-pub(super) async fn compact(setting: CommandContext, id: SessionId) -> anyhow::Result<CliExit> {
+pub(super) async fn compact(setting: CommandContext, id: Option<SessionRef>) -> anyhow::Result<CliExit> {
     let reached =
         connect_or_start(&setting.data_dir, &setting.loaded.config, &setting.environment, DaemonPurpose::Run)
             .await?;
-    let exit = follow_compaction(&reached.client, &setting, id).await;
+    let exit = follow_compaction(&reached.client, &setting, id.as_ref()).await;
     reached.stop_when_idle().await;
     exit
 }
@@ -39,21 +50,33 @@ pub(super) async fn compact(setting: CommandContext, id: SessionId) -> anyhow::R
 async fn follow_compaction(
     client: &Client,
     setting: &CommandContext,
-    id: SessionId,
+    id: Option<&SessionRef>,
 ) -> anyhow::Result<CliExit> {
+    let id = setting.finder(client).session_or_only(id).await?;
     let after = client.session(id).await?.last_seq;
     let mut events = client.events_resuming(id, after).await?;
     let turn_id = client.compact(id).await?;
     let screen = EventOutput::new(false, false, false, setting);
-    let mut turn = TurnWatcher::new(client, (id, turn_id), None, ApproveWhen::Never, screen)?;
+    let mut turn = TurnWatcher::new(
+        client,
+        (id, turn_id),
+        None,
+        ApproveWhen::Never,
+        screen,
+        ApprovalPrompt::new(setting),
+    )?;
     let exit = turn.follow(&mut events).await?;
     if let Ok(context) = client.context(id).await {
-        say!("the model is shown {}", share(&context));
+        say!("context: {}", share(&context));
     }
     Ok(exit)
 }
 
-pub(super) async fn context(setting: CommandContext, id: SessionId, json: bool) -> anyhow::Result<CliExit> {
+pub(super) async fn context(
+    setting: CommandContext,
+    id: Option<SessionRef>,
+    json: bool,
+) -> anyhow::Result<CliExit> {
     let reached = connect_or_start(
         &setting.data_dir,
         &setting.loaded.config,
@@ -61,7 +84,11 @@ pub(super) async fn context(setting: CommandContext, id: SessionId, json: bool) 
         DaemonPurpose::Look,
     )
     .await?;
-    let context = reached.client.context(id).await;
+    let context = async {
+        let id = setting.finder(&reached.client).session_or_only(id.as_ref()).await?;
+        anyhow::Ok(reached.client.context(id).await?)
+    };
+    let context = context.await;
     reached.stop_when_idle().await;
     let context = context?;
     if json {
@@ -73,7 +100,8 @@ pub(super) async fn context(setting: CommandContext, id: SessionId, json: bool) 
 }
 
 fn table(context: &ContextView) -> String {
-    let mut text = format!("{}: {}, {} messages\n", context.model, share(context), context.messages);
+    let mut text =
+        format!("{}: {}, {}\n", context.model, share(context), counted(context.messages, "message"));
     for share in &context.sections {
         let name = in_one_line(&share.section.name, 40);
         text.push_str(&format!("  {name:<40}  {:>9}  {:>5.1} %\n", share.section.tokens, share.percent));
@@ -85,15 +113,19 @@ fn table(context: &ContextView) -> String {
 fn share(context: &ContextView) -> String {
     match (context.window, context.percent) {
         (Some(window), Some(percent)) => format!("about {} of {window} tokens ({percent} %)", context.tokens),
-        _ => format!("about {} tokens; how many the model takes is not known", context.tokens),
+        _ => format!("about {} tokens (context window: unknown)", context.tokens),
     }
 }
 
 /// Adds what the model is to know, and starts nothing.
-pub(super) async fn note(setting: CommandContext, id: SessionId, given: String) -> anyhow::Result<CliExit> {
+pub(super) async fn note(
+    setting: CommandContext,
+    id: Option<SessionRef>,
+    given: String,
+) -> anyhow::Result<CliExit> {
     let note = typed_or_stdin(&given)?;
     if note.trim().is_empty() {
-        aside!("error: there is nothing to tell");
+        report!("error: the text is empty");
         return Ok(CliExit::Usage);
     }
     let reached = connect_or_start(
@@ -104,7 +136,11 @@ pub(super) async fn note(setting: CommandContext, id: SessionId, given: String) 
     )
     .await?;
     let note = SendMessage { role: Speaker::System, auto_run: Some(false), ..SendMessage::prompt(note) };
-    let sent = reached.client.send_message(id, &note).await;
+    let sent = async {
+        let id = setting.finder(&reached.client).session_or_only(id.as_ref()).await?;
+        anyhow::Ok(reached.client.send_message(id, &note).await?)
+    };
+    let sent = sent.await;
     reached.stop_when_idle().await;
     say!("{}", sent?.message_id);
     Ok(CliExit::Success)
@@ -136,6 +172,6 @@ mod tests {
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
         (context.window, context.percent) = (None, None);
-        assert!(table(&context).contains("not known"));
+        assert!(table(&context).contains("unknown"));
     }
 }

@@ -21,6 +21,7 @@ use super::last_known_records::LastKnownRecords;
 use crate::args::Doctor;
 use crate::connect::{daemon_config, find_running};
 use crate::exit::CliExit;
+use crate::render::counted;
 
 /// How long the gateway has for an answer, and how much of one is read.
 const GATEWAY_TIMEOUT: Duration = Duration::from_secs(3);
@@ -47,7 +48,7 @@ pub(super) async fn doctor(setting: CommandContext, doctor: Doctor) -> anyhow::R
     if !doctor.json {
         let gateway = &setting.loaded.config.gateway;
         match gateway.enabled {
-            true => say!("gateway: will listen on {}, once a daemon runs", gateway.listen),
+            true => say!("gateway: will listen on {} once a daemon runs", gateway.listen),
             false => say!("gateway: off (gateway.enabled)"),
         }
         print_sandbox(&setting).await?;
@@ -65,9 +66,9 @@ async fn gateway(setting: &CommandContext) -> (Value, String) {
     let asked = tokio::time::timeout(GATEWAY_TIMEOUT, gateway_answers(address)).await;
     let problem = match asked {
         Ok(Ok(true)) => None,
-        Ok(Ok(false)) => Some("another program has that port".to_owned()),
+        Ok(Ok(false)) => Some("another program uses that port".to_owned()),
         Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("nobody answers there".to_owned()),
+        Err(_) => Some("no answer".to_owned()),
     };
     let report = json!({
         "enabled": true, "address": address, "listening": problem.is_none(), "problem": problem,
@@ -75,8 +76,8 @@ async fn gateway(setting: &CommandContext) -> (Value, String) {
     let line = match problem {
         None => format!("gateway: listens on {address}"),
         Some(problem) => format!(
-            "gateway: does not listen on {address} ({problem}); it is at /gateway of the http door, or set \
-             gateway.listen to another address and start the daemon again"
+            "gateway: does not listen on {address} ({problem}); it is still reachable at /gateway of the HTTP server; to use another address, set \
+             gateway.listen and run `ostler restart`"
         ),
     };
     (report, line)
@@ -107,13 +108,13 @@ async fn print_sandbox(setting: &CommandContext) -> anyhow::Result<()> {
     )
     .await
     else {
-        say!("sandbox: off (sandbox.mode), so programs run with all your rights");
+        say!("sandbox: off (sandbox.mode); programs run with your full rights");
         return Ok(());
     };
     let report = sandbox.report();
     say!("sandbox: {}", report.name());
     if let Some(places) = sandbox.home_places() {
-        say!("  open in your home directory (more: sandbox.readable, sandbox.writable):");
+        say!("  accessible in your home directory (add more: sandbox.readable, sandbox.writable):");
         for (what, paths) in [("read", places.toolchains), ("cache", places.caches)] {
             for path in paths {
                 say!("    {what:<5}  {}", path.display());
@@ -124,7 +125,7 @@ async fn print_sandbox(setting: &CommandContext) -> anyhow::Result<()> {
         ostler_daemon::programs::program_finder(config, environment, &setting.data_dir, Some(&sandbox));
     for directory in finder.ignored_directories() {
         say!(
-            "  ! PATH has {}, where sandboxed commands can write: no program there runs outside the sandbox",
+            "  ! PATH has {}, where sandboxed commands can write: programs there are only run in the sandbox",
             directory.display()
         );
     }
@@ -218,12 +219,13 @@ fn report(setting: &CommandContext, doctor: &Doctor, examined: &[ExaminedLog]) -
     } else {
         let records: u64 =
             examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
-        say!("{}: {} sessions, {records} records", setting.data_dir.display(), examined.len());
+        let sessions = counted(examined.len() as u64, "session");
+        say!("{}: {sessions}, {}", setting.data_dir.display(), counted(records, "record"));
         for text in examined.iter().filter_map(ExaminedLog::as_text) {
             say!("{text}");
         }
         if well {
-            say!("every record is as it was written");
+            say!("all records intact");
         }
     }
     Ok(if well { CliExit::Success } else { CliExit::Failure })
@@ -245,17 +247,17 @@ async fn salvage(log: &FileLog, ends: &LastKnownRecords<'_>, id: SessionId) -> a
     let salvaged = log.salvage(id).await?;
     match salvaged.kept_as {
         Some(path) => {
-            aside!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display())
+            report!("{id}: kept {} records; the damaged log is {}", salvaged.records, path.display())
         }
-        None if known > salvaged.records => aside!(
+        None if known > salvaged.records => report!(
             "{id}: records {} to {known} are lost; the log goes on after record {}",
             salvaged.records + 1,
             salvaged.records
         ),
         None if other.is_some() => {
-            aside!("{id}: the log is accepted as it is, though its snapshot knew other records")
+            report!("{id}: the log is accepted as it is, though its snapshot knew other records")
         }
-        None => aside!("{id}: the log is not damaged; nothing was done"),
+        None => report!("{id}: the log is not damaged; nothing to do"),
     }
     ends.forget(id).await
 }
@@ -266,7 +268,7 @@ async fn rebuild(setting: &CommandContext, log: FileLog, examined: &[ExaminedLog
         examined.iter().filter(|one| one.is_short).map(|one| one.id.to_string()).collect();
     if !short.is_empty() {
         anyhow::bail!(
-            "the views were not made again, because only they know that records are gone from the end of {}: restore the \
+            "views not rebuilt: only they show that records are missing from the end of {}; restore the \
              logs from a backup, or accept the loss with `ostler doctor --salvage ID` for each",
             short.join(", ")
         );
@@ -285,14 +287,16 @@ async fn rebuild(setting: &CommandContext, log: FileLog, examined: &[ExaminedLog
     let client = Client::connect(DaemonEndpoint::Unix(socket_path(&setting.data_dir)), None).await?;
     loop {
         match client.list_sessions(&SessionFilter { limit: Some(1), ..SessionFilter::default() }).await {
-            Err(ClientError::Refused { code, .. }) if code == "index_rebuilding" => aside!("still at it"),
+            Err(ClientError::Refused { code, .. }) if code == "index_rebuilding" => {
+                report!("still rebuilding")
+            }
             listed => break listed.map(|_| ())?,
         }
     }
     let rebuilt = daemon.rebuild_views().await;
     daemon.stop().await;
     rebuilt?;
-    aside!("the index and the other views were made again from the logs");
+    report!("rebuilt the index and the other views from the logs");
     Ok(())
 }
 
@@ -313,11 +317,14 @@ async fn report_beside_daemon(
 ) -> anyhow::Result<CliExit> {
     let who = pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
     if doctor.rebuild || doctor.salvage.is_some() {
-        anyhow::bail!("a daemon{who} uses {}; stop it first, then try again", setting.data_dir.display());
+        anyhow::bail!(
+            "a daemon{who} uses {}; stop it with `ostler stop`, then try again",
+            setting.data_dir.display()
+        );
     }
     let client = find_running(&setting.data_dir)
         .await
-        .context("a process has the data directory but does not answer")?;
+        .context("a process uses the data directory but does not answer")?;
     let version = client.health().await?.version;
     let (gateway, gateway_line) = gateway(setting).await;
     if doctor.json {
@@ -326,7 +333,7 @@ async fn report_beside_daemon(
         crate::output::json(&report)?;
     } else {
         say!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());
-        say!("stop it to have every log checked");
+        say!("to check every log, stop it first: `ostler stop`");
         say!("{gateway_line}");
         print_sandbox(setting).await?;
     }

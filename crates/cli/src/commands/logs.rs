@@ -14,7 +14,6 @@ use crate::output::{json_line, wait_for_closed_stdout};
 use crate::render::record_line;
 
 pub(super) async fn logs(setting: CommandContext, args: LogsArgs) -> anyhow::Result<CliExit> {
-    let mut reader = LogFollower { id: args.id, cursor: args.since, json: args.json };
     let reached = connect_or_start(
         &setting.data_dir,
         &setting.loaded.config,
@@ -22,9 +21,15 @@ pub(super) async fn logs(setting: CommandContext, args: LogsArgs) -> anyhow::Res
         DaemonPurpose::Look,
     )
     .await?;
-    let read = reader.history(&reached.client, args.tail).await;
+    let read = async {
+        let id = setting.finder(&reached.client).session_or_only(args.id.as_ref()).await?;
+        let mut reader = LogFollower { id, cursor: args.since, json: args.json };
+        reader.history(&reached.client, args.tail).await?;
+        anyhow::Ok(reader)
+    };
+    let read = read.await;
     reached.stop_when_idle().await;
-    read?;
+    let mut reader = read?;
     if args.follow {
         tokio::select! {
             followed = reader.follow(&setting) => followed?,

@@ -52,22 +52,22 @@ async fn change(
             let (name, force) = (add.name.clone(), add.force);
             if setting.loaded.config.mcp.contains_key(&name) && !force {
                 anyhow::bail!(
-                    "there is a server `{name}` already; --force replaces it, or give this one another name"
+                    "a server `{name}` exists already; replace it with --force, or choose another name"
                 );
             }
             let server = server(add);
             // What stands where a name should may be the secret itself, so it is not repeated.
             if let Err((_, why)) = check_server(&name, &server) {
-                aside!("error: the server cannot be added: {why}");
+                report!("error: the server cannot be added: {why}");
                 return Ok(CliExit::Usage);
             }
             warn_of_variables(setting, &server);
-            (edit::with_server(&path, &text, &name, &server)?, format!("the server `{name}` is now in"))
+            (edit::with_server(&path, &text, &name, &server)?, format!("added server `{name}` to"))
         }
         ServerChange::Remove(name) => match edit::without_server(&path, &text, &name)? {
-            Some(changed) => (changed, format!("the server `{}` is no longer in", in_one_line(&name, WIDTH))),
+            Some(changed) => (changed, format!("removed server `{}` from", in_one_line(&name, WIDTH))),
             None => anyhow::bail!(
-                "{} has no server `{}`; `ostler mcp list` shows those that there are",
+                "{} has no server `{}`; `ostler mcp list` lists them",
                 path.display(),
                 in_one_line(&name, WIDTH)
             ),
@@ -76,7 +76,9 @@ async fn change(
     edit::write(&path, &changed)?;
     say!("{done} {}", path.display());
     if find_running(&setting.data_dir).await.is_ok() && !setting.output_manner.quiet {
-        aside!("note: the daemon that runs has read the file already; start it again for this to hold");
+        report!(
+            "note: the running daemon has already read this file; apply the change with `ostler restart`"
+        );
     }
     Ok(CliExit::Success)
 }
@@ -84,7 +86,7 @@ async fn change(
 /// The file to change: the one that is read, or would be.
 fn path(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<PathBuf> {
     let file = config_file(global.config.as_deref(), &setting.environment);
-    Ok(file.context("nothing says where your home is; name a file with --config")?.path)
+    Ok(file.context("no home directory; name a file with --config")?.path)
 }
 
 fn server(add: McpAdd) -> McpSection {
@@ -104,7 +106,7 @@ fn server(add: McpAdd) -> McpSection {
 fn warn_of_variables(setting: &CommandContext, server: &McpSection) {
     for name in server.pass_env.iter().chain(&server.bearer_token_env) {
         if setting.environment.get(name).is_none() && !setting.output_manner.quiet {
-            aside!("note: {name} is not set here; the daemon needs it in its own environment");
+            report!("note: {name} is not set here; the daemon needs it in its own environment");
         }
     }
 }
@@ -115,7 +117,7 @@ async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Resu
         client
             .as_ref()
             .map_err(Clone::clone)
-            .context("only a daemon starts servers; `ostler serve` starts one")?;
+            .context("servers are started by a daemon, and none is running; start one with `ostler serve`")?;
     }
     let here = std::env::current_dir().ok().filter(|_| check);
     let here = here.as_deref().and_then(Path::to_str);
@@ -134,7 +136,7 @@ async fn list(setting: &CommandContext, check: bool, json: bool) -> anyhow::Resu
         return Ok(CliExit::Success);
     }
     if servers.is_empty() {
-        say!("no server is configured; `ostler mcp add NAME -- COMMAND` adds one");
+        say!("No MCP servers; add one with `ostler mcp add NAME -- COMMAND`");
     }
     let mut all_well = true;
     for (name, server) in servers {
@@ -168,8 +170,8 @@ fn state_text(is_daemon: bool, state: Option<&ToolServer>) -> String {
         Some(state) if state.state == "ready" => format!("ready, {} tools", state.tools.len()),
         Some(state) if state.state == "stopped" => "not needed yet".to_owned(),
         Some(state) => in_one_line(&state.state, WIDTH),
-        None if is_daemon => "the daemon has yet to read it".to_owned(),
-        None => "no daemon runs".to_owned(),
+        None if is_daemon => "not loaded yet".to_owned(),
+        None => "no daemon running".to_owned(),
     }
 }
 

@@ -50,7 +50,7 @@ fn draw(list: &ModelList) -> String {
         text.push('\n');
     }
     if list.models.is_empty() {
-        text = "no model has such a name\n".to_owned();
+        text = "No matching models\n".to_owned();
     }
     text.push('\n');
     text.push_str(&match (&list.default, &list.no_default) {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_filter_looks_at_names() {
         assert_eq!(filtered(list(), Some("FLASH")).models.len(), 1);
-        assert!(draw(&filtered(list(), Some("nothing"))).starts_with("no model has such a name\n"));
+        assert!(draw(&filtered(list(), Some("nothing"))).starts_with("No matching models\n"));
     }
 
     #[test]

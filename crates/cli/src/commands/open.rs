@@ -34,7 +34,7 @@ pub(super) async fn open(setting: CommandContext, args: OpenArgs) -> anyhow::Res
 /// the end of that.
 pub(super) fn browse(data_dir: &Path, address: &str) {
     if let Err(error) = try_browse(data_dir, address) {
-        aside!("no browser could be opened ({error}); open the address yourself");
+        report!("could not open a browser ({error}); open the address yourself");
     }
 }
 

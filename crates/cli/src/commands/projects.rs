@@ -44,13 +44,10 @@ async fn run_projects_command(client: &Client, command: ProjectsCommand) -> anyh
             let named = |known: &&ProjectView| known.id == project || known.path == path;
             let found = known.iter().find(named);
             let found = found.with_context(|| {
-                format!(
-                    "`{}` is no project; `ostler projects list` shows those that there are",
-                    sanitize(&project)
-                )
+                format!("No project `{}`; `ostler projects list` lists them", sanitize(&project))
             })?;
             client.remove_project(&found.id).await?;
-            format!("{} is no project any more; its sessions stay as they are\n", sanitize(&found.path))
+            format!("removed {} from projects; its sessions are kept\n", sanitize(&found.path))
         }
     })
 }

@@ -25,14 +25,16 @@ impl Reconnect {
     pub(super) fn connected(&mut self) {
         self.wait = FIRST_WAIT;
         if std::mem::take(&mut self.is_announced) && !self.quiet {
-            aside!("note: the daemon is there again");
+            report!("note: reconnected to the daemon");
         }
     }
 
     /// There is none: waits before the next try.
     pub(super) async fn wait_for_retry(&mut self) {
         if !std::mem::replace(&mut self.is_announced, true) && !self.quiet {
-            aside!("note: no daemon answers; waiting for one (`ostler serve` starts it, Ctrl-C ends this)");
+            report!(
+                "note: no daemon is running; waiting for one (start it with `ostler serve`, Ctrl-C to quit)"
+            );
         }
         tokio::time::sleep(self.wait).await;
         self.wait = (self.wait * 2).min(LONGEST_WAIT);

@@ -29,7 +29,7 @@ pub(super) async fn rpc(setting: CommandContext, args: RpcArgs) -> anyhow::Resul
     let options = match options(args) {
         Ok(options) => options,
         Err(error) => {
-            aside!("error: {error:#}");
+            report!("error: {error:#}");
             return Ok(CliExit::Usage);
         }
     };

@@ -14,6 +14,7 @@ use ostler_types::{Plan, SessionId};
 use tokio::time::Instant;
 
 use super::CommandContext;
+use super::approval_prompt::ApprovalPrompt;
 use super::event_output::EventOutput;
 use super::plan;
 use super::turn_watcher::{RunLimits, TurnWatcher};
@@ -69,7 +70,7 @@ async fn stop_own_daemon(reached: ConnectedDaemon, was_left: bool) {
 /// What the arguments ask for, or how a command ends that asks for nothing.
 async fn requested_task(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit>> {
     let wrong = |error: anyhow::Error| {
-        aside!("error: {error:#}");
+        report!("error: {error:#}");
         Err(Ok(CliExit::Usage))
     };
     if let Some(path) = &run.plan {
@@ -83,7 +84,7 @@ async fn requested_task(run: &RunArgs) -> Result<RunTask, anyhow::Result<CliExit
         Ok(prompt) => Ok(RunTask::Prompt(prompt, schema)),
         Err(NoPrompt::Failed(error)) => Err(Err(error)),
         Err(NoPrompt::Nothing) => wrong(anyhow::anyhow!(
-            "there is nothing to ask; say it in quotes, as in `ostler run \"list the files\"`, or pipe it in"
+            "no prompt; give one in quotes, for example `ostler run \"list the files\"`, or pipe it in"
         )),
     }
 }
@@ -101,6 +102,7 @@ async fn run_in_session(
     let typed = std::io::stdin().is_terminal() && run.prompt.as_deref() != Some("-");
     let when = run.approve.unwrap_or(if typed { ApproveWhen::Ask } else { ApproveWhen::Never });
     let screen = event_output(setting, run);
+    let approvals = || ApprovalPrompt::new(setting);
     let (mut turn, mut events, schema) = match work {
         RunTask::Prompt(mut prompt, schema) => {
             if let Some(schema) = &schema {
@@ -110,12 +112,16 @@ async fn run_in_session(
             let events = client.events_resuming(id, after).await?;
             let sent = client.send_message(id, &message).await?;
             let turn_id = sent.turn_id.context("the daemon started no turn")?;
-            (TurnWatcher::new(client, (id, turn_id), Some(sent.message_id), when, screen)?, events, schema)
+            (
+                TurnWatcher::new(client, (id, turn_id), Some(sent.message_id), when, screen, approvals())?,
+                events,
+                schema,
+            )
         }
         RunTask::Plan(plan) => {
             let events = client.events_resuming(id, after).await?;
             let turn_id = client.run_plan(id, &plan).await?;
-            (TurnWatcher::new(client, (id, turn_id), None, when, screen)?, events, None)
+            (TurnWatcher::new(client, (id, turn_id), None, when, screen, approvals())?, events, None)
         }
     };
     turn = turn.with_limits(limits);
@@ -173,7 +179,7 @@ async fn fitting_answer(
         };
         if attempt == MAX_SCHEMA_ATTEMPTS {
             turn.problem = Some(format!(
-                "{MAX_SCHEMA_ATTEMPTS} answers did not fit the schema; of the last one:\n{problems}"
+                "{MAX_SCHEMA_ATTEMPTS} answers did not match the schema; problems of the last one:\n{problems}"
             ));
             break;
         }
@@ -196,24 +202,24 @@ fn report_problems(
     let was_shown = turn.output.is_for_people()
         && matches!(exit, CliExit::Success | CliExit::Failure | CliExit::Canceled | CliExit::NotApproved);
     if let Some(problem) = turn.problem.as_ref().filter(|_| !was_shown) {
-        aside!("error: {problem}");
+        report!("error: {problem}");
     }
     if setting.output_manner.quiet {
         return;
     }
     if turn.cost_is_unknown() {
-        aside!("warning: the price of a model is not known, so that --max-cost does not count it");
+        report!("warning: the price of a model is unknown, so --max-cost does not count it");
     }
     if !run.json {
-        aside!("session {id}");
+        report!("session {id}");
     }
 }
 
 /// The session to work in, and its newest record.
 async fn begin(client: &Client, setting: &CommandContext, run: &RunArgs) -> anyhow::Result<(SessionId, u64)> {
     let workspace = || real_directory(run.workspace.as_deref().unwrap_or(Path::new(".")));
-    let earlier = match (run.session, run.continue_last) {
-        (Some(id), _) => Some(id),
+    let earlier = match (&run.session, run.continue_last) {
+        (Some(given), _) => Some(setting.finder(client).session(given).await?),
         (None, true) => Some(newest_session(client, workspace()?).await?),
         (None, false) => None,
     };
@@ -234,9 +240,9 @@ async fn newest_session(client: &Client, workspace: String) -> anyhow::Result<Se
         ..SessionFilter::default()
     };
     let listed = client.list_sessions(&filter).await?.sessions.pop();
-    listed.map(|listed| listed.session.id).with_context(|| {
-        format!("no session has worked in {workspace} yet; leave --continue out to begin one")
-    })
+    listed
+        .map(|listed| listed.session.id)
+        .with_context(|| format!("No session in {workspace} yet; omit --continue to start one"))
 }
 
 /// Changes what the arguments say of a session that goes on, and returns its newest record.
@@ -294,9 +300,9 @@ async fn note_untrusted_settings(client: &Client, workspace: &str) {
         return;
     };
     if !brings.servers.is_empty() || !brings.rules.is_empty() || !brings.asks.is_empty() {
-        aside!(
-            "note: this workspace has settings of its own, which are not used because it is not trusted; \
-             `ostler trust --show` lists them, `ostler trust` uses them"
+        report!(
+            "note: this workspace has its own settings, which are ignored because it is not trusted; \
+             `ostler trust --show` lists them, `ostler trust` enables them"
         );
     }
 }

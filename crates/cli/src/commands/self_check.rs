@@ -41,17 +41,17 @@ pub(super) async fn self_check(setting: CommandContext, args: SelfCheckArgs) -> 
         }
     };
     match args.keep {
-        true => say!("what was made is in {}", place.root.display()),
+        true => say!("scratch directory kept: {}", place.root.display()),
         false => place.remove(),
     }
     checked?;
     match report.failed {
         0 => {
-            say!("everything works");
+            say!("all checks passed");
             Ok(CliExit::Success)
         }
         failed => {
-            say!("{failed} of these failed; `ostler doctor` says more of this machine");
+            say!("{failed} failed; `ostler doctor` shows details about this machine");
             Ok(CliExit::Failure)
         }
     }
@@ -88,7 +88,7 @@ impl ScratchDirs {
 
     fn remove(&self) {
         if let Err(error) = std::fs::remove_dir_all(&self.root) {
-            aside!("warning: {} could not be removed: {error}", self.root.display());
+            report!("warning: {} could not be removed: {error}", self.root.display());
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{CommandContext, open};
 use crate::args::Serve;
 use crate::connect::daemon_config;
 use crate::exit::CliExit;
+use crate::programs::own_command;
 
 pub(super) async fn serve(setting: CommandContext, args: &Serve) -> anyhow::Result<CliExit> {
     if args.background {
@@ -20,26 +21,29 @@ pub(super) async fn serve(setting: CommandContext, args: &Serve) -> anyhow::Resu
     let config = setting.loaded.config;
     let (listen, auth) = (config.server.listen, config.server.auth);
     let data_dir = setting.data_dir;
+    let command = own_command(&setting.environment);
     let daemon = daemon_config(data_dir.clone(), config, setting.environment);
     let daemon = Daemon::start(DaemonConfig { listen: Some(listen), ..daemon }).await?;
     let address = daemon.address.unwrap_or(listen);
     let token = match auth {
         Auth::On => format!("the token is in {}", token_path(&data_dir).display()),
-        Auth::Off => "no token is asked for: whoever can reach this address comes in, agents and commands with network \
-                      included"
-            .to_owned(),
+        Auth::Off => {
+            "no token is required: anyone who can reach this address has full access, including agents \
+                      and commands with network access"
+                .to_owned()
+        }
     };
     let gateway = match &daemon.gateway_port {
         GatewayPort::Off => String::new(),
         GatewayPort::Listening(gateway) => format!("  the gateway is at ws://{gateway}\n"),
         GatewayPort::Unavailable { address: wanted, reason } => {
-            format!("  the gateway is at ws://{address}/gateway only, as {wanted} cannot be had: {reason}\n")
+            format!("  the gateway is at ws://{address}/gateway only; {wanted} is unavailable: {reason}\n")
         }
     };
     let page = daemon.page_address(auth)?;
     let greeting = format!(
         "ostler is ready at http://{address}\n  the page: {page}\n{gateway}  sessions are kept in {}\n  {token}\n  \
-         try, in another terminal: ostler run \"list the files\"\n",
+         try, in another terminal: {command} run \"list the files\"\n",
         data_dir.display()
     );
     // Nobody may be reading; that is no reason for a daemon to end.
@@ -48,7 +52,7 @@ pub(super) async fn serve(setting: CommandContext, args: &Serve) -> anyhow::Resu
         open::browse(&data_dir, &page);
     }
     signals.next().await;
-    aside!("ostler is stopping; once more to stop at once");
+    report!("ostler is stopping; press Ctrl-C again to stop immediately");
     tokio::select! {
         () = daemon.stop() => {}
         () = signals.next() => {}

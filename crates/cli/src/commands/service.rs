@@ -18,7 +18,7 @@ use crate::programs::finder_for_user;
 use unit::SystemdUnit;
 
 /// What the unit is called.
-const UNIT_NAME: &str = "ostler.service";
+pub(super) const UNIT_NAME: &str = "ostler.service";
 
 pub(super) async fn service(
     setting: CommandContext,
@@ -40,7 +40,7 @@ async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Resul
     let unit = SystemdUnit::new(setting, global)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if systemd == Systemd::Missing {
-        aside!(
+        report!(
             "error: there is no systemd here. To have the daemon run without a terminal, type:\n  {}\nand put the same \
              line where your system starts things, such as `crontab -e` after @reboot",
             unit.shell_command()
@@ -49,35 +49,41 @@ async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Resul
     }
     let path = unit_path(&setting.environment)?;
     let wrote = write_if_changed(&path, &unit.text())?;
-    say!("{} {}", if wrote { "written:" } else { "as it should be:" }, path.display());
+    say!("{} {}", if wrote { "written:" } else { "up to date:" }, path.display());
     if systemd == Systemd::Silent {
-        say!("systemd does not answer for you here; where it does, type:");
+        say!("systemd does not answer for this user here; where it does, run:");
         say!("  systemctl --user daemon-reload && systemctl --user enable --now {UNIT_NAME}");
-        return Ok(CliExit::Success);
+        if find_running(&setting.data_dir).await.is_ok() {
+            say!(
+                "a daemon is already running on {}; stop it first: `ostler stop`",
+                setting.data_dir.display()
+            );
+        }
+        return Ok(CliExit::Failure);
     }
     systemctl(&["daemon-reload"]).await?;
     let is_active = systemctl(&["is-active", "--quiet", UNIT_NAME]).await.is_ok();
     if !is_active && find_running(&setting.data_dir).await.is_ok() {
         systemctl(&["enable", UNIT_NAME]).await?;
-        say!("a daemon runs already that systemd did not start; stop it, then type:");
-        say!("  systemctl --user start {UNIT_NAME}");
+        say!("a daemon that systemd did not start is already running; hand over to systemd with:");
+        say!("  ostler stop && systemctl --user start {UNIT_NAME}");
         return Ok(CliExit::Success);
     }
     systemctl(&["enable", "--now", UNIT_NAME]).await?;
     if is_active && wrote {
         systemctl(&["restart", UNIT_NAME]).await?;
     }
-    say!("the daemon runs, and is started whenever you log in");
+    say!("the daemon is running, and starts at every login");
     say!("  its log:    journalctl --user -u {UNIT_NAME} -f");
     say!("  its keys:   {} (NAME=value lines; chmod 600)", unit.environment_file.display());
-    say!("  without you: `loginctl enable-linger` lets it run while nobody is logged in");
+    say!("  headless:   `loginctl enable-linger` keeps it running while nobody is logged in");
     Ok(CliExit::Success)
 }
 
 async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
     let path = unit_path(&setting.environment)?;
     match (path.exists(), Systemd::ask(&setting.environment).await) {
-        (false, _) => say!("unit: not installed; `ostler service install` does that"),
+        (false, _) => say!("unit: not installed (`ostler service install` installs it)"),
         (true, Systemd::Answers) => {
             let said = |asked: &'static str| async move {
                 let output = match command(&[asked, UNIT_NAME]) {
@@ -96,11 +102,11 @@ async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
     match find_running(&setting.data_dir).await {
         Ok(client) => {
             let version = client.health().await?.version;
-            say!("daemon: version {version} answers on {}", setting.data_dir.display());
+            say!("daemon: version {version} running on {}", setting.data_dir.display());
             Ok(CliExit::Success)
         }
         Err(_) => {
-            say!("daemon: none answers on {}", setting.data_dir.display());
+            say!("daemon: none running on {}", setting.data_dir.display());
             Ok(CliExit::Unreachable)
         }
     }
@@ -110,7 +116,7 @@ async fn uninstall(setting: &CommandContext) -> anyhow::Result<CliExit> {
     let path = unit_path(&setting.environment)?;
     let systemd = Systemd::ask(&setting.environment).await;
     if !path.exists() {
-        say!("there is no unit to remove");
+        say!("no unit is installed");
         return Ok(CliExit::Success);
     }
     if systemd == Systemd::Answers {
@@ -120,7 +126,7 @@ async fn uninstall(setting: &CommandContext) -> anyhow::Result<CliExit> {
     if systemd == Systemd::Answers {
         systemctl(&["daemon-reload"]).await?;
     }
-    say!("removed: {}; sessions and configuration stay", path.display());
+    say!("removed: {}; sessions and configuration are kept", path.display());
     Ok(CliExit::Success)
 }
 
@@ -129,7 +135,7 @@ fn unit_path(environment: &Environment) -> anyhow::Result<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let base = environment.path("XDG_CONFIG_HOME").filter(absolute);
     let base = base.or_else(|| Some(environment.path("HOME").filter(absolute)?.join(".config")));
-    let base = base.context("nothing says where your home is; set HOME or XDG_CONFIG_HOME")?;
+    let base = base.context("no home directory; set HOME or XDG_CONFIG_HOME")?;
     Ok(base.join("systemd/user").join(UNIT_NAME))
 }
 
@@ -168,8 +174,16 @@ impl Systemd {
     }
 }
 
+/// The process of the unit, if systemd answers and runs it.
+pub(super) async fn main_pid() -> Option<u32> {
+    let mut command = command(&["show", "--property=MainPID", "--value", UNIT_NAME]).ok()?;
+    let output = command.output().await.ok().filter(|output| output.status.success())?;
+    let pid: u32 = String::from_utf8_lossy(&output.stdout).trim().parse().ok()?;
+    (pid != 0).then_some(pid)
+}
+
 /// Has systemd do something.
-async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
+pub(super) async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
     let output = command(arguments)?.output().await.context("systemctl cannot be run")?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     anyhow::ensure!(

@@ -36,7 +36,7 @@ pub(super) struct BridgedWire {
     pub(super) ready_prefix: &'static [u8],
     /// What a signal says in the client's place; nothing where the end of its lines says enough.
     pub(super) quit_line: Option<&'static [u8]>,
-    /// A line for the client when the daemon is gone; nothing where the wire has none.
+    /// A line for the client when Daemon disconnected; nothing where the wire has none.
     pub(super) lost_line: Option<&'static str>,
     /// What a person is told then.
     pub(super) lost_advice: &'static str,
@@ -86,7 +86,7 @@ pub(super) async fn serve(
             break;
         }
     }
-    aside!("error: {}", wire.lost_advice);
+    report!("error: {}", wire.lost_advice);
     Ok(CliExit::Unreachable)
 }
 
@@ -116,7 +116,7 @@ async fn serve_in_process(
         Ok(ConnectionEnd::Quit | ConnectionEnd::EndOfInput | ConnectionEnd::Stopped) => CliExit::Success,
         Ok(ConnectionEnd::ClientGone | ConnectionEnd::NotAllowed) => CliExit::Failure,
         Err(refusal) => {
-            aside!("error: {refusal}");
+            report!("error: {refusal}");
             CliExit::Failure
         }
     };
@@ -208,7 +208,7 @@ async fn send(
                 }
             }
         };
-        // That the daemon is gone shows where its answers are read.
+        // That Daemon disconnected shows where its answers are read.
         if to.write_all(bytes).await.is_err() {
             return;
         }
@@ -250,6 +250,6 @@ async fn receive(
         stdout.write_all(line.as_bytes()).await?;
         stdout.flush().await?;
     }
-    aside!("error: {}", wire.lost_advice);
+    report!("error: {}", wire.lost_advice);
     Ok(BridgeResult::Done(CliExit::Unreachable))
 }

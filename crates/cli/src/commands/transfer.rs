@@ -28,7 +28,7 @@ pub(super) async fn export(setting: CommandContext, args: ExportArgs) -> anyhow:
     };
     let is_binary = matches!(format, ExportFormat::Sqlite | ExportFormat::Zip);
     if is_binary && args.output.is_none() && OutputStream::Stdout.is_terminal() {
-        aside!("error: this is nothing for a terminal; name a file with -o");
+        report!("error: binary output; use -o FILE");
         return Ok(CliExit::Usage);
     }
     let reached = connect_or_start(
@@ -38,9 +38,19 @@ pub(super) async fn export(setting: CommandContext, args: ExportArgs) -> anyhow:
         DaemonPurpose::Look,
     )
     .await?;
-    let done = write(&reached.client, args.id, format, args.output.as_deref()).await;
+    let done = async {
+        let id = setting.finder(&reached.client).session_or_only(args.id.as_ref()).await?;
+        let replaces = args.output.as_ref().is_some_and(|path| path.exists());
+        write(&reached.client, id, format, args.output.as_deref()).await?;
+        if let Some(path) = args.output.as_ref().filter(|_| !setting.output_manner.quiet) {
+            let what = if replaces { "replaced" } else { "wrote" };
+            report!("{what} {}", path.display());
+        }
+        anyhow::Ok(CliExit::Success)
+    };
+    let done = done.await;
     reached.stop_when_idle().await;
-    done.map(|()| CliExit::Success)
+    done
 }
 
 async fn write(
@@ -106,7 +116,7 @@ async fn send(
     match client.import(content.clone(), format, workspace.as_deref()).await {
         Err(ClientError::Refused { code, .. }) if code == "bad_workspace" && workspace.is_none() => {
             let here = std::env::current_dir().context("the current directory cannot be used")?;
-            aside!("note: the session goes on in {}", here.display());
+            report!("note: the session goes on in {}", here.display());
             Ok(client.import(content, format, Some(&here.to_string_lossy())).await?)
         }
         imported => Ok(imported?),

@@ -37,7 +37,7 @@ pub(super) async fn trust(setting: CommandContext, args: Trust) -> anyhow::Resul
     if trusted {
         say!("{} is trusted: its own settings, checks and servers are used", sanitize(&workspace));
     } else {
-        say!("{} is not trusted: nothing that lies in it is run or believed unasked", sanitize(&workspace));
+        say!("{} is not trusted: its settings, checks and servers are ignored", sanitize(&workspace));
     }
     put!("{}", listing(&brings, trusted));
     Ok(CliExit::Success)
@@ -52,7 +52,7 @@ fn listing(brings: &Brought, trusted: bool) -> String {
     };
     lines.extend(brings.servers.iter().map(server));
     lines.extend(brings.rules.iter().map(|rule| {
-        let note = if trusted && !rule.in_force { " (does not hold yet)" } else { "" };
+        let note = if trusted && !rule.in_force { " (not in force yet)" } else { "" };
         format!("allows      {} {}{note}", rule.rule.tool, rule.rule.subject)
     }));
     lines.extend(brings.asks.iter().map(|asks| format!("asks about  {asks}")));
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(
             listing(&brings, true),
             "It brings:\n  checked by  make check\n  server      docs: ./docs (.mcp.json)\n  allows      shell make ⏎ \
-             deploy (does not hold yet)\n  asks about  every call that can read\n  problem     x is not used\n"
+             deploy (not in force yet)\n  asks about  every call that can read\n  problem     x is not used\n"
         );
     }
 }

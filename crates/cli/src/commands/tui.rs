@@ -12,7 +12,7 @@ use ostler_client::SessionFilter;
 use ostler_tui::{ColorDepth, DaemonConnector, PictureProtocol, TuiOptions};
 
 use super::CommandContext;
-use crate::args::{GlobalArgs, TuiArgs};
+use crate::args::{GlobalArgs, SessionRef, TuiArgs};
 use crate::connect::find_running;
 use crate::exit::CliExit;
 use crate::output::OutputStream;
@@ -27,9 +27,7 @@ pub(super) async fn tui(
     args: TuiArgs,
 ) -> anyhow::Result<CliExit> {
     if !(OutputStream::Stdout.is_terminal() && std::io::stdin().is_terminal()) {
-        aside!(
-            "error: there is no terminal to draw on; `ostler run` works without one, `ostler --help` lists the rest"
-        );
+        report!("error: no terminal; use `ostler run`, or see `ostler --help`");
         return Ok(CliExit::Usage);
     }
     let workspace = match args.directory {
@@ -42,8 +40,12 @@ pub(super) async fn tui(
         .ok_or_else(|| anyhow::anyhow!("the path of this directory is not text; rename it"))?
         .to_owned();
     let variable = |name: &str| setting.environment.get(name).and_then(|value| value.to_str());
-    let session = match (args.session, args.continue_last) {
-        (Some(id), _) => Some(id),
+    let session = match (&args.session, args.continue_last) {
+        (Some(SessionRef::Id(id)), _) => Some(*id),
+        (Some(given), _) => {
+            let client = find_running(&setting.data_dir).await?;
+            Some(setting.finder(&client).session(given).await?)
+        }
         (None, true) => newest_session(setting, &workspace).await,
         (None, false) => None,
     };
@@ -84,19 +86,25 @@ fn daemon_connector(data_dir: PathBuf, global: &GlobalArgs) -> DaemonConnector {
             let data_dir = Arc::clone(&looked_for);
             async move { find_running(&data_dir).await }.boxed()
         }),
-        start: Box::new(move || start_daemon(Arc::clone(&data_dir), config.clone()).boxed()),
+        start: Box::new(move || start_daemon(Arc::clone(&data_dir), config.clone(), Vec::new()).boxed()),
     }
 }
 
-/// Starts a daemon that outlives us, and waits until it answers.
-async fn start_daemon(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result<String, String> {
-    let failed = |why: String| format!("the daemon could not be started: {why}; `ostler serve` says more");
+/// Starts a daemon that outlives us, with these flags, and waits until it answers.
+pub(super) async fn start_daemon(
+    data_dir: Arc<PathBuf>,
+    config: Option<PathBuf>,
+    flags: Vec<String>,
+) -> Result<String, String> {
+    let failed =
+        |why: String| format!("the daemon could not be started: {why}; `ostler serve` shows details");
     let log = data_dir.join("daemon.log");
     let output =
         std::fs::File::create(&log).map_err(|error| failed(format!("{}: {error}", log.display())))?;
     let mut invocation = Invocation::new(Program::current_executable())
         .args(["serve", "--background", "--data-dir"])
         .args([data_dir.as_path()])
+        .args(flags)
         .inherit_environment()
         .inherit_directory();
     if let Some(config) = config {
@@ -112,9 +120,7 @@ async fn start_daemon(data_dir: Arc<PathBuf>, config: Option<PathBuf>) -> Result
     let pid = child.id().unwrap_or_default();
     for _ in 0..MAX_POLLS {
         if find_running(&data_dir).await.is_ok() {
-            return Ok(format!(
-                "no daemon was running, so one was started in the background (process {pid}); it goes on when you leave"
-            ));
+            return Ok(format!("started a daemon in the background (pid {pid}); `ostler stop` stops it"));
         }
         if let Ok(Some(_)) = child.try_wait() {
             let said = std::fs::read_to_string(&log).unwrap_or_default();

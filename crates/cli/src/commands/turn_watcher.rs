@@ -8,23 +8,23 @@ use anyhow::Context;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use ostler_api_types::ApprovalAnswerBody;
-use ostler_client::{Client, ClientError, EventLine, EventStream};
+use ostler_client::{Client, ClientError, EventLine, EventStream, actor_name};
 use ostler_line_framing::{FramedLine, LineReader};
 use ostler_types::{
     ApprovalEvent, ChildEvent, Cost, Event, Failure, MessageEvent, MessageId, Record, SessionId, StepEvent,
     ToolCallId, TurnEvent, TurnId, Usage, Verdict, WorkspaceEvent,
 };
+use serde_json::Value;
 use tokio::io::Stdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
+use super::approval_prompt::{ApprovalPrompt, MAX_ANSWER_BYTES, PendingQuestion, TypedAnswer};
 use super::event_output::EventOutput;
 use crate::args::ApproveWhen;
 use crate::exit::CliExit;
-use crate::render::money;
+use crate::render::{counted, money};
 
-/// Longest answer that is read from the terminal, in bytes.
-const ANSWER_BYTES: usize = 4096;
 /// How long a turn may take to stop that has run out of time.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
@@ -51,7 +51,8 @@ pub(super) struct TurnWatcher<'a> {
     /// What the person at the terminal types.
     answers: LineReader<Stdin>,
     /// The calls that they are asked about, one after the other: those of several sessions may wait at once.
-    questions: VecDeque<AskedApproval>,
+    questions: VecDeque<PendingQuestion>,
+    prompt: ApprovalPrompt,
     /// Whether the turn has begun; until then its message waits behind others.
     started: bool,
     /// The call that was refused first.
@@ -72,15 +73,6 @@ pub(super) struct TurnWatcher<'a> {
     pub(super) was_left: bool,
 }
 
-/// A call that waits for an answer.
-#[derive(PartialEq, Eq)]
-struct AskedApproval {
-    /// The turn whose call it is, which may be that of a session that this one has started.
-    turn_id: TurnId,
-    tool_call_id: ToolCallId,
-    summary: String,
-}
-
 impl<'a> TurnWatcher<'a> {
     /// Watches a turn of a session. The message is the one that it answers, which can be taken back until it begins.
     pub(super) fn new(
@@ -89,6 +81,7 @@ impl<'a> TurnWatcher<'a> {
         message_id: Option<MessageId>,
         when: ApproveWhen,
         screen: EventOutput,
+        prompt: ApprovalPrompt,
     ) -> std::io::Result<TurnWatcher<'a>> {
         Ok(TurnWatcher {
             client,
@@ -99,8 +92,9 @@ impl<'a> TurnWatcher<'a> {
             output: screen,
             limits: RunLimits::default(),
             signals: TurnSignals::new()?,
-            answers: LineReader::new(tokio::io::stdin(), ANSWER_BYTES),
+            answers: LineReader::new(tokio::io::stdin(), MAX_ANSWER_BYTES),
             questions: VecDeque::new(),
+            prompt,
             started: message_id.is_none(),
             refused: None,
             stopped: None,
@@ -158,7 +152,7 @@ impl<'a> TurnWatcher<'a> {
                     }
                     self.stopped.get_or_insert(CliExit::TimedOut);
                     self.limits.deadline = Some(Instant::now() + STOP_GRACE);
-                    self.problem = Some("it took longer than --timeout allows, so it was stopped".to_owned());
+                    self.problem = Some("stopped: it took longer than --timeout".to_owned());
                     self.stop_turn();
                 }
             }
@@ -201,9 +195,19 @@ impl<'a> TurnWatcher<'a> {
             }
             Event::Step(StepEvent::UsageRecorded { usage, .. }) => self.count_spending(usage),
             Event::Child(ChildEvent::Completed { outcome, .. }) => self.count_spending(outcome.usage),
-            Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
-                let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
-                self.asked(AskedApproval { turn_id, tool_call_id: tool_call.id, summary }).await?;
+            Event::Approval(ApprovalEvent::Requested { tool_call, summary, rule, child, .. }) => {
+                let (session_id, turn_id) =
+                    child.map_or((self.id, self.turn_id), |child| (child.session_id, child.turn_id));
+                self.asked(PendingQuestion {
+                    session_id,
+                    turn_id,
+                    tool_call_id: tool_call.id,
+                    summary,
+                    input: tool_call.input,
+                    rule: Some(rule.to_string()),
+                    files: None,
+                })
+                .await?;
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested {
                 tool_call_id,
@@ -212,14 +216,23 @@ impl<'a> TurnWatcher<'a> {
                 more,
                 ..
             }) => {
-                let summary = format!("keep the change of {} files", files.len() as u64 + more);
-                self.asked(AskedApproval { turn_id: self.turn_id, tool_call_id, summary }).await?;
+                let summary = format!("keep the changes to {}", counted(files.len() as u64 + more, "file"));
+                self.asked(PendingQuestion {
+                    session_id: self.id,
+                    turn_id: self.turn_id,
+                    tool_call_id,
+                    summary,
+                    input: Value::Null,
+                    rule: None,
+                    files: Some(files),
+                })
+                .await?;
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })
             | Event::Approval(ApprovalEvent::Denied { tool_call_id, child, .. }) => {
                 // Somebody answered, here or elsewhere.
                 let turn_id = child.map_or(self.turn_id, |child| child.turn_id);
-                self.drop_question(turn_id, &tool_call_id);
+                self.drop_question(turn_id, &tool_call_id).await;
             }
             Event::Message(MessageEvent::Withdrawn { by, .. })
             | Event::Turn(TurnEvent::Canceled { by, .. }) => {
@@ -240,7 +253,7 @@ impl<'a> TurnWatcher<'a> {
         if self.stopped.is_none() {
             self.stopped = Some(CliExit::OverBudget);
             let spent = money(self.spent);
-            self.problem = Some(format!("it cost {spent}, more than the {} of --max-cost", money(most)));
+            self.problem = Some(format!("stopped: it cost {spent}, more than --max-cost ({})", money(most)));
             self.stop_turn();
         }
     }
@@ -252,7 +265,7 @@ impl<'a> TurnWatcher<'a> {
 
     fn canceled(&mut self, by: &str) -> CliExit {
         self.stopped.unwrap_or_else(|| {
-            self.problem = Some(format!("the turn was canceled by {by}"));
+            self.problem = Some(format!("the turn was canceled by {}", actor_name(by)));
             CliExit::Canceled
         })
     }
@@ -264,7 +277,7 @@ impl<'a> TurnWatcher<'a> {
             None | Some(CliExit::TimedOut) => {
                 self.problem = self.refused.as_ref().map(|summary| {
                     format!(
-                        "`{}` needed an approval and did not get it; run with --approve always to allow it",
+                        "`{}` needed an approval and was denied; `--approve always` approves every call",
                         summary.escape_debug()
                     )
                 });
@@ -282,17 +295,17 @@ impl<'a> TurnWatcher<'a> {
         })
     }
 
-    async fn asked(&mut self, question: AskedApproval) -> anyhow::Result<()> {
+    async fn asked(&mut self, question: PendingQuestion) -> anyhow::Result<()> {
         match self.approve_when {
-            ApproveWhen::Always => self.reply(question, Verdict::Approve, None).await,
+            ApproveWhen::Always => self.reply(&question, TypedAnswer::once(Verdict::Approve, None)).await,
             ApproveWhen::Never => {
-                let why = "nobody is there to ask; run with --approve always to allow it".to_owned();
-                self.reply(question, Verdict::Deny, Some(why)).await
+                let why = "no one is available to approve it (non-interactive run)".to_owned();
+                self.reply(&question, TypedAnswer::once(Verdict::Deny, Some(why))).await
             }
             ApproveWhen::Ask => {
                 self.questions.push_back(question);
                 if self.questions.len() == 1 {
-                    self.ask();
+                    self.ask().await;
                 }
                 Ok(())
             }
@@ -300,52 +313,42 @@ impl<'a> TurnWatcher<'a> {
     }
 
     /// Asks the question that is next.
-    fn ask(&self) {
-        if let Some(question) = self.questions.front() {
-            crate::output::aside(format_args!("allow `{}`? [y/N] ", question.summary.escape_debug()));
+    async fn ask(&mut self) {
+        if let Some(question) = self.questions.front_mut() {
+            self.prompt.ask(self.client, question).await;
         }
     }
 
     /// Drops a question that has been answered.
-    fn drop_question(&mut self, turn_id: TurnId, tool_call_id: &ToolCallId) {
-        let is_it =
-            |question: &AskedApproval| question.turn_id == turn_id && question.tool_call_id == *tool_call_id;
-        let was_next = self.questions.front().is_some_and(is_it);
-        self.questions.retain(|question| !is_it(question));
+    async fn drop_question(&mut self, turn_id: TurnId, tool_call_id: &ToolCallId) {
+        let was_next =
+            self.questions.front().is_some_and(|question| question.is_about(turn_id, tool_call_id));
+        self.questions.retain(|question| !question.is_about(turn_id, tool_call_id));
         if was_next {
-            self.ask();
+            self.ask().await;
         }
     }
 
-    /// Takes a typed answer; the end of the input is a no.
+    /// Takes a typed line, which may be an answer.
     async fn take_typed_answer(&mut self, line: Option<FramedLine>) -> anyhow::Result<()> {
+        let Some(question) = self.questions.front() else { return Ok(()) };
+        let Some(answer) = self.prompt.take_line(question, line) else { return Ok(()) };
         let Some(question) = self.questions.pop_front() else { return Ok(()) };
-        let yes = match line {
-            Some(FramedLine::Line(line) | FramedLine::Unterminated(line)) => {
-                matches!(String::from_utf8_lossy(&line).trim().to_lowercase().as_str(), "y" | "yes")
-            }
-            Some(FramedLine::TooLong) | None => false,
-        };
-        self.ask();
-        self.reply(question, if yes { Verdict::Approve } else { Verdict::Deny }, None).await
+        self.reply(&question, answer).await?;
+        self.ask().await;
+        Ok(())
     }
 
-    async fn reply(
-        &mut self,
-        question: AskedApproval,
-        action: Verdict,
-        reason: Option<String>,
-    ) -> anyhow::Result<()> {
-        let AskedApproval { turn_id, tool_call_id, summary } = question;
-        if action == Verdict::Deny {
-            self.refused.get_or_insert(summary);
+    async fn reply(&mut self, question: &PendingQuestion, given: TypedAnswer) -> anyhow::Result<()> {
+        if given.verdict == Verdict::Deny {
+            self.refused.get_or_insert_with(|| question.summary.clone());
         }
         let answer = ApprovalAnswerBody {
-            turn_id,
-            tool_call_id,
-            action,
-            scope: None,
-            reason,
+            turn_id: question.turn_id,
+            tool_call_id: question.tool_call_id.clone(),
+            action: given.verdict,
+            scope: Some(given.scope),
+            reason: given.reason,
             review: None,
             option: None,
         };

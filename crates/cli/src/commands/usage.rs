@@ -53,7 +53,7 @@ fn filter(args: &UsageArgs, now: &Zoned) -> (UsageFilter, Date) {
 
 fn draw(table: &UsageTable, since: Date) -> String {
     if table.rows.is_empty() {
-        return format!("no model was used since {since}\n");
+        return format!("No model usage since {since}\n");
     }
     let head = [table.by.as_str(), "steps", "input", "cached", "output", "cost"].map(str::to_owned);
     let mut lines = vec![head];
@@ -61,7 +61,7 @@ fn draw(table: &UsageTable, since: Date) -> String {
     lines.push(cells("total".to_owned(), &table.total));
     let mut text = align(&lines);
     if table.left_out > 0 {
-        text += &format!("{} more rows are left out; the total has them\n", table.left_out);
+        text += &format!("{} more rows omitted; the total includes them\n", table.left_out);
     }
     if table.total.unpriced_steps > 0 {
         text += &format!("steps without a known price: {}\n", count(table.total.unpriced_steps));
@@ -80,7 +80,7 @@ fn cells(key: String, sum: &UsageSum) -> [String; 6] {
     [key, count(sum.steps), input, cached, output, cost]
 }
 
-/// Columns side by side, the first to the left and the others to the right.
+/// Columns in parallel, the first to the left and the others to the right.
 fn align(lines: &[[String; 6]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);

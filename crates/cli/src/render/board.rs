@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use ostler_types::{Cost, EventName, Record, SessionId, SessionStatus, SessionView, View, in_one_line};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use ostler_types::{Cost, EventName, Record, SessionId, SessionView, View, in_one_line};
+use unicode_width::UnicodeWidthStr;
 
-use super::formatting::money;
+use super::formatting::{cut, money, painted};
 use super::record_line::event_summary;
+use super::session_table::SessionState;
 use super::style::{Paint, Style};
 
 /// Sessions that are kept in mind; beyond that, those that rested longest are forgotten.
@@ -38,17 +39,6 @@ struct BoardRow {
     view: View,
     /// The last event of the session that the board shows, as text.
     activity: String,
-}
-
-/// How a session stands, those first that want somebody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum BoardStatus {
-    Waits,
-    Works,
-    Failed,
-    Rests,
-    Canceled,
-    Closed,
 }
 
 impl Board {
@@ -89,10 +79,10 @@ impl Board {
         });
         let count = |standing| rows.iter().filter(|(_, row)| row.status() == standing).count();
         let head = format!(
-            "{} sessions: {} at work, {} waiting for you",
+            "{} sessions: {} running, {} need approval",
             rows.len(),
-            count(BoardStatus::Works),
-            count(BoardStatus::Waits)
+            count(SessionState::Running),
+            count(SessionState::NeedsApproval)
         );
         let style = Style::new(color);
         let mut lines = vec![painted(style, Paint::Prompt, &cut(&head, size.columns))];
@@ -100,7 +90,7 @@ impl Board {
         let shown = if rows.len() > room { room.saturating_sub(1) } else { rows.len() };
         lines.extend(rows[..shown].iter().map(|(id, row)| row.line(id, size.columns, style)));
         if shown < rows.len() && room > 0 {
-            let more = format!("and {} more; `ostler sessions list` has them", rows.len() - shown);
+            let more = format!("and {} more; see `ostler sessions`", rows.len() - shown);
             lines.push(painted(style, Paint::Dim, &cut(&more, size.columns)));
         }
         lines
@@ -132,15 +122,8 @@ fn is_shown_event(name: EventName) -> bool {
 }
 
 impl BoardRow {
-    fn status(&self) -> BoardStatus {
-        match self.view.session().status {
-            SessionStatus::WaitingApproval => BoardStatus::Waits,
-            SessionStatus::Active if self.view.running_turn_id().is_some() => BoardStatus::Works,
-            SessionStatus::Active => BoardStatus::Rests,
-            SessionStatus::Failed => BoardStatus::Failed,
-            SessionStatus::Canceled => BoardStatus::Canceled,
-            SessionStatus::Completed => BoardStatus::Closed,
-        }
+    fn status(&self) -> SessionState {
+        SessionState::new(self.view.session().status, self.view.running_turn_id().is_some())
     }
 
     fn at(&self) -> Timestamp {
@@ -154,14 +137,7 @@ impl BoardRow {
 
     fn line(&self, id: &SessionId, columns: usize, style: Style) -> String {
         let session = self.view.session();
-        let (paint, word) = match self.status() {
-            BoardStatus::Waits => (Paint::Question, "waits"),
-            BoardStatus::Works => (Paint::Tool, "works"),
-            BoardStatus::Failed => (Paint::Bad, "failed"),
-            BoardStatus::Rests => (Paint::Plain, "rests"),
-            BoardStatus::Canceled => (Paint::Warning, "canceled"),
-            BoardStatus::Closed => (Paint::Dim, "closed"),
-        };
+        let (paint, word) = (self.status().paint(), self.status().as_str());
         let cost = session.usage.cost_usd.filter(|cost| *cost > Cost::default());
         let cost = cost.map(|cost| format!("  {}", money(cost))).unwrap_or_default();
         let title = cut(
@@ -172,29 +148,9 @@ impl BoardRow {
         painted(
             style,
             paint,
-            &cut(&format!("{word:<8}  {id}  {title}{gap}{cost}  {}", self.activity), columns),
+            &cut(&format!("{word:<14}  {id}  {title}{gap}{cost}  {}", self.activity), columns),
         )
     }
-}
-
-fn painted(style: Style, paint: Paint, text: &str) -> String {
-    let mut line = String::new();
-    style.push(paint, text, &mut line);
-    line
-}
-
-/// As much of a text as fits into so many columns.
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.trim_end().to_owned();
-    }
-    let mut width = 0;
-    let fits = |letter: &char| {
-        width += letter.width().unwrap_or(0);
-        width < columns
-    };
-    let kept: String = text.chars().take_while(fits).collect();
-    kept + "…"
 }
 
 #[cfg(test)]
@@ -235,9 +191,9 @@ mod tests {
         board.apply(&record(&sessions[4], 3, "approval_requested", &asked));
         let lines = board.draw(BoardSize { columns: 80, lines: 5 }, false);
         assert_eq!(lines.len(), 5, "{lines:?}");
-        assert_eq!(lines[0], "6 sessions: 1 at work, 1 waiting for you");
+        assert_eq!(lines[0], "6 sessions: 1 running, 1 need approval");
         assert!(
-            lines[1].starts_with("waits     sess_") && lines[2].starts_with("works     sess_"),
+            lines[1].starts_with("needs approval  sess_") && lines[2].starts_with("running         sess_"),
             "{lines:?}"
         );
         assert!(lines[4].starts_with("and 3 more"), "{lines:?}");

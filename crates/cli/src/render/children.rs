@@ -58,10 +58,10 @@ fn ended(outcome: &ChildOutcome) -> (Paint, String) {
 
 fn shortened(compaction: &Compaction) -> String {
     let why = match compaction.trigger {
-        CompactionTrigger::Threshold => "it was about to fill the model's window",
-        CompactionTrigger::Overflow => "it was too long for the model",
-        CompactionTrigger::Asked => "as asked",
+        CompactionTrigger::Threshold => "the context window was nearly full",
+        CompactionTrigger::Overflow => "it exceeded the context window",
+        CompactionTrigger::Asked => "on request",
     };
     let Compaction { tokens_before, tokens_after, .. } = compaction;
-    format!("≡ conversation shortened from about {tokens_before} to {tokens_after} tokens, {why}")
+    format!("≡ conversation compacted from about {tokens_before} to {tokens_after} tokens, {why}")
 }

@@ -1,9 +1,12 @@
 //! Small pieces of text: the excerpt of an output, a time, a reason, an amount of money.
 
+use jiff::Timestamp;
 use ostler_types::{Cost, in_one_line};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::LINE_WIDTH;
 use super::sanitize::sanitize;
+use super::style::{Paint, Style};
 
 /// How many lines of an output are drawn.
 const OUTPUT_LINES: usize = 4;
@@ -21,6 +24,11 @@ pub(super) fn excerpt(text: &str) -> Vec<String> {
     kept.push(format!("… {} more lines", lines.len() - OUTPUT_LINES));
     kept.extend(lines[lines.len() - tail..].iter().map(short));
     kept
+}
+
+/// A number with its noun, in the plural where it is not one.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Adds a reason, if there is one.
@@ -51,6 +59,38 @@ pub fn money(cost: Cost) -> String {
     let rounded = (nanos + unit / 2) / unit;
     let scale = 10u128.pow(decimals);
     format!("${}.{:0width$}", rounded / scale, rounded % scale, width = decimals as usize)
+}
+
+/// How long ago something was, in one unit.
+pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.as_second() - then.as_second();
+    match seconds {
+        ..60 => "now".to_owned(),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A text in its colour.
+pub(super) fn painted(style: Style, paint: Paint, text: &str) -> String {
+    let mut line = String::new();
+    style.push(paint, text, &mut line);
+    line
+}
+
+/// As much of a text as fits into so many columns.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.trim_end().to_owned();
+    }
+    let mut width = 0;
+    let fits = |letter: &char| {
+        width += letter.width().unwrap_or(0);
+        width < columns
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    kept + "…"
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! A record in one line, for `logs` and `watch`: its place, its time, its name and what it is about.
 
+use ostler_client::actor_name;
 use ostler_types::{
     AgentEvent, ApprovalEvent, BatchEvent, CallEvent, ChildEvent, Event, Message, MessageEvent, Record, Role,
     SessionEvent, StepEvent, ToolCall, TurnEvent, Usage, WorkspaceEvent, in_one_line,
 };
 
-use super::formatting::{duration, money, with_reason};
+use super::formatting::{counted, duration, money, with_reason};
 
 /// Characters of what a record is about.
 const MAX_SUMMARY_CHARS: usize = 160;
@@ -31,17 +32,17 @@ fn event_words(event: &Event) -> String {
         | Event::Session(SessionEvent::Updated { session }) => {
             format!("{} with {} in {}", session.agent, session.model, session.workspace_path)
         }
-        Event::Session(SessionEvent::Completed { by }) => format!("closed by {by}"),
+        Event::Session(SessionEvent::Completed { by }) => format!("closed by {}", actor_name(by)),
         Event::Session(SessionEvent::Failed { error }) | Event::Turn(TurnEvent::Failed { error, .. }) => {
             error.message.clone()
         }
         Event::Session(SessionEvent::Canceled { by, reason })
         | Event::Turn(TurnEvent::Canceled { by, reason }) => {
-            with_reason(&format!("by {by}"), reason.as_deref())
+            with_reason(&format!("by {}", actor_name(by)), reason.as_deref())
         }
         Event::Message(MessageEvent::Added { message, .. }) => message_text(message),
         Event::Message(MessageEvent::Queued { queued, .. }) => message_text(&queued.message),
-        Event::Message(MessageEvent::Withdrawn { by, .. }) => format!("by {by}"),
+        Event::Message(MessageEvent::Withdrawn { by, .. }) => format!("by {}", actor_name(by)),
         Event::Turn(TurnEvent::Started { model, .. }) => model.clone(),
         Event::Turn(TurnEvent::Retried { retry_of }) => retry_of.to_string(),
         Event::Turn(TurnEvent::Completed { usage, verified, verification, .. }) => {
@@ -57,7 +58,8 @@ fn event_words(event: &Event) -> String {
             format!("{}: {}", resolution.model, resolution.detail)
         }
         Event::Step(StepEvent::ModelWaiting { model, attempt, attempts, wait_ms, error }) => {
-            let again = format!("{model} again in {} ({attempt} of {attempts})", duration(*wait_ms));
+            let again =
+                format!("retrying {model} in {} (attempt {attempt} of {attempts})", duration(*wait_ms));
             with_reason(&again, Some(&error.message))
         }
         Event::Step(StepEvent::UsageRecorded { model, usage, .. }) => {
@@ -89,7 +91,11 @@ fn event_words(event: &Event) -> String {
 fn tool_event_words(event: &Event) -> String {
     match event {
         Event::Batch(BatchEvent::Started { tool_calls, parallel }) => {
-            format!("{} calls{}", tool_calls.len(), if *parallel { ", side by side" } else { "" })
+            format!(
+                "{}{}",
+                counted(tool_calls.len() as u64, "call"),
+                if *parallel { ", in parallel" } else { "" }
+            )
         }
         Event::Batch(BatchEvent::Halted { tool_call_id }) => tool_call_id.to_string(),
         Event::Call(CallEvent::Started { tool_call, .. }) => call(tool_call),
@@ -102,12 +108,12 @@ fn tool_event_words(event: &Event) -> String {
         }
         Event::Approval(ApprovalEvent::Granted { tool, by, reason, .. })
         | Event::Approval(ApprovalEvent::Denied { tool, by, reason, .. }) => {
-            with_reason(&format!("{tool} by {by}"), reason.as_deref())
+            with_reason(&format!("{tool} by {}", actor_name(by)), reason.as_deref())
         }
-        Event::Workspace(WorkspaceEvent::CheckpointCreated { files, .. }) => format!("{files} files"),
+        Event::Workspace(WorkspaceEvent::CheckpointCreated { files, .. }) => counted(*files, "file"),
         Event::Workspace(WorkspaceEvent::CheckpointFailed { reason, .. }) => reason.clone(),
         Event::Workspace(WorkspaceEvent::PatchReviewRequested { files, more, .. }) => {
-            format!("{} files", files.len() as u64 + more)
+            counted(files.len() as u64 + more, "file")
         }
         Event::Workspace(WorkspaceEvent::VerificationStarted { commands, .. }) => commands.join("; "),
         Event::Workspace(WorkspaceEvent::VerificationCompleted { ok: true, .. }) => "ok".to_owned(),
@@ -184,7 +190,7 @@ mod tests {
     fn a_record_is_one_line_whatever_stands_in_it() {
         assert_eq!(
             line("turn_canceled", &json!({"by": "http", "reason": "enough\n\u{1b}[2Jof it"})),
-            "    7  09:15:09  turn_canceled           by http: enough ⏎ of it"
+            "    7  09:15:09  turn_canceled           by an HTTP client: enough ⏎ of it"
         );
         assert_eq!(line("tool_batch_completed", &json!({})), "    7  09:15:09  tool_batch_completed");
         let usage = json!({"input_tokens": 3, "output_tokens": 4, "cost_usd": 0.25});

@@ -132,9 +132,9 @@ async fn an_agent_in_the_open_has_all_rights_of_its_user() {
     assert_eq!((code, seen.as_str()), (0, "SECRET=canary"));
     assert_eq!(fs::read_to_string(home.path(".bashrc")).unwrap(), "x\n");
     let listed = said(&agents_of(home.place.path(), &stage, &["list"]));
-    assert!(listed.lines().any(|line| line.starts_with("fault") && line.contains("in the open")), "{listed}");
+    assert!(listed.lines().any(|line| line.starts_with("fault") && line.contains("unconfined")), "{listed}");
     let doctor = said(&agents_of(home.place.path(), &stage, &["doctor", "fault"]));
-    assert!(doctor.contains(": works\n  in the open: "), "{doctor}");
+    assert!(doctor.contains(": works\n  unconfined: "), "{doctor}");
 }
 
 #[tokio::test]

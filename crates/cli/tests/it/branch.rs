@@ -115,9 +115,9 @@ fn a_compaction_is_followed_to_its_end() {
     let names = place.names(&session);
     assert_eq!(names.last().map(String::as_str), Some("turn_completed"), "{names:?}");
     let is_shorter = names.iter().any(|name| name == "context_compacted");
-    let line = if is_shorter { "≡ conversation shortened" } else { "≡ nothing was shortened: " };
+    let line = if is_shorter { "≡ conversation compacted" } else { "≡ nothing to compact: " };
     assert!(said.contains(line), "{said}");
-    assert!(said.contains("the model is shown about ") && said.contains(" tokens"), "{said}");
+    assert!(said.contains("context: about ") && said.contains(" tokens"), "{said}");
     place.ok(&["run", "--session", &session, "read README.md"]);
 }
 

@@ -387,3 +387,58 @@ fn every_key_with_its_variable_and_default_is_documented() {
         from_file(example).unwrap();
     }
 }
+
+/// A command on a configuration with a comment in it.
+fn with_comments() -> crate::cli_fixture::CliFixture {
+    crate::cli_fixture::CliFixture::new(
+        "# Mine.\n[models]\ndefault = \"demo:demo\" # for now\ndiscover = false\n",
+    )
+}
+
+#[test]
+fn settings_are_read_set_and_removed_and_comments_stay() {
+    let desk = with_comments();
+    let file = || std::fs::read_to_string(desk.path("config.toml")).unwrap();
+    assert_eq!(desk.run(&["config", "get", "models.default"]).out, "demo:demo\n");
+    let set = desk.run(&["config", "set", "loop.max_steps", "40"]);
+    assert_eq!((set.code, set.err.as_str()), (Some(0), ""), "{set:?}");
+    assert_eq!(desk.run(&["config", "get", "loop.max_steps"]).out, "40\n");
+    assert_eq!(desk.run(&["config", "set", "models.fallback", "demo:demo,a:b"]).code, Some(0));
+    assert!(file().starts_with("# Mine.\n[models]\ndefault = \"demo:demo\" # for now\n"), "{}", file());
+    assert!(file().contains("fallback = [\"demo:demo\", \"a:b\"]"), "{}", file());
+
+    let before = file();
+    let wrong = desk.run(&["config", "set", "loop.max_steps", "many"]);
+    assert!(wrong.code == Some(1) && wrong.err.contains("loop.max_steps"), "{wrong:?}");
+    let unknown = desk.run(&["config", "set", "models.defualt", "a:b"]);
+    assert!(unknown.code == Some(1) && unknown.err.contains("default"), "{unknown:?}");
+    assert_eq!(file(), before, "nothing that is not valid is written");
+
+    assert_eq!(desk.run(&["config", "unset", "loop.max_steps"]).code, Some(0));
+    assert_eq!(desk.run(&["config", "get", "loop.max_steps"]).out, "10\n", "the default again");
+    let nothing = desk.run(&["config", "unset", "loop.max_steps"]);
+    assert!(nothing.code == Some(0) && nothing.out.contains("is not set"), "{nothing:?}");
+}
+
+#[test]
+fn a_running_daemon_needs_a_restart_and_a_broken_file_does_not_lock_anybody_out() {
+    let desk = with_comments();
+    let daemon = crate::process::DaemonProcess::serve(&desk.data, "");
+    let set = desk.run(&["config", "set", "loop.max_steps", "40"]);
+    assert!(set.code == Some(0) && set.err.contains("`ostler restart`"), "{set:?}");
+
+    std::fs::write(desk.path("config.toml"), "nonsense = [").unwrap();
+    assert_eq!(desk.run(&["sessions"]).code, Some(2));
+    let mut command = desk.command(&["config", "edit"]);
+    let output = command.env("EDITOR", "sed -i s/.*/[models]/").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(std::fs::read_to_string(desk.path("config.toml")).unwrap(), "[models]");
+    let mut command = desk.command(&["config", "edit"]);
+    let refused = command.env("EDITOR", "sed -i s/.*/[models/").output().unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(desk.path("config.toml")).unwrap(), "[models]", "it stays as it was");
+
+    std::fs::write(desk.path("config.toml"), "nonsense = [").unwrap();
+    assert_eq!(desk.run(&["stop"]).code, Some(0), "a daemon can be stopped whatever the file says");
+    assert!(daemon.wait().success());
+}

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | one after the other, one end per call | `a_batch_runs_in_order_and_every_step_of_it_is_an_event` |
 //! | halting, failed and unknown tools | `the_first_failure_halts_the_rest_and_the_model_is_told` |
-//! | side by side | `calls_side_by_side_run_at_the_same_time` |
+//! | in parallel | `calls_side_by_side_run_at_the_same_time` |
 //! | arguments for the loop | `arguments_for_the_loop_reach_no_tool` |
 //! | the limit of steps | `after_ten_steps_a_notice_ends_the_turn` |
 //! | canceled calls | `canceled_calls_have_their_results_before_the_next_request`; while one waits: `approvals_answers::a_turn_that_waits_can_be_canceled` |

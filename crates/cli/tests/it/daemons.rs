@@ -29,7 +29,7 @@ async fn a_second_daemon_gives_up_and_the_others_are_clients() {
     assert_eq!(second.status.code(), Some(1));
     let said = text(&second.stderr);
     assert!(
-        said.contains(&format!("(pid {})", daemon.pid())) && said.contains("talk to that daemon"),
+        said.contains(&format!("(pid {})", daemon.pid())) && said.contains("stop it with `ostler stop`"),
         "{said}"
     );
 

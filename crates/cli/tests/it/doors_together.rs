@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::scripted::{ScriptedDaemon, write};
 use doors::{ALL, ANSWERING, DoorClients, DoorKind};
 
-/// The gateway has no fixed port, so that tests run side by side.
+/// The gateway has no fixed port, so that tests run in parallel.
 const CONFIG: &str = "[gateway]\nlisten = \"127.0.0.1:0\"\n";
 
 #[tokio::test]

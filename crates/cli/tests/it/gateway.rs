@@ -182,7 +182,7 @@ fn a_port_that_is_taken_does_not_keep_the_daemon_from_starting() {
         dir.path(),
         &format!("listen = \"{address}\"\n[models]\ndefault = \"demo:demo\"\n"),
     );
-    assert!(daemon.greeting.contains(&format!("{address} cannot be had")), "{}", daemon.greeting);
+    assert!(daemon.greeting.contains(&format!("{address} is unavailable")), "{}", daemon.greeting);
     assert!(daemon.url().ends_with("/gateway"));
     key_of_new_session(&daemon);
     daemon.stop();

@@ -213,7 +213,7 @@ fn projects_are_kept_from_the_command_line() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!((&listed[0]["path"], &listed[0]["name"]), (&json!(path), &json!("work")));
     let (ok, _, error) = run(&["rm", "/no/such"]);
-    assert!(!ok && error.contains("is no project"), "{error}");
+    assert!(!ok && error.contains("No project `"), "{error}");
     assert!(run(&["rm", "."]).0);
     assert_eq!(run(&["list"]), (true, String::new(), String::new()));
 }

@@ -288,10 +288,10 @@ async fn the_commands_tell_what_a_workspace_would_bring() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let (_, told) = ostler(&["run", "--model", "demo:demo", "hello"]);
-    assert!(told.contains("settings of its own") && told.contains("`ostler trust`"), "{told}");
+    assert!(told.contains("has its own settings") && told.contains("`ostler trust`"), "{told}");
     let (shown, _) = ostler(&["trust"]);
     assert!(shown.contains("is trusted") && shown.contains("It brings:"), "{shown}");
     let (_, told) = ostler(&["run", "--model", "demo:demo", "hello"]);
-    assert!(!told.contains("settings of its own"), "{told}");
+    assert!(!told.contains("has its own settings"), "{told}");
     assert!(!ostler(&["trust", "--revoke"]).0.contains("It brings:"));
 }

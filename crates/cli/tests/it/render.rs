@@ -171,8 +171,8 @@ fn an_approval_is_a_question_that_shows_everything() {
     let lines =
         [text_delta(0, "Then"), approval(1, "c1; reboot", &long), record(2, "approval_denied", denied)];
     let expected = format!(
-        "Then\n? May shell run a program: rm x\n  {}\n  ostler approve {SESSION} 'c1; reboot'   (or with --deny)\n  \
-         --scope session or always allows: shell rm x\n  shell refused by web: too risky\n",
+        "Then\n? shell wants to run a program: rm x\n  {}\n  ostler approve {SESSION} 'c1; reboot'   (or with --deny)\n  \
+         --scope session or always allows: shell rm x\n  shell denied by web: too risky\n",
         "y".repeat(500)
     );
     assert_eq!(draw(&mut renderer(false), &lines), expected);
@@ -272,7 +272,7 @@ fn prompts_and_hints_can_be_left_out_and_unknown_lines_draw_nothing() {
         "not json".to_owned(),
         approval(3, "c1", "ls"),
     ];
-    assert_eq!(draw(&mut renderer, &lines), "? May shell run a program: ls\n");
+    assert_eq!(draw(&mut renderer, &lines), "? shell wants to run a program: ls\n");
     assert_eq!(renderer.finish(), "");
     renderer.event(&text_delta(0, "half"));
     assert_eq!(renderer.finish(), "\n");
@@ -295,8 +295,8 @@ fn a_turn_says_what_it_cost_and_what_it_waited_for() {
         record(5, "turn_completed", &completed),
     ];
     let expected = "\
-↻ a:b again in 1.5 s (1 of 5): it is overloaded
-↻ c:d goes on for a:b: it is overloaded
+↻ retrying a:b in 1.5 s (attempt 1 of 5): it is overloaded
+↻ fallback: c:d instead of a:b: it is overloaded
 ✓ completed (10 tokens in, 5 out, $0.25)
 ";
     assert_eq!(draw(&mut renderer(false), &lines), expected);
@@ -339,12 +339,12 @@ fn children_and_compactions_are_a_line_each() {
     let drawn: String = lines.iter().map(|line| renderer.event(line)).collect();
     let expected = format!(
         "⑂ review it in the background  {CHILD}\n\
-         ? asked by {CHILD}, which this session started\n\
-         ? May shell run a program: run `make`\n  \
+         ? asked by {CHILD}, a subagent of this session\n\
+         ? shell wants to run a program: run `make`\n  \
            ostler approve {CHILD} call_2   (or with --deny)\n  \
            --scope session or always allows: shell make\n  \
            ⑂ review it failed (1234 tokens): it ran out of steps\n\
-         ≡ conversation shortened from about 900 to 100 tokens, as asked\n"
+         ≡ conversation compacted from about 900 to 100 tokens, on request\n"
     );
     assert_eq!(drawn, expected);
 }

@@ -51,8 +51,8 @@ fn what_cannot_be_asked_is_told_before_a_session_is_made() {
     std::fs::write(desk.work.join("fake.png"), "<html>").unwrap();
     std::fs::write(desk.work.join("bad.json"), "{\"type\": \"txt\"}").unwrap();
     for (input, arguments, code, why) in [
-        ("", &["run"][..], 2, "there is nothing to ask"),
-        ("  \n", &["run", "-"], 2, "there is nothing to ask"),
+        ("", &["run"][..], 2, "no prompt"),
+        ("  \n", &["run", "-"], 2, "no prompt"),
         ("", &["run", "--image", "fake.png", "look"], 1, "is no PNG, JPEG, GIF or WebP"),
         ("", &["run", "--image", "missing.png", "look"], 1, "missing.png cannot be read"),
         ("", &["run", "--output-schema", "missing.json", "x"], 2, "missing.json cannot be read"),
@@ -74,7 +74,7 @@ fn what_cannot_be_asked_is_told_before_a_session_is_made() {
     assert!(!desk.data.join("sessions").exists(), "nothing was begun");
     let nothing = desk.run(&["run", "--continue", "x"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
-    assert!(nothing.err.contains("leave --continue out"), "{nothing:?}");
+    assert!(nothing.err.contains("omit --continue"), "{nothing:?}");
 }
 
 #[test]

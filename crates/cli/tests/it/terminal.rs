@@ -35,7 +35,7 @@ fn a_question_is_docked_and_answered() {
     pane.open_with_daemon();
     pane.types("run `touch made.txt`");
     pane.presses("Enter");
-    pane.sees("may shell go ahead?");
+    pane.sees("Allow shell?");
     assert!(!pane.work.join("made.txt").exists());
     // The first moments take no answer, so it is given until it is taken.
     pane.until("the answer to be taken", |screen| {
@@ -56,7 +56,7 @@ fn two_sessions_stream_and_neither_shows_the_other() {
     pane.presses("Enter");
     pane.sees("writing");
     pane.presses("C-n");
-    pane.sees("what is to be done?");
+    pane.sees("Describe a task");
     pane.types(&slowly("pear"));
     pane.presses("Enter");
     let screen = pane.sees("writing");
@@ -119,10 +119,10 @@ fn a_daemon_that_is_killed_in_mid_turn_is_missed_and_met_again() {
         screen.matches("plum").count() > 10 && screen.contains("writing")
     });
     pane.signal("serve", Signal::KILL);
-    pane.sees("the daemon is gone");
+    pane.sees("Daemon disconnected");
     pane.types("say again");
     pane.presses("Enter");
-    pane.sees("waits for a connection");
+    pane.sees("waiting for the connection");
     pane.presses("C-r");
     let screen = pane.until("the turn's end and the next answer", |screen| {
         screen.contains("✗ failed") && screen.contains("✓ done")
@@ -225,11 +225,11 @@ fn what_waits_is_moved_and_changed_before_its_turn_comes() {
     for text in ["say first", "say second"] {
         pane.types(text);
         pane.presses("Enter");
-        pane.sees(&format!("⧗ next: {text}"));
+        pane.sees(&format!("⧗ queued: {text}"));
     }
     pane.types("/queue");
     pane.presses("Enter");
-    pane.sees("what waits");
+    pane.sees("queued messages");
     pane.presses("M-Down");
     pane.until("the other order", |screen| {
         let rows: Vec<&str> = screen.lines().filter(|line| line.contains(". say ")).collect();
@@ -239,10 +239,10 @@ fn what_waits_is_moved_and_changed_before_its_turn_comes() {
     pane.sees("enter saves it");
     pane.types(" but later");
     pane.presses("Enter");
-    pane.sees("⧗ next: say first but later");
+    pane.sees("⧗ queued: say first but later");
     // The running turn is stopped, and what waits goes on in its new order.
     pane.presses("Escape");
-    pane.sees("esc once more");
+    pane.sees("press esc again");
     pane.presses("Escape");
     let screen = pane.until("all three answers", |screen| {
         screen.matches("✓ done").count() >= 2 && screen.contains("▌ say first but later")
@@ -266,7 +266,7 @@ fn a_picture_is_drawn_by_the_terminals_protocol_and_named_elsewhere() {
         pane.sees("✓ done");
         pane.types("/attach square.png");
         pane.presses("Enter");
-        pane.sees("square.png goes with the next message");
+        pane.sees("square.png attached to the next message");
         pane.types("say what you see");
         pane.presses("Enter");
         pane.until("the picture, or where it lies", |screen| match drawn {
@@ -291,7 +291,7 @@ fn one_hunk_of_a_turns_change_is_put_back_and_the_other_stays() {
         if screen.contains("[y] yes") {
             pane.presses("y");
         }
-        screen.contains("keep what this turn changed?")
+        screen.contains("Keep this turn's changes?")
     });
     // An answer that came after the question had gone stands in the text, and nobody who writes is interrupted.
     pane.presses("C-u");

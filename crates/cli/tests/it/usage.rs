@@ -36,7 +36,7 @@ fn local_day(at: Timestamp) -> String {
 fn what_a_run_took_is_shown_by_local_day_and_by_everything_else() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    assert!(stdout(&ostler(&data, &["usage"])).starts_with("no model was used since 2"));
+    assert!(stdout(&ostler(&data, &["usage"])).starts_with("No model usage since 2"));
 
     let ran = stdout(&ostler(&data, &["run", "--json", "--model", "demo:demo", "say hello there"]));
     let records: Vec<Record> = ran.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();

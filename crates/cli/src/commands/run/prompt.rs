@@ -143,7 +143,7 @@ async fn read_stdin() -> anyhow::Result<String> {
     let read = match tokio::time::timeout(STDIN_SILENCE_LIMIT, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
-            aside!("note: reading stdin to its end; `< /dev/null` if nothing is to come from there");
+            report!("note: reading stdin until it closes; add `< /dev/null` if there is no input");
             reading.await
         }
     };

@@ -17,24 +17,24 @@ pub(super) async fn run_steps(place: &ScratchDirs, report: &mut StepReport) -> a
     };
     let client = &daemon.client;
     let session = session(client, place);
-    let Some(id) = report.step("a session is made", session).await? else { return Ok(()) };
+    let Some(id) = report.step("a session is created", session).await? else { return Ok(()) };
     report.step("a tool is used: a file is read", check_read(client, id)).await?;
     let write = check_write(client, id, place);
-    let written = report.step("an approval is asked for before a file is written", write).await?;
+    let written = report.step("writing a file asks for approval", write).await?;
     if let Some(turn) = &written {
-        report.step("what was changed is verified", async { verified(turn) }).await?;
+        report.step("the change is verified", async { verified(turn) }).await?;
     }
     report.step("the sandbox keeps a program in its workspace", confined(client, id, place)).await?;
     let question = begin_until_question(client, id, "write second.txt with two").await;
     let killed = check_restart(daemon, place, id, question);
-    let Some(daemon) = report.step("killed while a question waits, it asks it again", killed).await? else {
+    let Some(daemon) = report.step("a pending approval survives a crash", killed).await? else {
         return Ok(());
     };
     if let Some(turn) = written {
         let undo = check_undo(&daemon.client, id, turn.id, place);
         report.step("a turn is undone", undo).await?;
     }
-    report.step("it stops when it is asked to", daemon.stop()).await?;
+    report.step("the daemon stops on request", daemon.stop()).await?;
     Ok(())
 }
 

@@ -30,7 +30,7 @@ impl SystemdUnit {
             command.extend(["--data-dir".to_owned(), text(&setting.data_dir)?]);
         }
         let config = config_file(global.config.as_deref(), &setting.environment);
-        let config = config.context("nothing says where your home is; set HOME or XDG_CONFIG_HOME")?;
+        let config = config.context("no home directory; set HOME or XDG_CONFIG_HOME")?;
         let file =
             std::path::absolute(&config.path).context("the path of the configuration cannot be used")?;
         if config.named {
@@ -64,7 +64,7 @@ impl SystemdUnit {
 const UNIT: &str = "\
 # Written by `ostler service install`, which writes it again; put changes in `systemctl --user edit ostler`.
 [Unit]
-Description=Ostler, which keeps coding-agent sessions going
+Description=Ostler, a daemon for coding agents
 
 [Service]
 ExecStart={command}

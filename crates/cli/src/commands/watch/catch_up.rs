@@ -66,7 +66,7 @@ impl ShownRecords {
                 }
                 anyhow::ensure!(
                     missed.len() < MAX_MISSED_RECORDS,
-                    "too much has happened meanwhile to show it all; `ostler sessions list` tells where, start again"
+                    "too many events were missed; run `ostler watch` again, or see `ostler sessions`"
                 );
             }
         }

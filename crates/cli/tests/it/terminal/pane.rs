@@ -59,13 +59,13 @@ impl Pane {
         let globals = format!("--data-dir {} --config {}", self.data.display(), config.display());
         self.types(&format!("clear; {program} tui {globals} {arguments}"));
         self.presses("Enter");
-        self.sees("what is to be done?");
+        self.sees("Describe a task");
     }
 
     /// The same, and waits for the daemon that is started for it.
     pub(crate) fn open_with_daemon(&self) {
         self.open("");
-        self.sees("one was started in the background");
+        self.sees("started a daemon in the background");
     }
 
     /// Types a text, as it is.
