@@ -79,6 +79,8 @@ pub struct TuiModel {
     pub mouse: bool,
     /// What is searched for in the transcript.
     pub find: String,
+    /// The entry that was found last.
+    pub found: Option<u64>,
     /// What was last searched for in all sessions.
     pub searched: String,
     /// Pictures that are shown.
@@ -210,6 +212,7 @@ impl TuiModel {
             sidebar: None,
             mouse: false,
             find: String::new(),
+            found: None,
             searched: String::new(),
             pictures: PictureRegistry::default(),
             leave_pressed_at: None,

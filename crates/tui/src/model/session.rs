@@ -197,17 +197,13 @@ impl FollowedSession {
         }
     }
 
-    /// How many entries have these words, and which of them, counted from the oldest, the screen begins with.
-    pub fn find_matches(&self, words: &str) -> (usize, Option<usize>) {
+    /// How many entries have these words, and which of them, counted from the oldest, was found last.
+    pub fn find_matches(&self, words: &str, found: Option<u64>) -> (usize, Option<usize>) {
         let words = words.to_lowercase();
-        let here = match self.scroll_position {
-            ScrollPosition::At { key, .. } => Some(key),
-            ScrollPosition::Tail => None,
-        };
         let entries = self.transcript.entries().iter();
         let matches = entries.filter(|entry| entry.text().to_lowercase().contains(&words));
         matches.fold((0, None), |(count, at), entry| {
-            (count + 1, if Some(entry.key) == here { Some(count + 1) } else { at })
+            (count + 1, if Some(entry.key) == found { Some(count + 1) } else { at })
         })
     }
 

@@ -84,7 +84,7 @@ pub(super) fn run(model: &mut TuiModel, line: &str, effects: &mut Vec<TuiEffect>
         "search" => search(model, &rest, effects),
         "find" if rest.is_empty() => model.overlay = Some(Overlay::Find),
         "find" => {
-            model.find = rest;
+            (model.find, model.found) = (rest, None);
             overlays::find_next(model, true);
         }
         "agent" if rest.is_empty() => {

@@ -42,7 +42,10 @@ pub(super) fn paste(model: &mut TuiModel, text: &str, effects: &mut Vec<TuiEffec
             picker.query.push_str(&crate::text::sanitize::sanitize_line(text, 200));
             picker.selected = 0;
         }
-        Some(Overlay::Find) => model.find.push_str(&crate::text::sanitize::sanitize_line(text, 200)),
+        Some(Overlay::Find) => {
+            model.find.push_str(&crate::text::sanitize::sanitize_line(text, 200));
+            model.found = None;
+        }
         Some(Overlay::Page { .. } | Overlay::Undo { .. } | Overlay::Queue { .. }) => {}
         None => {
             if let Some((_, reason)) =
@@ -130,6 +133,7 @@ fn escape(model: &mut TuiModel, effects: &mut Vec<TuiEffect>) {
     }
     if !model.find.is_empty() {
         model.find.clear();
+        model.found = None;
         return;
     }
     let Some(id) = model.focused().filter(|session| session.running.is_some()).map(|session| session.id)

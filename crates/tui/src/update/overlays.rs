@@ -17,6 +17,7 @@ pub(super) fn overlay_key(model: &mut TuiModel, key: KeyEvent, effects: &mut Vec
     if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
         if matches!(overlay, Overlay::Find) {
             model.find.clear();
+            model.found = None;
         }
         model.overlay = None;
         return true;
@@ -108,7 +109,7 @@ fn picked(model: &mut TuiModel, picking: PickerKind, choice: &PickerItem, effect
             sessions::focus(model, choice.value.parse::<SessionId>().ok(), effects);
             // What was searched for stands out there, and enter goes from one place to the next.
             let word = model.searched.split_whitespace().next().unwrap_or_default();
-            model.find = word.to_owned();
+            (model.find, model.found) = (word.to_owned(), None);
             model.overlay = Some(Overlay::Find);
         }
         PickerKind::Model => command::set_model(model, choice.value.clone(), effects),
@@ -215,9 +216,13 @@ fn find_key(model: &mut TuiModel, key: KeyEvent) {
     match key.code {
         KeyCode::Enter | KeyCode::Up => find_next(model, true),
         KeyCode::Down => find_next(model, false),
-        KeyCode::Backspace => _ = model.find.pop(),
+        KeyCode::Backspace => {
+            model.find.pop();
+            model.found = None;
+        }
         KeyCode::Char(letter) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
             model.find.push(letter);
+            model.found = None;
         }
         _ => {}
     }
@@ -226,11 +231,14 @@ fn find_key(model: &mut TuiModel, key: KeyEvent) {
 /// Goes to the next place, upwards or downwards, at which what is searched for stands.
 pub(super) fn find_next(model: &mut TuiModel, up: bool) {
     let query = model.find.to_lowercase();
+    let last = model.found;
     let Some(session) = model.focused_mut().filter(|_| !query.is_empty()) else { return };
     let entries = session.transcript.entries();
-    let at = match session.scroll_position {
-        ScrollPosition::At { key, .. } => session.transcript.position(key),
-        ScrollPosition::Tail => None,
+    // What fits on the screen is not scrolled, so the place that was found last counts before the scroll position.
+    let at = match (last.and_then(|key| session.transcript.position(key)), session.scroll_position) {
+        (Some(at), _) => Some(at),
+        (None, ScrollPosition::At { key, .. }) => session.transcript.position(key),
+        (None, ScrollPosition::Tail) => None,
     };
     let has = |index: &usize| entries[*index].text().to_lowercase().contains(&query);
     let found = match (at, up) {
@@ -242,6 +250,7 @@ pub(super) fn find_next(model: &mut TuiModel, up: bool) {
         Some(key) => {
             session.transcript.unfold(key);
             session.scroll_position = ScrollPosition::At { key, line: 0 };
+            model.found = Some(key);
         }
         None if up && session.transcript.has_older() => {
             session.wants_older = true;

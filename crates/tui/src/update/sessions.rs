@@ -14,6 +14,7 @@ pub(super) fn focus(model: &mut TuiModel, id: Option<SessionId>, effects: &mut V
     model.completion = None;
     model.area = FocusArea::Composer;
     model.find.clear();
+    model.found = None;
     model.tidy_drafts();
     let Some(id) = id else { return };
     if let Some(listed) = model.listed_mut(id) {

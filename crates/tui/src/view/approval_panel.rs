@@ -79,10 +79,13 @@ pub(super) fn draw(model: &TuiModel, area: Rect, buffer: &mut Buffer) -> Option<
         row += 1;
     }
     let (_, reason) = dock.reason.as_ref()?;
-    let laid = reason.rows(cells.saturating_sub(10));
+    let laid = reason.rows(cells.saturating_sub(11));
     let line: String = laid.rows[laid.row].pieces.iter().map(|(text, _)| text.as_str()).collect();
     put_line(buffer, area, row, &Line::from(format!("  reason: {line}")));
-    Some(Position { x: area.x + 9 + to_u16(laid.column), y: area.y + row.min(area.height.saturating_sub(1)) })
+    Some(Position {
+        x: area.x + 10 + to_u16(laid.column),
+        y: area.y + row.min(area.height.saturating_sub(1)),
+    })
 }
 
 /// The answers where there is little room: their keys in a row, and the one that is chosen in full.

@@ -58,7 +58,7 @@ fn match_count(model: &TuiModel) -> String {
     let Some(session) = model.focused().filter(|_| !model.find.is_empty()) else { return String::new() };
     // What is older is only searched once it is loaded.
     let more = if session.transcript.has_older() { "+" } else { "" };
-    match session.find_matches(&model.find) {
+    match session.find_matches(&model.find, model.found) {
         (0, _) => format!("no matches{} · ", if more.is_empty() { "" } else { " yet" }),
         (count, Some(at)) => format!("{at} of {count}{more} · "),
         (count, None) => format!("{count}{more} · "),

@@ -91,5 +91,5 @@ fn r_denies_with_a_reason_as_on_the_page() {
     let mut world = asking(1);
     world.wait(5000);
     world.press(KeyCode::Char('r'));
-    assert!(world.screen(100, 24).contains("reason: "));
+    assert!(world.screen(100, 24).contains("reason:"));
 }
