@@ -57,6 +57,8 @@ describe('modes', () => {
       modeOf({ approval: { require_for_kinds: kinds }, patch_review: { mode } })?.id
     expect(idOf(['network', 'write', 'exec'])).toBe('ask')
     expect(idOf(['network', 'write', 'exec'], 'request')).toBe('ask')
+    // A policy that asks for nothing but a review is not “Never ask”.
+    expect(idOf([], 'request')).toBeUndefined()
     expect(idOf(['exec', 'network'])).toBe('edits')
     expect(idOf(['exec', 'network'], 'request')).toBe('review')
     expect(idOf([])).toBe('free')
