@@ -72,7 +72,7 @@ impl RunningDaemon {
     /// Waits until the process has ended and the data directory is free; false when that takes too long.
     pub(crate) async fn wait_until_stopped(&self, data_dir: &Path, limit: Duration) -> bool {
         let end = Instant::now() + limit;
-        while !(self.has_ended() && !is_locked(data_dir)) {
+        while !self.has_ended() || is_locked(data_dir) {
             if Instant::now() >= end {
                 return false;
             }
