@@ -14,7 +14,7 @@ pub struct SseBuffer {
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SseMessage<'a> {
-    /// What follows `event:`; empty when there is none.
+    /// What follows `event:`, else the type in the data of a daemon's event; empty when there is neither.
     pub name: &'a str,
     /// What follows `data:`.
     pub data: &'a str,
@@ -40,8 +40,17 @@ impl SseBuffer {
                 Some(_) | None => {}
             }
         }
+        if event.name.is_empty() {
+            event.name = name_in_data(event.data);
+        }
         Ok(Some(event))
     }
+}
+
+/// The type of a daemon's event. In an envelope it stands before the data, and nothing before it can contain it.
+fn name_in_data(data: &str) -> &str {
+    let name = data.split_once("\"type\":\"").and_then(|(_, rest)| rest.split_once('"'));
+    name.map_or("", |(name, _)| name)
 }
 
 #[cfg(test)]

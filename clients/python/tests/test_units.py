@@ -26,7 +26,7 @@ def test_lines_end_at_lf_only_and_characters_may_be_split() -> None:
 def test_an_event_that_did_not_end_is_not_given_out() -> None:
     reader = FrameReader()
     assert reader.push(b'id: 4\nevent: turn_started\ndata: {"seq":4}') == []
-    assert reader.push(b"\n\n: a comment\n\nevent: heartbeat\ndata: {}\n\n") == [
+    assert reader.push(b"\n\n: a comment\n\ndata: {}\n\n") == [
         Frame("4", "turn_started", '{"seq":4}'),
         Frame(None, "heartbeat", "{}"),
     ]

@@ -113,8 +113,8 @@ export class OstlerClient {
     return this.#json('list_sessions', { query });
   }
 
-  session(id: string) {
-    return this.#json('get_session', { path: { session_id: id } });
+  session(id: string, query?: Queries['get_session']) {
+    return this.#json('get_session', { path: { session_id: id }, query });
   }
 
   updateSession(id: string, body: Bodies['update_session']) {

@@ -6,7 +6,7 @@
 import { type Backoff, pause, waitBefore } from './backoff.js';
 import { type Connection, unreachable } from './connection.js';
 import { ConnectionError, OstlerError, ProtocolError, passes } from './errors.js';
-import type { EventDelta, EventRecord, SessionEvent } from './generated/http.js';
+import type { EventDelta, EventRecord, Failure, SessionEvent } from './generated/http.js';
 import { SeenText } from './seen.js';
 import { type Frame, FrameReader } from './sse.js';
 
@@ -56,8 +56,7 @@ export async function* sessionEvents(
       accept: 'text/event-stream',
       signal,
     });
-  for await (const frame of frames(open, backoff, options.signal, options.follow !== false)) {
-    const event = parse(frame);
+  for await (const { event } of events(open, backoff, options.signal, options.follow !== false)) {
     if (!isRecord(event)) {
       const news = seen.news(event);
       if (news) yield news;
@@ -88,28 +87,35 @@ export async function* allEvents(
     });
   // The first heartbeat has a cursor, so nothing is lost when the connection is cut before the first record.
   const heartbeat = (data: { cursor?: string }) => (cursor = data.cursor ?? cursor);
-  for await (const frame of frames(open, backoff, options.signal, true, heartbeat)) {
-    cursor = frame.id ?? cursor;
-    yield { cursor, event: parse(frame) };
+  for await (const { id, event } of events(open, backoff, options.signal, true, heartbeat)) {
+    cursor = id ?? cursor;
+    yield { cursor, event };
   }
 }
 
-/** The frames of one connection after the other. Gives up after as many tries in a row as the backoff allows. */
-async function* frames(
+/** What a frame holds: an event, a sign of life, or the reason why the daemon ends the stream. */
+type FrameData =
+  | SessionEvent
+  | { type: 'heartbeat'; data: { cursor?: string } }
+  | { type: 'error'; data: { error: Failure } };
+
+/** The events of one connection after the other. Gives up after as many tries in a row as the backoff allows. */
+async function* events(
   open: (signal: AbortSignal) => Promise<Response>,
   backoff: Backoff,
   signal: AbortSignal | undefined,
   follow: boolean,
   heartbeat: (data: { cursor?: string }) => void = () => {},
-): AsyncGenerator<Frame, void, undefined> {
+): AsyncGenerator<{ id?: string; event: SessionEvent }, void, undefined> {
   let failures = 0;
   while (!signal?.aborted) {
     try {
       for await (const frame of oneConnection(open, signal)) {
         failures = 0;
-        if (frame.event === 'heartbeat') heartbeat(JSON.parse(frame.data).data);
-        else if (frame.event === 'error') throw new OstlerError(JSON.parse(frame.data).data.error, 0);
-        else yield frame;
+        const event = parse(frame);
+        if (event.type === 'heartbeat') heartbeat(event.data);
+        else if (event.type === 'error') throw new OstlerError(event.data.error, 0);
+        else yield { id: frame.id, event };
       }
       if (!follow) return;
       throw new ConnectionError('the connection was closed');
@@ -164,9 +170,9 @@ async function* chunks(body: ReadableStream<Uint8Array>, url: string): AsyncGene
   }
 }
 
-function parse(frame: Frame): SessionEvent {
+function parse(frame: Frame): FrameData {
   try {
-    return JSON.parse(frame.data) as SessionEvent;
+    return JSON.parse(frame.data) as FrameData;
   } catch {
     throw new ProtocolError(`an event is not JSON: ${frame.data.slice(0, 200)}`);
   }

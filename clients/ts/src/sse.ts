@@ -2,11 +2,10 @@
 
 import { Lines } from './lines.js';
 
-/** One event of a stream. */
+/** One event of a stream. What it is called is in its data, so that an `event:` line is not looked at. */
 export interface Frame {
   /** Absent where the event has none of its own. */
   id?: string;
-  event: string;
   data: string;
 }
 
@@ -14,7 +13,6 @@ export interface Frame {
 export class FrameReader {
   readonly #lines = new Lines();
   #id: string | undefined;
-  #event = '';
   #data: string[] = [];
 
   /** Takes a chunk, and gives out the events that are whole now. */
@@ -29,15 +27,15 @@ export class FrameReader {
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
     if (name === 'id') this.#id = value;
-    else if (name === 'event') this.#event = value;
     else if (name === 'data') this.#data.push(value);
     return undefined;
   }
 
   #finish(): Frame | undefined {
-    const frame: Frame = { id: this.#id, event: this.#event, data: this.#data.join('\n') };
+    const frame: Frame = { id: this.#id, data: this.#data.join('\n') };
     const empty = this.#data.length === 0;
-    [this.#id, this.#event, this.#data] = [undefined, '', []];
+    this.#id = undefined;
+    this.#data = [];
     return empty ? undefined : frame;
   }
 }

@@ -17,6 +17,8 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_INPUT_BYTES: usize = 768 * 1024;
 /// How many places and changes are listed with a call.
 const MAX_LISTED: usize = 64;
+/// How the names of all tools of third-party agents begin.
+pub const AGENT_TOOL_PREFIX: &str = "acp__";
 /// How long a title is shown.
 const TITLE_LENGTH: usize = 500;
 /// How long the words are by which a call is summed up.
@@ -171,7 +173,7 @@ fn tool_name(agent: &str, call: &AgentCall) -> String {
         text.chars().map(safe).take(limit).collect()
     };
     let tool = call.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(kind);
-    format!("acp__{}__{}", safe(agent, 20), safe(tool, 36))
+    format!("{AGENT_TOOL_PREFIX}{}__{}", safe(agent, 20), safe(tool, 36))
 }
 
 fn strictness(kind: ToolKind) -> u8 {

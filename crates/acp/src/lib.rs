@@ -20,7 +20,7 @@ mod stop_reason;
 mod update;
 
 pub use agent_state::{apply_update, from_login_methods, to_commands, to_plan};
-pub use call::{Subjects, call_kind, from_call, has_ended, subjects, summary, to_call};
+pub use call::{AGENT_TOOL_PREFIX, Subjects, call_kind, from_call, has_ended, subjects, summary, to_call};
 pub use content::{AcceptedContent, AcpContentPiece, from_block, to_block};
 pub use diffs::to_diffs;
 pub use json_rpc_line::{

@@ -29,7 +29,9 @@ pub enum ProcessState {
     Connected,
     /// It ended by itself and is started again.
     Reconnecting,
-    /// It is not there; the next turn starts it.
+    /// It does not run; the next turn starts it.
+    Idle,
+    /// It ended by itself too often, or could not be started; the next turn tries again.
     Disconnected,
 }
 

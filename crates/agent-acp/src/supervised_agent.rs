@@ -196,7 +196,7 @@ pub(crate) fn status(instance: &Instance<SupervisedAgent>) -> AgentStatus {
         InstancePhase::Ready(_) => (ProcessState::Connected, None),
         InstancePhase::Restarting(why) => (ProcessState::Reconnecting, Some(why)),
         InstancePhase::Unavailable(why, _) => (ProcessState::Disconnected, Some(why)),
-        InstancePhase::Stopped => (ProcessState::Disconnected, None),
+        InstancePhase::Stopped => (ProcessState::Idle, None),
     };
     AgentStatus {
         agent: process.program.name.clone(),

@@ -4,15 +4,18 @@ use ostler_types::{
     FileChange, PendingApproval, ReviewAnswer, Scope, ToolCallId, TurnId, Verdict, optional_object,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AnswerBody")]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalAnswerBody {
-    /// The turn that the call belongs to.
-    pub turn_id: TurnId,
+    /// The turn that the call belongs to. Absent or empty: the pending call of that id, which must be the only one.
+    #[serde(default, deserialize_with = "optional_turn", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<TurnId>")]
+    pub turn_id: Option<TurnId>,
     /// The call.
     pub tool_call_id: ToolCallId,
     /// Yes or no.
@@ -30,6 +33,14 @@ pub struct ApprovalAnswerBody {
     /// Which of the offered answers, when the approval lists some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
+}
+
+/// A turn, where an empty text counts as none.
+fn optional_turn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TurnId>, D::Error> {
+    match Option::<String>::deserialize(deserializer)?.as_deref() {
+        None | Some("") => Ok(None),
+        Some(turn) => TurnId::deserialize(turn.into_deserializer()).map(Some),
+    }
 }
 
 /// The answer was taken.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ostler_types::{
-    Budget, Effort, MessageId, PendingApproval, Session, SessionId, SessionView, TurnId, optional_object,
+    Budget, Effort, Message, MessageId, PendingApproval, Session, SessionId, SessionView, TurnId,
+    optional_object,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -59,9 +60,12 @@ pub struct CreateSession {
     #[serde(default, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = null))]
     pub budget: Option<Budget>,
-    /// `repl`, `serve` or `agent`.
+    /// `repl`, `serve` or `agent`; `chat` is another name of the default, `serve`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<CreateMode>,
+    /// Always empty or absent: there are no sessions that follow a specification file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec_path: Option<String>,
     /// What it may do by itself.
     #[serde(default, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyBody>,
@@ -83,6 +87,7 @@ pub struct CreateSession {
 #[serde(rename_all = "snake_case")]
 pub enum CreateMode {
     Repl,
+    #[serde(alias = "chat")]
     Serve,
     Agent,
 }
@@ -130,6 +135,9 @@ pub struct SessionWithContext {
     pub log_dir: String,
     /// Whether what lies in its workspace is trusted.
     pub trusted: bool,
+    /// Its newest messages, oldest first, when they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
 }
 
 /// How full the model's window is.

@@ -31,17 +31,21 @@ impl Framing {
         }
     }
 
-    /// Adds one event to a chunk.
-    pub fn append_event(self, chunk: &mut BytesMut, id: Option<u64>, name: &str, data: &Bytes) {
+    /// Adds one event to a chunk. A browser hands events with a name only to listeners of that name, so that a name is
+    /// left out unless the client wants it.
+    pub fn append_event(self, chunk: &mut BytesMut, id: Option<u64>, name: Option<&str>, data: &Bytes) {
         match self {
             Framing::Sse => {
-                chunk.reserve(data.len() + name.len() + 64);
+                chunk.reserve(data.len() + name.map_or(0, str::len) + 64);
                 if let Some(id) = id {
                     chunk.put_slice(format!("id: {id}\n").as_bytes());
                 }
-                chunk.put_slice(b"event: ");
-                chunk.put_slice(name.as_bytes());
-                chunk.put_slice(b"\ndata: ");
+                if let Some(name) = name {
+                    chunk.put_slice(b"event: ");
+                    chunk.put_slice(name.as_bytes());
+                    chunk.put_u8(b'\n');
+                }
+                chunk.put_slice(b"data: ");
                 chunk.put_slice(data);
                 chunk.put_slice(b"\n\n");
             }

@@ -23,7 +23,6 @@ use ostler_door_kit::{AccessGrant, Admission, DoorContext, DoorError, Routes, TO
 use ostler_types::AgentLink;
 
 use frames::IdeAgentStatus;
-use session_names::NATIVE;
 use socket::IdeSocket;
 
 /// Where the door is.
@@ -86,16 +85,15 @@ fn chosen_subprotocol(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_str(chosen).ok()
 }
 
-/// How an agent stands.
-fn agent_status(context: &DoorContext, agent: &str) -> IdeAgentStatus {
-    if agent == NATIVE {
-        return IdeAgentStatus::Connected;
-    }
+/// The status of an agent, if there is one to tell. This wire has no word for an agent that merely does not run, and
+/// clients lock their input at "disconnected". An agent without a process of its own is always connected.
+fn agent_status(context: &DoorContext, agent: &str) -> Option<IdeAgentStatus> {
     let links = context.agents().statuses();
     match links.iter().find(|(name, _)| name == agent).map(|(_, link)| link) {
-        Some(AgentLink::Starting) => IdeAgentStatus::Starting,
-        Some(AgentLink::Connected) => IdeAgentStatus::Connected,
-        Some(AgentLink::Reconnecting) => IdeAgentStatus::Reconnecting,
-        Some(AgentLink::Disconnected) | None => IdeAgentStatus::Disconnected,
+        Some(AgentLink::Starting) => Some(IdeAgentStatus::Starting),
+        Some(AgentLink::Connected) | None => Some(IdeAgentStatus::Connected),
+        Some(AgentLink::Reconnecting) => Some(IdeAgentStatus::Reconnecting),
+        Some(AgentLink::Disconnected) => Some(IdeAgentStatus::Disconnected),
+        Some(AgentLink::Idle) => None,
     }
 }

@@ -114,6 +114,7 @@ fn session_routes(api: Api) -> Api {
     })
     .route(&Method::GET, "/v1/sessions/{session_id}", get(sessions::show), |g| {
         Operation::new::<SessionWithContext>(g, "get_session", "A session and its latest state", OK)
+            .query::<sessions::SessionParams>()
     })
     .route(&Method::PATCH, "/v1/sessions/{session_id}", patch(sessions::update), |g| {
         Operation::new::<SessionWithContext>(

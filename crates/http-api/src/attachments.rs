@@ -41,8 +41,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub(super) struct AttachmentBody<'a> {
     /// What it is called; only the last part of a path is looked at.
     name: String,
-    /// Its content, in base64.
-    #[serde(borrow)]
+    /// Its content, in base64; `content_base64` is another name of this field.
+    #[serde(borrow, alias = "content_base64")]
     data: Cow<'a, str>,
     /// Not looked at: the type is told from the content.
     #[serde(default, rename = "mime_type")]

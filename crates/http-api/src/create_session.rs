@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use ostler_api_types::{CreateMode, CreateSession, Created};
 use ostler_door_kit::{DoorContext, DoorError, SessionMode, SessionRequest, create_session};
+use ostler_types::Refusal;
 
 use super::extract::JsonBody;
 use super::policy::apply_changes;
@@ -13,6 +14,10 @@ pub(super) async fn create(
     State(context): State<DoorContext>,
     JsonBody(mut body): JsonBody<CreateSession>,
 ) -> Result<(StatusCode, Json<Created>), DoorError> {
+    if body.spec_path.as_deref().is_some_and(|path| !path.is_empty()) {
+        let message = "there are no sessions that follow a specification file";
+        return Err(Refusal::invalid("unsupported", message).hint("leave `spec_path` out").into());
+    }
     let policy = apply_changes(context.settings.policy.clone(), body.policy.take().unwrap_or_default())?;
     let session = create_session(&context, to_session_request(body), policy).await?;
     Ok((StatusCode::CREATED, Json(Created { session_id: session.id })))

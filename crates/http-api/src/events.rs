@@ -42,6 +42,8 @@ pub(super) struct SessionEventParams {
     follow: Option<bool>,
     /// Only events of these names, separated by commas.
     types: Option<String>,
+    /// Whether server-sent events have their name in an `event:` line too; false when absent.
+    named: Option<bool>,
 }
 
 /// Where to start, and what to show.
@@ -52,6 +54,8 @@ pub(super) struct FeedParams {
     after: Option<String>,
     /// Only events of these names, separated by commas.
     types: Option<String>,
+    /// Whether server-sent events have their name in an `event:` line too; false when absent.
+    named: Option<bool>,
 }
 
 pub(super) async fn session_events(
@@ -65,7 +69,8 @@ pub(super) async fn session_events(
     let subscription = context.engine.subscribe(id, after).await?;
     let follow = params.follow.unwrap_or(true);
     let source = EventSource::Session { id, subscription: Box::new(subscription), follow };
-    Ok(respond(&context, source, pass, params.types.as_deref(), &headers))
+    let shape = FrameShape::new(&headers, params.types.as_deref(), params.named);
+    Ok(respond(&context, source, pass, shape))
 }
 
 pub(super) async fn feed_events(
@@ -81,14 +86,30 @@ pub(super) async fn feed_events(
         (None, None) => None,
     };
     let subscription = context.engine.subscribe_all(after)?;
-    Ok(respond(&context, EventSource::All(Box::new(subscription)), pass, params.types.as_deref(), &headers))
+    let shape = FrameShape::new(&headers, params.types.as_deref(), params.named);
+    Ok(respond(&context, EventSource::All(Box::new(subscription)), pass, shape))
+}
+
+/// Which events a client wants, and how they are written.
+struct FrameShape {
+    framing: Framing,
+    /// The names of the events that are shown; all when absent.
+    types: Option<HashSet<String>>,
+    /// Whether a frame has its name in an `event:` line.
+    named: bool,
+}
+
+impl FrameShape {
+    fn new(headers: &HeaderMap, types: Option<&str>, named: Option<bool>) -> FrameShape {
+        let types = types.map(|types| types.split(',').map(|name| name.trim().to_owned()).collect());
+        FrameShape { framing: Framing::from_accept_header(headers), types, named: named.unwrap_or(false) }
+    }
 }
 
 /// A stream in the making.
 struct HttpEventStream {
     source: EventSource,
-    framing: Framing,
-    types: Option<HashSet<String>>,
+    shape: FrameShape,
     stopping: watch::Receiver<bool>,
     /// What the client was let in with, and when that was last looked at.
     pass: AccessGrant,
@@ -112,21 +133,13 @@ struct EventFrame {
     data: Bytes,
 }
 
-fn respond(
-    context: &DoorContext,
-    source: EventSource,
-    pass: AccessGrant,
-    types: Option<&str>,
-    headers: &HeaderMap,
-) -> Response {
-    let framing = Framing::from_accept_header(headers);
-    let types = types.map(|types| types.split(',').map(|name| name.trim().to_owned()).collect());
+fn respond(context: &DoorContext, source: EventSource, pass: AccessGrant, shape: FrameShape) -> Response {
+    let content_type = shape.framing.content_type();
     let stopping = context.engine.stopping();
     let now = Instant::now();
     let events = HttpEventStream {
         source,
-        framing,
-        types,
+        shape,
         stopping,
         pass,
         checked: now,
@@ -139,7 +152,7 @@ fn respond(
         Some((Ok::<Bytes, Infallible>(chunk), events))
     });
     let mut response = Response::new(Body::from_stream(chunks));
-    let kind = header::HeaderValue::from_static(framing.content_type());
+    let kind = header::HeaderValue::from_static(content_type);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
     response
@@ -189,9 +202,10 @@ impl HttpEventStream {
     }
 
     fn append_frame(&self, chunk: &mut BytesMut, frame: &EventFrame) {
-        let wanted = self.types.as_ref().is_none_or(|types| types.contains(&*frame.name));
+        let wanted = self.shape.types.as_ref().is_none_or(|types| types.contains(&*frame.name));
         if wanted || matches!(&*frame.name, "heartbeat" | "error") {
-            self.framing.append_event(chunk, frame.id, &frame.name, &frame.data);
+            let name = self.shape.named.then_some(&*frame.name);
+            self.shape.framing.append_event(chunk, frame.id, name, &frame.data);
         }
     }
 

@@ -15,6 +15,9 @@ use serde::Deserialize;
 use super::extract::{JsonBody, PathParams, QueryParams};
 use super::policy::apply_changes;
 
+/// How many messages a session can bring along. Older ones come in pages from the route of the messages.
+const MAX_INCLUDED_MESSAGES: usize = 200;
+
 /// Which sessions to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,17 +67,41 @@ pub(super) async fn list(
     Ok(Json(SessionPage { sessions, next_cursor: listing.next_cursor }))
 }
 
+/// What to add to a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionParams {
+    /// `messages` adds the newest messages.
+    include: Option<SessionPart>,
+}
+
+/// What can be added to a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SessionPart {
+    Messages,
+}
+
 pub(super) async fn show(
     State(context): State<DoorContext>,
     PathParams(id): PathParams<SessionId>,
+    QueryParams(params): QueryParams<SessionParams>,
 ) -> Result<Json<SessionWithContext>, DoorError> {
+    let mut shown = session_with_context(&context, id).await?;
+    if let Some(SessionPart::Messages) = params.include {
+        shown.messages = Some(context.engine.messages(id, None, MAX_INCLUDED_MESSAGES).await?.messages);
+    }
+    Ok(Json(shown))
+}
+
+async fn session_with_context(context: &DoorContext, id: SessionId) -> Result<SessionWithContext, DoorError> {
     let view = context.engine.view(id).await?;
     let log_dir = context.engine.readable_folder(&view.session).display().to_string();
     let trusted = context.engine.is_trusted(&view.session.workspace_key()).await;
     let said = view.agent_state.as_ref().and_then(|agent| agent.context_window);
     let window = said.or_else(|| context.settings.models.info(&view.session.model).context_window);
     let context = ContextUsage { tokens: view.context_tokens, window };
-    Ok(Json(SessionWithContext { view, context, log_dir, trusted }))
+    Ok(SessionWithContext { view, context, log_dir, trusted, messages: None })
 }
 
 pub(super) async fn update(
@@ -105,7 +132,7 @@ pub(super) async fn update(
         pinned: body.pinned,
     };
     context.engine.submit(id, Command::Update(change)).await?;
-    show(State(context), PathParams(id)).await
+    session_with_context(&context, id).await.map(Json)
 }
 
 /// Whether to remove the session too.

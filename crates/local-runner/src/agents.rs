@@ -207,13 +207,14 @@ impl ConfiguredAgent {
     /// How its best process stands.
     fn best_process_link(&self) -> AgentLink {
         let rank = |link: &AgentLink| match link {
-            AgentLink::Connected => 3,
-            AgentLink::Starting => 2,
-            AgentLink::Reconnecting => 1,
-            AgentLink::Disconnected => 0,
+            AgentLink::Connected => 4,
+            AgentLink::Starting => 3,
+            AgentLink::Reconnecting => 2,
+            AgentLink::Disconnected => 1,
+            AgentLink::Idle => 0,
         };
         let links = self.agent.statuses().into_iter().map(|status: AgentStatus| process_link(status.state));
-        links.max_by_key(rank).unwrap_or(AgentLink::Disconnected)
+        links.max_by_key(rank).unwrap_or(AgentLink::Idle)
     }
 }
 
@@ -222,6 +223,7 @@ fn process_link(state: ProcessState) -> AgentLink {
         ProcessState::Starting => AgentLink::Starting,
         ProcessState::Connected => AgentLink::Connected,
         ProcessState::Reconnecting => AgentLink::Reconnecting,
+        ProcessState::Idle => AgentLink::Idle,
         ProcessState::Disconnected => AgentLink::Disconnected,
     }
 }

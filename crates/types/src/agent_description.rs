@@ -90,7 +90,9 @@ pub enum AgentLink {
     Connected,
     /// It ended by itself and is started again.
     Reconnecting,
-    /// It is not there; the next turn starts it.
+    /// It does not run; the next turn starts it.
+    Idle,
+    /// It ended by itself too often, or could not be started; the next turn tries again.
     Disconnected,
 }
 
@@ -101,6 +103,7 @@ impl AgentLink {
             AgentLink::Starting => "starting",
             AgentLink::Connected => "connected",
             AgentLink::Reconnecting => "reconnecting",
+            AgentLink::Idle => "idle",
             AgentLink::Disconnected => "disconnected",
         }
     }

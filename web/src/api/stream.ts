@@ -31,10 +31,9 @@ export async function* follow(
   }
 }
 
-/** A frame as text. */
+/** A frame as text. Its name is in the data, so an `event:` line is not looked at. */
 export interface RawFrame {
   id: string | null
-  event: string
   data: string
 }
 
@@ -57,23 +56,28 @@ export class FrameLines {
 }
 
 function cut(block: string): RawFrame | null {
-  const frame: RawFrame = { id: null, event: '', data: '' }
+  const frame: RawFrame = { id: null, data: '' }
   for (const line of block.split('\n')) {
     const colon = line.indexOf(':')
     const value = line.slice(colon + 1).replace(/^ /, '')
     if (line.startsWith('id:')) frame.id = value
-    else if (line.startsWith('event:')) frame.event = value
     else if (line.startsWith('data:')) frame.data += frame.data ? `\n${value}` : value
   }
   return frame.data ? frame : null
 }
 
+/** The name of an event, without parsing it: `type` stands before `data`, and nothing before it can contain it. */
+function eventName(text: string): string {
+  return /"type":"([a-z_]+)"/.exec(text)?.[1] ?? ''
+}
+
 function read(raw: RawFrame, wanted: (event: string, text: string) => boolean): Frame | null {
-  if (raw.event === 'heartbeat') {
+  const name = eventName(raw.data)
+  if (name === 'heartbeat') {
     const { data } = JSON.parse(raw.data) as { data?: { last_seq?: number; cursor?: string } }
     return { kind: 'heartbeat', lastSeq: data?.last_seq ?? null, cursor: data?.cursor ?? raw.id }
   }
-  if (raw.event === 'error') throw new Error(`the daemon ended the stream: ${raw.data.slice(0, 500)}`)
-  if (!wanted(raw.event, raw.data)) return raw.id === null ? null : { kind: 'heartbeat', lastSeq: null, cursor: raw.id }
+  if (name === 'error') throw new Error(`the daemon ended the stream: ${raw.data.slice(0, 500)}`)
+  if (!wanted(name, raw.data)) return raw.id === null ? null : { kind: 'heartbeat', lastSeq: null, cursor: raw.id }
   return { kind: 'event', id: raw.id, event: JSON.parse(raw.data) as SessionEvent }
 }

@@ -35,10 +35,9 @@ class Lines:
 
 @dataclass
 class Frame:
-    """One server-sent event."""
+    """One server-sent event. What it is called is in its data, so that an `event:` line is not looked at."""
 
     id: str | None
-    event: str
     data: str
 
 
@@ -48,7 +47,6 @@ class FrameReader:
     def __init__(self) -> None:
         self._lines = Lines()
         self._id: str | None = None
-        self._event = ""
         self._data: list[str] = []
 
     def push(self, chunk: bytes) -> list[Frame]:
@@ -59,7 +57,7 @@ class FrameReader:
                 self._take(line)
                 continue
             if self._data:
-                frames.append(Frame(self._id, self._event, "\n".join(self._data)))
+                frames.append(Frame(self._id, "\n".join(self._data)))
             self._clear()
         return frames
 
@@ -68,10 +66,8 @@ class FrameReader:
         value = value.removeprefix(" ")
         if name == "id":
             self._id = value
-        elif name == "event":
-            self._event = value
         elif name == "data":
             self._data.append(value)
 
     def _clear(self) -> None:
-        self._id, self._event, self._data = None, "", []
+        self._id, self._data = None, []

@@ -45,6 +45,8 @@ class SessionKeyOutcome(TypedDict):
 
     # The new session.
     sessionKey: str
+    # The same session as `sessions.list` shows it.
+    meta: SessionMeta
 
 
 class SessionsOutcome(TypedDict):

@@ -70,11 +70,16 @@ def event_query(after: int | str | None, types: Iterable[str] | None, follow: bo
     return {"after": after, "types": ",".join(types) if types is not None else None, "follow": follow}
 
 
-def parse(frame: Frame) -> SessionEvent:
+def parse(frame: Frame) -> dict[str, Any]:
+    """What a frame holds, told apart by its `type`: an event, a sign of life (`heartbeat`), or why the daemon ends the
+    stream (`error`)."""
     try:
-        return cast(SessionEvent, json.loads(frame.data))
+        data = json.loads(frame.data)
     except ValueError:
-        raise ProtocolError(f"an event is not JSON: {frame.data[:200]}") from None
+        data = None
+    if not isinstance(data, dict) or "type" not in data:
+        raise ProtocolError(f"an event is not JSON with a type: {frame.data[:200]}")
+    return data
 
 
 def is_record(event: SessionEvent) -> TypeGuard[EventRecord]:

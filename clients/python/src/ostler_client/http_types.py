@@ -63,7 +63,7 @@ class AgentDescription(TypedDict):
 
 
 # How an agent of other people stands.
-AgentLink: TypeAlias = 'Literal["starting"] | Literal["connected"] | Literal["reconnecting"] | Literal["disconnected"]'
+AgentLink: TypeAlias = 'Literal["starting"] | Literal["connected"] | Literal["reconnecting"] | Literal["idle"] | Literal["disconnected"]'
 
 
 class AgentProcess(TypedDict):
@@ -537,8 +537,10 @@ class NewSessionBody(TypedDict):
     parent_session_id: NotRequired[SessionId | None]
     # What it may spend.
     budget: NotRequired[Budget | None]
-    # `repl`, `serve` or `agent`.
+    # `repl`, `serve` or `agent`; `chat` is another name of the default, `serve`.
     mode: NotRequired[Mode | None]
+    # Always empty or absent: there are no sessions that follow a specification file.
+    spec_path: NotRequired[str | None]
     # What it may do by itself.
     policy: NotRequired[PolicyBody | None]
     # Asking twice with one key makes one session.
@@ -847,6 +849,8 @@ class Shown(TypedDict):
     log_dir: str
     # Whether what lies in its workspace is trusted.
     trusted: bool
+    # Its newest messages, oldest first, when they were asked for.
+    messages: NotRequired[list[Message] | None]
 
 
 class TurnSummary(TypedDict):
@@ -1401,8 +1405,8 @@ Verdict: TypeAlias = 'Literal["approve"] | Literal["deny"]'
 class AnswerBody(TypedDict):
     """An answer."""
 
-    # The turn that the call belongs to.
-    turn_id: TurnId
+    # The turn that the call belongs to. Absent or empty: the pending call of that id, which must be the only one.
+    turn_id: NotRequired[TurnId | None]
     # The call.
     tool_call_id: ToolCallId
     # Yes or no.
@@ -1577,7 +1581,7 @@ class AttachmentBody(TypedDict):
 
     # What it is called; only the last part of a path is looked at.
     name: str
-    # Its content, in base64.
+    # Its content, in base64; `content_base64` is another name of this field.
     data: str
     # Not looked at: the type is told from the content.
     mime_type: NotRequired[str | None]
@@ -2843,6 +2847,13 @@ class ListSessionsQuery(TypedDict):
     cursor: NotRequired[str]
 
 
+class GetSessionQuery(TypedDict):
+    """What `get_session` can be asked with."""
+
+    # `messages` adds the newest messages.
+    include: NotRequired[Literal["messages"]]
+
+
 class CloseSessionQuery(TypedDict):
     """What `close_session` can be asked with."""
 
@@ -2859,6 +2870,8 @@ class SessionEventsQuery(TypedDict):
     follow: NotRequired[bool]
     # Only events of these names, separated by commas.
     types: NotRequired[str]
+    # Whether server-sent events have their name in an `event:` line too; false when absent.
+    named: NotRequired[bool]
 
 
 class AllEventsQuery(TypedDict):
@@ -2868,6 +2881,8 @@ class AllEventsQuery(TypedDict):
     after: NotRequired[str]
     # Only events of these names, separated by commas.
     types: NotRequired[str]
+    # Whether server-sent events have their name in an `event:` line too; false when absent.
+    named: NotRequired[bool]
 
 
 class ListMessagesQuery(TypedDict):

@@ -108,8 +108,8 @@ class Client:
     def sessions(self, **query: Unpack[types.ListSessionsQuery]) -> types.SessionList:
         return cast(types.SessionList, self._json(request("list_sessions", query=query)))
 
-    def session(self, session_id: str) -> types.Shown:
-        return cast(types.Shown, self._json(request("get_session", of(session_id))))
+    def session(self, session_id: str, **query: Unpack[types.GetSessionQuery]) -> types.Shown:
+        return cast(types.Shown, self._json(request("get_session", of(session_id), query)))
 
     def update_session(self, session_id: str, **body: Unpack[types.UpdateBody]) -> types.Shown:
         return cast(types.Shown, self._json(request("update_session", of(session_id), body=body)))
@@ -231,8 +231,8 @@ class Client:
             return request("session_events", of(session_id), event_query(cursor.seq, names, follow), accept=STREAM)
 
         with closing(self._frames(ask, follow)) as frames:
-            for frame in frames:
-                event = cursor.take(parse(frame))
+            for _, data in frames:
+                event = cursor.take(cast(types.SessionEvent, data))
                 if event is not None:
                     yield event
 
@@ -248,28 +248,29 @@ class Client:
             return request("all_events", query=event_query(cursor, names), accept=STREAM)
 
         with closing(self._frames(ask, True, heartbeats=True)) as frames:
-            for frame in frames:
-                if frame.event == "heartbeat":
+            for frame_id, data in frames:
+                if data["type"] == "heartbeat":
                     # So nothing is lost when the connection is cut before the first record.
-                    cursor = json.loads(frame.data)["data"].get("cursor", cursor)
+                    cursor = data["data"].get("cursor", cursor)
                     continue
-                cursor = frame.id or cursor
-                yield FeedEvent(cursor, parse(frame))
+                cursor = frame_id or cursor
+                yield FeedEvent(cursor, cast(types.SessionEvent, data))
 
     def _frames(
         self, ask: Callable[[], Request], follow: bool, heartbeats: bool = False
-    ) -> Generator[Frame, None, None]:
-        """The frames of one connection after the other. Gives up after as many tries in a row as the backoff allows."""
+    ) -> Generator[tuple[str | None, dict[str, Any]], None]:
+        """The ids and the data of frames, of one connection after the other. Gives up after as many tries in a row as the backoff allows."""
         failures = 0
         while True:
             try:
                 with closing(self._connection(ask())) as frames:
                     for frame in frames:
                         failures = 0
-                        if frame.event == "error":
-                            raise OstlerError(json.loads(frame.data)["data"]["error"], 0)
-                        if heartbeats or frame.event != "heartbeat":
-                            yield frame
+                        data = parse(frame)
+                        if data["type"] == "error":
+                            raise OstlerError(data["data"]["error"], 0)
+                        if heartbeats or data["type"] != "heartbeat":
+                            yield frame.id, data
                 if not follow:
                     return
                 raise Unreachable(f"{self._url} closed the connection")

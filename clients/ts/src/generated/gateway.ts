@@ -32,6 +32,8 @@ export interface AgentsOutcome {
 export interface SessionKeyOutcome {
   /** The new session. */
   sessionKey: string;
+  /** The same session as `sessions.list` shows it. */
+  meta: SessionMeta;
 }
 
 /** Of `sessions.list`. */

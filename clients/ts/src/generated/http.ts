@@ -51,7 +51,7 @@ export interface AgentDescription {
 }
 
 /** How an agent of other people stands. */
-export type AgentLink = 'starting' | 'connected' | 'reconnecting' | 'disconnected';
+export type AgentLink = 'starting' | 'connected' | 'reconnecting' | 'idle' | 'disconnected';
 
 /** A process of an agent. */
 export interface AgentProcess {
@@ -479,8 +479,10 @@ export interface NewSessionBody {
   parent_session_id?: SessionId | null;
   /** What it may spend. */
   budget?: Budget | null;
-  /** `repl`, `serve` or `agent`. */
+  /** `repl`, `serve` or `agent`; `chat` is another name of the default, `serve`. */
   mode?: Mode | null;
+  /** Always empty or absent: there are no sessions that follow a specification file. */
+  spec_path?: string | null;
   /** What it may do by itself. */
   policy?: PolicyBody | null;
   /** Asking twice with one key makes one session. */
@@ -767,6 +769,8 @@ export interface Shown {
   log_dir: string;
   /** Whether what lies in its workspace is trusted. */
   trusted: boolean;
+  /** Its newest messages, oldest first, when they were asked for. */
+  messages?: Array<Message> | null;
 }
 
 /** A turn in a line. */
@@ -1280,8 +1284,8 @@ export type Verdict = 'approve' | 'deny';
 
 /** An answer. */
 export interface AnswerBody {
-  /** The turn that the call belongs to. */
-  turn_id: TurnId;
+  /** The turn that the call belongs to. Absent or empty: the pending call of that id, which must be the only one. */
+  turn_id?: TurnId | null;
   /** The call. */
   tool_call_id: ToolCallId;
   /** Yes or no. */
@@ -1452,7 +1456,7 @@ export interface Stored {
 export interface AttachmentBody {
   /** What it is called; only the last part of a path is looked at. */
   name: string;
-  /** Its content, in base64. */
+  /** Its content, in base64; `content_base64` is another name of this field. */
   data: string;
   /** Not looked at: the type is told from the content. */
   mime_type?: string | null;
@@ -2600,6 +2604,12 @@ export interface ListSessionsQuery {
   cursor?: string;
 }
 
+/** What `get_session` can be asked with. */
+export interface GetSessionQuery {
+  /** `messages` adds the newest messages. */
+  include?: 'messages';
+}
+
 /** What `close_session` can be asked with. */
 export interface CloseSessionQuery {
   /** Remove its files as well. */
@@ -2614,6 +2624,8 @@ export interface SessionEventsQuery {
   follow?: boolean;
   /** Only events of these names, separated by commas. */
   types?: string;
+  /** Whether server-sent events have their name in an `event:` line too; false when absent. */
+  named?: boolean;
 }
 
 /** What `all_events` can be asked with. */
@@ -2622,6 +2634,8 @@ export interface AllEventsQuery {
   after?: string;
   /** Only events of these names, separated by commas. */
   types?: string;
+  /** Whether server-sent events have their name in an `event:` line too; false when absent. */
+  named?: boolean;
 }
 
 /** What `list_messages` can be asked with. */

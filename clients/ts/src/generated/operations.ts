@@ -130,6 +130,7 @@ export interface Queries {
   usage: http.UsageQuery;
   list_directories: http.ListDirectoriesQuery;
   list_sessions: http.ListSessionsQuery;
+  get_session: http.GetSessionQuery;
   close_session: http.CloseSessionQuery;
   session_events: http.SessionEventsQuery;
   all_events: http.AllEventsQuery;

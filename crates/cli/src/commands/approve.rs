@@ -94,7 +94,7 @@ async fn ask(
 
 fn body(approval: &PendingApproval, answer: TypedAnswer) -> Answer {
     Answer {
-        turn_id: approval.turn_id,
+        turn_id: Some(approval.turn_id),
         tool_call_id: approval.tool_call_id.clone(),
         action: answer.verdict,
         scope: Some(answer.scope),

@@ -344,7 +344,7 @@ impl<'a> TurnWatcher<'a> {
             self.refused.get_or_insert_with(|| question.summary.clone());
         }
         let answer = ApprovalAnswerBody {
-            turn_id: question.turn_id,
+            turn_id: Some(question.turn_id),
             tool_call_id: question.tool_call_id.clone(),
             action: given.verdict,
             scope: Some(given.scope),

@@ -122,7 +122,7 @@ async fn approvals_gate_what_the_policy_says() {
     let answer = ApprovalAnswerBody {
         review: None,
         option: None,
-        turn_id,
+        turn_id: Some(turn_id),
         tool_call_id,
         action: Verdict::Approve,
         scope: None,
@@ -146,7 +146,7 @@ async fn approvals_gate_what_the_policy_says() {
     let no = ApprovalAnswerBody {
         review: None,
         option: None,
-        turn_id,
+        turn_id: Some(turn_id),
         tool_call_id,
         action: Verdict::Deny,
         scope: None,

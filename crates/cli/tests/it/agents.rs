@@ -160,7 +160,7 @@ async fn agents_are_listed_with_how_they_stand_and_missing_ones_say_what_to_do()
     let agents = stage.client.agent_infos().await.unwrap();
     let stands: Vec<(&str, &str)> =
         agents.iter().map(|agent| (agent.name.as_str(), agent.status.as_str())).collect();
-    assert_eq!(stands, [("gone", "disconnected"), ("native", "connected"), ("rust", "disconnected")]);
+    assert_eq!(stands, [("gone", "idle"), ("native", "connected"), ("rust", "idle")]);
     session(&stage.client, "rust", &stage.work, policy_without_approvals()).await;
     let agents = stage.client.agent_infos().await.unwrap();
     assert_eq!(agents[2].status.as_str(), "connected");

@@ -120,7 +120,7 @@ impl PlayedScript {
             let action = if self.dice.below(2) == 0 { Verdict::Approve } else { Verdict::Deny };
             let (turn_id, tool_call_id) = (asked.turn_id, asked.tool_call_id);
             let answer = ApprovalAnswerBody {
-                turn_id,
+                turn_id: Some(turn_id),
                 tool_call_id,
                 action,
                 scope: None,

@@ -151,7 +151,8 @@ fn sessions_of_an_agent_have_its_own_ids_and_those_it_keeps_are_adopted_on_reque
     let process = DaemonProcess::serve(&data, &config);
     let mut socket = IdeTestSocket::open(&process, &data);
     let status = |frame: &Value| (frame["cliType"].clone(), frame["status"].clone());
-    assert_eq!(status(&socket.until("agent:status")), (json!("fault"), json!("disconnected")));
+    // An agent that merely does not run has no status to tell.
+    assert_eq!(status(&socket.until("agent:status")), (json!("ostler"), json!("connected")));
     let added = socket.ask("project:add", json!({"path": work}));
     let project = added["project"]["id"].clone();
     let created = socket.ask("session:create", json!({"projectId": project, "cliType": "fault"}));

@@ -311,7 +311,7 @@ impl OpenedOldData {
             self.client.approvals().await.unwrap().into_iter().find(|asked| asked.session_id == id).unwrap();
         let (turn_id, tool_call_id, action) = (asked.turn_id, asked.tool_call_id, Verdict::Approve);
         let answer = ApprovalAnswerBody {
-            turn_id,
+            turn_id: Some(turn_id),
             tool_call_id,
             action,
             scope: None,

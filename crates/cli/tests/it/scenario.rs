@@ -60,7 +60,7 @@ async fn finish(
                 let turn_id = record.turn_id.unwrap();
                 let tool_call_id = tool_call.id;
                 let answer = ApprovalAnswerBody {
-                    turn_id,
+                    turn_id: Some(turn_id),
                     tool_call_id,
                     action: Verdict::Approve,
                     scope: None,

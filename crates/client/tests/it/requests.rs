@@ -140,7 +140,7 @@ async fn every_member_of_a_body_has_its_name_on_the_wire() {
     assert_eq!((sent.message_id, sent.turn_id), (message_id(), None));
     let answer = ApprovalAnswerBody {
         review: None,
-        turn_id: turn_id(),
+        turn_id: Some(turn_id()),
         tool_call_id: ToolCallId("call_1".to_owned()),
         action: Verdict::Deny,
         scope: Some(Scope::Session),

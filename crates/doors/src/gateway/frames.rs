@@ -121,6 +121,8 @@ pub(super) enum GatewayOutcome {
     Created {
         /// The new session.
         session_key: Uuid,
+        /// The same session as `sessions.list` shows it.
+        meta: Box<SessionMeta>,
     },
     /// Of `sessions.list`.
     Sessions {

@@ -4,6 +4,7 @@ use ostler_engine::{Engine, EngineError};
 use ostler_types::{Message, Part, Role, Session, SessionId, SessionView, TurnId, TurnStatus};
 
 use super::frames::{RunInfo, RunStatus, SessionMeta, TranscriptMessage, TranscriptRole};
+use super::translate::to_wire_tool;
 use super::workspace_agents;
 
 /// The longest label, in characters.
@@ -94,7 +95,7 @@ fn to_transcript_message(message: &Message, turn_id: Option<TurnId>) -> Option<T
         return None;
     }
     let tool_name = message.parts.iter().find_map(|part| match part {
-        Part::ToolResult { name, .. } => Some(name.clone()),
+        Part::ToolResult { name, .. } => Some(to_wire_tool(name).to_owned()),
         Part::Text { .. }
         | Part::Image { .. }
         | Part::Audio { .. }

@@ -191,11 +191,16 @@ pub(super) fn approval_id(turn_id: TurnId, tool_call_id: &ToolCallId) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
+/// The name of a tool on this wire, whose clients show the output of `bash` only.
+pub(super) fn to_wire_tool(tool: &str) -> &str {
+    if tool == "shell" { "bash" } else { tool }
+}
+
 /// An approval that waits, as a client is told of it.
 pub(super) fn approval_request(approval: &PendingApproval) -> ApprovalRequest {
     ApprovalRequest {
         approval_id: approval_id(approval.turn_id, &approval.tool_call_id),
-        tool_name: approval.tool.clone(),
+        tool_name: to_wire_tool(&approval.tool).to_owned(),
         summary: approval.summary.clone(),
         details: approval.input.clone(),
     }
@@ -276,7 +281,9 @@ fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
 /// What is said of events that only show that something goes on.
 fn progress_text(event: Event) -> Option<String> {
     match event {
-        Event::Call(CallEvent::Started { tool_call, .. }) => Some(format!("{} is running", tool_call.name)),
+        Event::Call(CallEvent::Started { tool_call, .. }) => {
+            Some(format!("{} is running", to_wire_tool(&tool_call.name)))
+        }
         Event::Step(StepEvent::ModelWaiting { model, wait_ms, error, .. }) => {
             let seconds = wait_ms.div_ceil(1000);
             Some(format!("{model} is asked again in {seconds} s: {}", error.message))
@@ -317,7 +324,7 @@ fn tool_result_event(run_id: Uuid, tool_call: CallName, result: &ToolResult) -> 
         output.truncate(cut);
         output.push_str(TRUNCATION_NOTE);
     }
-    ServerEvent::ToolResult { run_id, tool: tool_call.name, exit_code, output }
+    ServerEvent::ToolResult { run_id, tool: to_wire_tool(&tool_call.name).to_owned(), exit_code, output }
 }
 
 fn call_approval_request(
@@ -328,7 +335,8 @@ fn call_approval_request(
 ) -> ApprovalRequest {
     let turn_id = child.map_or(turn_id, |child| child.turn_id);
     let approval_id = approval_id(turn_id, &call.id);
-    ApprovalRequest { approval_id, tool_name: call.name, summary, details: call.input }
+    let tool_name = to_wire_tool(&call.name).to_owned();
+    ApprovalRequest { approval_id, tool_name, summary, details: call.input }
 }
 
 fn review_request(turn_id: TurnId, id: &ToolCallId, files: &[FileChange]) -> ApprovalRequest {

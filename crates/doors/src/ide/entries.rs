@@ -1,8 +1,9 @@
 //! A conversation in this wire's words. Each part of a message is an entry of its own, and a call and its result are
 //! one; the ids are the same in a history and in what is told as it happens.
 
+use ostler_acp::AGENT_TOOL_PREFIX;
 use ostler_engine::{Engine, EngineError};
-use ostler_types::{Message, MessageId, Part, Role, SessionView, ToolCallId, TurnId};
+use ostler_types::{Message, MessageId, Part, Role, SessionView, ToolCall, ToolCallId, TurnId};
 
 use super::frames::{IdeCallStatus, IdeEntry, format_time};
 
@@ -48,7 +49,7 @@ fn append_message(message: &Message, turn_id: Option<TurnId>, entries: &mut Vec<
                         if *ok { Ok(text) } else { Err(text) },
                     );
                     match entries.iter_mut().rev().find(|known| known.id() == entry.id()) {
-                        Some(known) => *known = entry,
+                        Some(known) => *known = entry.named_as(known),
                         None => entries.push(entry),
                     }
                 }
@@ -77,7 +78,7 @@ pub(super) fn assistant_entries(message: &Message, turn_id: Option<TurnId>) -> V
         Part::ToolCall { call } => Some(IdeEntry::ToolCall {
             entry_id: call_id(turn_id, &call.id),
             tool_call_id: call.id.0.clone(),
-            name: call.name.clone(),
+            name: call_title(call),
             status: IdeCallStatus::Running,
             result: None,
             error: None,
@@ -90,6 +91,12 @@ pub(super) fn assistant_entries(message: &Message, turn_id: Option<TurnId>) -> V
         | Part::ToolResult { .. } => None,
     };
     message.parts.iter().zip(0_u32..).filter_map(entry).collect()
+}
+
+/// The name of a call: an agent's own title of it, or the tool.
+fn call_title(call: &ToolCall) -> String {
+    let title = call.input["_title"].as_str().filter(|title| !title.is_empty());
+    title.filter(|_| call.name.starts_with(AGENT_TOOL_PREFIX)).unwrap_or(&call.name).to_owned()
 }
 
 /// A call that has its result, which is what the tool answered or why it did not.

@@ -202,6 +202,16 @@ impl IdeEntry {
             | IdeEntry::ToolCall { entry_id, .. } => entry_id,
         }
     }
+
+    /// The same entry, with the name of an earlier entry of the same call.
+    pub(super) fn named_as(mut self, earlier: &IdeEntry) -> IdeEntry {
+        if let (IdeEntry::ToolCall { name, .. }, IdeEntry::ToolCall { name: earlier, .. }) =
+            (&mut self, earlier)
+        {
+            name.clone_from(earlier);
+        }
+        self
+    }
 }
 
 /// How a tool call stands.

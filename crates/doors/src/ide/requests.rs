@@ -308,12 +308,9 @@ async fn reconnect(context: &DoorContext, asked: &IdeRequestContext, cli_type: &
         .filter(|agent| context.engine.agents().iter().any(|known| known == agent));
     let agent = agent.ok_or_else(unknown)?;
     let said = |status, request_id| framing::text(&IdeFrame::AgentStatus { cli_type, status, request_id });
-    let is_connected = agent_status(context, agent) == IdeAgentStatus::Connected;
+    let is_connected = agent_status(context, agent) == Some(IdeAgentStatus::Connected);
     let Some(agents) = context.third_party(agent).filter(|_| !is_connected) else {
-        return Ok(IdeReply {
-            frames: vec![said(agent_status(context, agent), asked.id.clone())],
-            named: None,
-        });
+        return Ok(IdeReply { frames: vec![said(IdeAgentStatus::Connected, asked.id.clone())], named: None });
     };
     let first = || Some(context.engine.projects().ok()?.into_iter().next()?.path);
     let workspace = asked.workspace.clone().or_else(first).map(PathBuf::from);

@@ -288,9 +288,9 @@ impl IdeSocket {
         let agents = self.context.engine.agents();
         let now: Vec<(String, IdeAgentStatus)> = agents
             .into_iter()
-            .map(|agent| {
-                let stands = agent_status(&self.context, &agent);
-                (agent, stands)
+            .filter_map(|agent| {
+                let status = agent_status(&self.context, &agent)?;
+                Some((agent, status))
             })
             .collect();
         let news: Vec<Bytes> = now

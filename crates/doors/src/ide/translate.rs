@@ -11,7 +11,7 @@ use ostler_types::{
 };
 
 use super::entries::{assistant_entries, part_id, tool_result_entry, user_entry};
-use super::frames::{IdeEntry, IdeFrame, format_time};
+use super::frames::{IdeCallStatus, IdeEntry, IdeFrame, format_time};
 use super::own_messages::IdeOwnMessages;
 
 /// One session as one socket is told of it.
@@ -26,6 +26,8 @@ pub(super) struct IdeTranslator {
     /// The newest text of the running turn, and its newest entry of any kind.
     newest_text_id: Option<String>,
     newest_entry_id: Option<String>,
+    /// The calls of the running turn that have no result yet, whose entries have names that results do not repeat.
+    open_calls: Vec<IdeEntry>,
 }
 
 /// How a turn ended.
@@ -51,6 +53,7 @@ impl IdeTranslator {
             sent_bytes: Vec::new(),
             newest_text_id: None,
             newest_entry_id: None,
+            open_calls: Vec::new(),
         };
         let of_turn = entries.iter().rposition(|entry| matches!(entry, IdeEntry::User { .. }));
         entries[of_turn.map_or(0, |at| at + 1)..].iter().for_each(|entry| translator.remember_newest(entry));
@@ -82,7 +85,11 @@ impl IdeTranslator {
                 let text = tool_result.text();
                 let failed = tool_result.error.as_ref().filter(|_| !tool_result.ok).unwrap_or(&text);
                 let result = if tool_result.ok { Ok(&text) } else { Err(failed) };
-                self.send_entry(tool_result_entry(turn_id, &tool_call.id, &tool_call.name, result), out);
+                let mut entry = tool_result_entry(turn_id, &tool_call.id, &tool_call.name, result);
+                if let Some(at) = self.open_calls.iter().position(|open| open.id() == entry.id()) {
+                    entry = entry.named_as(&self.open_calls.swap_remove(at));
+                }
+                self.send_entry(entry, out);
             }
             Event::Turn(TurnEvent::Completed { .. }) => {
                 self.turn_ended(turn_id, ts, IdeTurnEnd::Completed, out)
@@ -196,6 +203,7 @@ impl IdeTranslator {
         };
         out.push(framing::text(&frame));
         self.sent_bytes.clear();
+        self.open_calls.clear();
     }
 
     fn session_updated(&mut self, session: &Session, out: &mut Vec<Bytes>) {
@@ -222,6 +230,9 @@ impl IdeTranslator {
     fn remember_newest(&mut self, entry: &IdeEntry) {
         if let IdeEntry::Assistant { entry_id, .. } = entry {
             self.newest_text_id = Some(entry_id.clone());
+        }
+        if matches!(entry, IdeEntry::ToolCall { status: IdeCallStatus::Running, .. }) {
+            self.open_calls.push(entry.clone());
         }
         self.newest_entry_id = Some(entry.id().to_owned());
     }

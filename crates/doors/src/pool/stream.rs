@@ -72,7 +72,7 @@ impl SendEventStream {
                 self.done = !self.pass.is_valid();
                 let last_seq = self.waiting.subscription.seen();
                 let data = json!({"type": "heartbeat", "data": {"last_seq": last_seq}}).to_string().into();
-                return Framing::Sse.append_event(chunk, None, "heartbeat", &data);
+                return Framing::Sse.append_event(chunk, None, Some("heartbeat"), &data);
             }
         };
         match next {
@@ -91,10 +91,10 @@ impl SendEventStream {
     fn append_item(&mut self, chunk: &mut BytesMut, item: &SubscriptionItem) {
         match item {
             SubscriptionItem::Record(line) => {
-                Framing::Sse.append_event(chunk, Some(line.seq), line.event_type(), &line.bytes)
+                Framing::Sse.append_event(chunk, Some(line.seq), Some(line.event_type()), &line.bytes)
             }
             SubscriptionItem::Delta(line) => {
-                Framing::Sse.append_event(chunk, None, line.name(), line.bytes())
+                Framing::Sse.append_event(chunk, None, Some(line.name()), line.bytes())
             }
         }
         if let Some(outcome) = self.waiting.handle_item(item) {
@@ -104,7 +104,7 @@ impl SendEventStream {
 
     fn finish(&mut self, chunk: &mut BytesMut, outcome: Result<Value, PoolRpcError>) {
         let data = response_object(&self.id, outcome).to_string().into();
-        Framing::Sse.append_event(chunk, None, "result", &data);
+        Framing::Sse.append_event(chunk, None, Some("result"), &data);
         self.done = true;
     }
 }

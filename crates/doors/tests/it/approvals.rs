@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::api_routes::RouteScene;
 use crate::daemon::DoorTestDaemon;
 use crate::raw_http::RawResponse;
+use crate::stream::is_named;
 
 async fn answer(daemon: &DoorTestDaemon, scene: &RouteScene, body: Value) -> RawResponse {
     let mut whole = json!({"turn_id": scene.turn, "tool_call_id": "call_1", "action": "approve"});
@@ -103,6 +104,22 @@ async fn an_answer_must_name_what_waits() {
 }
 
 #[tokio::test]
+async fn an_answer_without_a_turn_is_for_the_only_pending_call_of_that_id() {
+    let daemon = DoorTestDaemon::start().await;
+    for turn in [json!(""), Value::Null] {
+        let scene = RouteScene::new(&daemon).await;
+        let answered = answer(&daemon, &scene, json!({"turn_id": turn})).await;
+        assert_eq!(answered.status(), 200, "{turn}: {}", answered.text());
+        daemon.until(&scene.session, "approval_granted").await;
+        let again = answer(&daemon, &scene, json!({"turn_id": turn})).await;
+        assert_eq!((again.status(), again.code().as_str()), (409, "already_answered"), "{}", again.text());
+    }
+    let scene = RouteScene::new(&daemon).await;
+    let unknown = answer(&daemon, &scene, json!({"turn_id": "", "tool_call_id": "call_9"})).await;
+    assert_eq!((unknown.status(), unknown.code().as_str()), (409, "not_waiting"), "{}", unknown.text());
+}
+
+#[tokio::test]
 async fn an_answer_for_the_session_is_not_asked_again() {
     let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
@@ -116,5 +133,5 @@ async fn an_answer_for_the_session_is_not_asked_again() {
         .await;
     stream.until("turn_completed").await;
     daemon.say(&session, "ask").await;
-    assert!(stream.frame().await.unwrap().contains("event: turn_completed\n"), "it did not ask");
+    assert!(is_named(&stream.frame().await.unwrap(), "turn_completed"), "it did not ask");
 }

@@ -94,8 +94,10 @@ async fn a_file_comes_in_by_either_form_and_its_bytes_say_what_it_is() {
         let file = daemon.data().join("sessions").join(&session).join(stored["ref"].as_str().unwrap());
         assert_eq!(std::fs::read(file).unwrap(), content);
     }
-    let body = json!({"name": "unpadded", "data": "aGVsbG8"});
-    assert_eq!(daemon.post(&target(&session), &body).await.json()["size"], 5);
+    for field in ["data", "content_base64"] {
+        let body = json!({"name": "unpadded", field: "aGVsbG8"});
+        assert_eq!(daemon.post(&target(&session), &body).await.json()["size"], 5, "{field}");
+    }
     assert_eq!(daemon.recorded(), before, "a file is no event");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::daemon::DoorTestDaemon;
-use crate::stream::{SseTestStream, data};
+use crate::stream::{SseTestStream, data, is_named};
 
 /// A session in which one turn has run to its end.
 async fn session_with_turn(daemon: &DoorTestDaemon) -> String {
@@ -19,6 +19,12 @@ fn events(session: &str, query: &str) -> String {
 
 /// The SSE frame of a line of the log.
 fn framed(line: &str) -> String {
+    let record: Value = serde_json::from_str(line).unwrap();
+    format!("id: {}\ndata: {line}\n\n", record["seq"])
+}
+
+/// The same, for a client that wants the name in a line of its own.
+fn named_frame(line: &str) -> String {
     let record: Value = serde_json::from_str(line).unwrap();
     format!("id: {}\nevent: {}\ndata: {line}\n\n", record["seq"], record["type"].as_str().unwrap())
 }
@@ -43,6 +49,8 @@ async fn history_is_the_log_itself_framed() {
     assert_eq!(answer.head.header("content-type"), Some("text/event-stream"));
     assert_eq!(answer.head.header("x-accel-buffering"), Some("no"));
     assert_eq!(answer.text(), log.iter().map(|line| framed(line)).collect::<String>());
+    let named = daemon.get(&events(&session, "follow=false&named=true")).await;
+    assert_eq!(named.text(), log.iter().map(|line| named_frame(line)).collect::<String>());
 }
 
 #[tokio::test]
@@ -115,10 +123,12 @@ async fn an_idle_stream_says_at_once_that_it_is_there() {
     let session = session_with_turn(&daemon).await;
     let heartbeat = |seq: u64| {
         let data = json!({"type": "heartbeat", "session_id": session, "data": {"last_seq": seq}});
-        format!("event: heartbeat\ndata: {data}\n\n")
+        format!("data: {data}\n\n")
     };
     let mut stream = daemon.follow(&events(&session, "after=6")).await;
     assert_eq!(stream.frame().await, Some(heartbeat(6)));
+    let mut stream = daemon.follow(&events(&session, "after=6&named=true")).await;
+    assert_eq!(stream.frame().await, Some(format!("event: heartbeat\n{}", heartbeat(6))));
     // Also when all that there was has been filtered out, and as a line.
     let mut stream = daemon.follow(&events(&session, "types=nothing")).await;
     assert_eq!(stream.frame().await, Some(heartbeat(6)));
@@ -144,7 +154,7 @@ async fn history_goes_over_into_what_happens_now() {
     let mut seen = Vec::new();
     for stream in &mut streams {
         let mut frames = Vec::new();
-        while !frames.last().is_some_and(|frame: &String| frame.contains("event: turn_completed\n")) {
+        while !frames.last().is_some_and(|frame: &String| is_named(frame, "turn_completed")) {
             frames.push(stream.frame().await.unwrap());
         }
         seen.push(frames);
@@ -154,7 +164,7 @@ async fn history_goes_over_into_what_happens_now() {
         let records: Vec<&String> = frames.iter().filter(|frame| frame.starts_with("id: ")).collect();
         let expected: Vec<String> = log[6..].iter().map(|line| framed(line)).collect();
         assert_eq!(records, expected.iter().collect::<Vec<_>>());
-        assert!(frames.iter().any(|frame| frame.starts_with("event: model_output_delta\n")));
+        assert!(frames.iter().any(|frame| is_named(frame, "model_output_delta")));
     }
     assert_eq!(seen[0], seen[1], "two who look on see the same");
 }
@@ -164,12 +174,12 @@ async fn deltas_have_no_id_and_can_be_spliced() {
     let daemon = DoorTestDaemon::start().await;
     let session = daemon.session().await;
     let mut early = daemon.follow(&events(&session, "types=model_output_delta,model_output_completed")).await;
-    assert!(early.frame().await.unwrap().starts_with("event: heartbeat\n"));
+    assert!(is_named(&early.frame().await.unwrap(), "heartbeat"));
     let (_, turn) = daemon.say(&session, "wait").await;
     let mut text = String::new();
     while text != "half of an änswer" {
         let frame = early.frame().await.unwrap();
-        assert!(frame.starts_with("event: model_output_delta\ndata: {\"ts\":\""), "{frame}");
+        assert!(frame.starts_with("data: {\"ts\":\""), "{frame}");
         assert_eq!(frame.lines().count(), 3, "{frame}");
         let delta = data(&frame);
         assert_eq!((&delta["session_id"], &delta["turn_id"]), (&json!(session), &json!(turn)));
@@ -235,7 +245,7 @@ async fn a_removed_session_ends_its_streams() {
     let daemon = DoorTestDaemon::start().await;
     let session = session_with_turn(&daemon).await;
     let mut stream = daemon.follow(&events(&session, "after=6")).await;
-    assert!(stream.frame().await.unwrap().starts_with("event: heartbeat\n"));
+    assert!(is_named(&stream.frame().await.unwrap(), "heartbeat"));
     assert_eq!(daemon.delete(&format!("/v1/sessions/{session}?purge=true")).await.status(), 200);
     stream.until("session_completed").await;
     assert_eq!(stream.frame().await, None);

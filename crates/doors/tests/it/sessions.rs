@@ -77,6 +77,35 @@ async fn a_session_is_what_it_was_asked_to_be() {
 }
 
 #[tokio::test]
+async fn a_chat_is_a_session_like_any_other_and_a_specification_is_refused() {
+    let daemon = DoorTestDaemon::start().await;
+    let asked = json!({
+        "workspace_path": daemon.workspace(), "system_prompt": "", "mode": "chat", "spec_path": "",
+    });
+    let id = create(&daemon, asked.clone()).await;
+    assert_eq!(daemon.get(&format!("/v1/sessions/{id}")).await.json()["mode"], "serve");
+    let mut spec = asked;
+    spec["spec_path"] = json!("specs/one.md");
+    let refused = daemon.post("/v1/sessions", &spec).await;
+    assert_eq!((refused.status(), refused.code().as_str()), (422, "unsupported"), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn a_session_brings_its_newest_messages_along_when_asked_to() {
+    let daemon = DoorTestDaemon::start().await;
+    let session = daemon.session().await;
+    daemon.say(&session, "hello").await;
+    daemon.until(&session, "turn_completed").await;
+    let path = format!("/v1/sessions/{session}");
+    assert_eq!(daemon.get(&path).await.json().get("messages"), None);
+    let shown = daemon.get(&format!("{path}?include=messages")).await.json();
+    let listed = daemon.get(&format!("{path}/messages")).await.json();
+    assert_eq!(shown["messages"], listed["messages"]);
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(daemon.get(&format!("{path}?include=all")).await.status(), 400);
+}
+
+#[tokio::test]
 async fn a_workspace_must_be_an_absolute_path_of_a_directory() {
     let daemon = DoorTestDaemon::start().await;
     let workspace = daemon.workspace();

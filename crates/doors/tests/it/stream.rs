@@ -35,7 +35,7 @@ impl SseTestStream {
     pub(crate) async fn until(&mut self, name: &str) -> Value {
         loop {
             let frame = self.frame().await.unwrap_or_else(|| panic!("the stream ended without {name}"));
-            if frame.contains(&format!("event: {name}\n")) {
+            if is_named(&frame, name) {
                 return data(&frame);
             }
         }
@@ -56,6 +56,11 @@ impl SseTestStream {
             }
         }
     }
+}
+
+/// Whether a frame holds an event of this name.
+pub(crate) fn is_named(frame: &str, name: &str) -> bool {
+    data(frame)["type"] == name
 }
 
 /// The JSON in a frame.

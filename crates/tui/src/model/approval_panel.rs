@@ -139,7 +139,7 @@ impl ApprovalPanel {
         let review = (is_review && !(reject.is_empty() && comments.is_empty()))
             .then_some(ReviewAnswer { reject, comments });
         ApprovalAnswerBody {
-            turn_id: question.turn_id,
+            turn_id: Some(question.turn_id),
             tool_call_id: question.tool_call_id.clone(),
             action: answer.verdict,
             scope: Some(answer.scope),

@@ -93,7 +93,7 @@ pub struct OutboxMessage {
 impl FollowedSession {
     /// A session as the daemon shows it, with the last `page` records still to be read.
     pub fn new(shown: SessionWithContext, page: u64, now: u64) -> FollowedSession {
-        let SessionWithContext { view, context, log_dir, trusted } = shown;
+        let SessionWithContext { view, context, log_dir, trusted, messages: _ } = shown;
         let mut session = FollowedSession {
             id: view.session.id,
             transcript: Transcript::after(view.last_seq.saturating_sub(page)),
@@ -129,7 +129,7 @@ impl FollowedSession {
 
     /// Takes in how the session stands, unless more is known already.
     pub fn refresh(&mut self, shown: SessionWithContext, now: u64) {
-        let SessionWithContext { view, context, log_dir, trusted } = shown;
+        let SessionWithContext { view, context, log_dir, trusted, messages: _ } = shown;
         (self.context, self.trusted, self.log_dir) = (context, trusted, log_dir);
         if self.view.refresh(view) {
             self.sync_with_view(now);

@@ -100,7 +100,7 @@ async fn check_restart(
     };
     let mut events = daemon.client.events(id, before.last_seq, true).await?;
     let answer = ApprovalAnswerBody {
-        turn_id: waiting.turn_id,
+        turn_id: Some(waiting.turn_id),
         tool_call_id: waiting.tool_call_id.clone(),
         action: Verdict::Approve,
         scope: None,
@@ -178,7 +178,7 @@ async fn run_turn(
                     return Ok(played);
                 }
                 let answer = ApprovalAnswerBody {
-                    turn_id,
+                    turn_id: Some(turn_id),
                     tool_call_id: tool_call.id,
                     action: Verdict::Approve,
                     scope: None,

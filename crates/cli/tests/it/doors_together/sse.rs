@@ -43,17 +43,17 @@ impl SseConnection {
 
     /// The next event; none when the stream has ended, in order or not.
     pub(super) async fn next(&mut self) -> Option<ReceivedEvent> {
-        let (mut id, mut name) = (None, String::new());
+        let mut id = None;
         loop {
             let line =
                 tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("something happens");
             let line = line.ok()??;
             if let Some(given) = line.strip_prefix("id: ") {
                 id = Some(given.parse().unwrap());
-            } else if let Some(given) = line.strip_prefix("event: ") {
-                given.clone_into(&mut name);
             } else if let Some(data) = line.strip_prefix("data: ") {
-                return Some(ReceivedEvent { id, name, data: serde_json::from_str(data).unwrap() });
+                let data: Value = serde_json::from_str(data).unwrap();
+                let name = data["type"].as_str().unwrap().to_owned();
+                return Some(ReceivedEvent { id, name, data });
             }
         }
     }

@@ -29,7 +29,10 @@ pub(super) async fn create(door: &GatewayState, agent_id: Option<String>) -> Res
     let new = new_session(door, agent, agent_id.is_some()).await?;
     let session = door.engine.create(new).await.map_err(engine_error)?;
     let view = door.engine.view(session.id).await.map_err(engine_error)?;
-    let outcome = GatewayOutcome::Created { session_key: session.id.uuid() };
+    let outcome = GatewayOutcome::Created {
+        session_key: session.id.uuid(),
+        meta: Box::new(session_meta(&view.session)),
+    };
     Ok(GatewayReply { outcome, named: Some(NamedGatewaySession::from_view(&view)) })
 }
 

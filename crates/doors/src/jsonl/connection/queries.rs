@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ostler_door_kit::line_connection::OutboxClosed;
 use ostler_index::ListFilter;
-use ostler_types::{Effort, Refusal};
+use ostler_types::{Effort, Refusal, SessionStatus};
 
 use super::super::frames::{
     ListedModel, ModelName, ModelProvider, RunningSession, SavedSession, ServerFrame, Stats, send_frame,
@@ -90,7 +90,10 @@ impl JsonlConnection {
                 title: session.title,
             }
         };
-        let sessions = listing.sessions.into_iter().map(saved).collect();
+        // The list is for choosing what to resume, and a closed session cannot be.
+        let is_open =
+            |listed: &ostler_index::IndexedSession| listed.session.status != SessionStatus::Completed;
+        let sessions = listing.sessions.into_iter().filter(is_open).map(saved).collect();
         send_frame(&self.outbox, &ServerFrame::SessionsList { sessions, error: None }).await
     }
 

@@ -9,7 +9,7 @@ async fn session_with_approval(client: &mut GatewayClient) -> (String, Value, Va
     let key = client.session().await;
     let run = client.say(&key, "ask").await;
     let request = client.until("exec.approval_request").await;
-    assert_eq!(request["toolName"], "shell");
+    assert_eq!(request["toolName"], "bash");
     assert_eq!(request["details"], json!({"command": "make test"}));
     assert!(request["summary"].as_str().unwrap().contains("make test"));
     (key, run, request)
@@ -34,7 +34,7 @@ async fn a_question_is_answered_once_and_everybody_is_told() {
         let resolved = client.until("exec.approval_resolved").await;
         assert_eq!(resolved, json!({"approvalId": id, "approved": true, "by": "gateway"}));
         let result = client.until("chat.tool_result").await;
-        assert_eq!(result, json!({"runId": run, "tool": "shell", "output": "ok"}));
+        assert_eq!(result, json!({"runId": run, "tool": "bash", "output": "ok"}));
         let (text, end) = client.run(&run).await;
         assert_eq!(
             (text.as_str(), &end["event"]),
@@ -48,7 +48,7 @@ async fn a_question_is_answered_once_and_everybody_is_told() {
     let roles: Vec<&Value> =
         history["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "tool_result", "assistant"]);
-    assert_eq!(history["messages"][1]["toolName"], "shell");
+    assert_eq!(history["messages"][1]["toolName"], "bash");
     daemon.stop().await;
 }
 

@@ -191,9 +191,15 @@ async fn lists_tell_what_there_is() {
         assert!(std::path::Path::new(saved["path"].as_str().unwrap()).is_file());
         assert!(saved["timestamp"].as_i64().unwrap() > 1_600_000_000_000);
     }
+    rpc.send(json!({"type": "close_session", "session_id": second})).await;
+    rpc.until("session_closed").await;
+    rpc.send(json!({"type": "list_sessions"})).await;
+    let list = rpc.until("sessions_list").await;
+    let ids: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [&json!(rpc.primary)], "a closed session cannot be resumed");
     rpc.send(json!({"type": "debug"})).await;
     rpc.until("debug").await;
-    assert!(rpc.next().await["message"].as_str().unwrap().contains("2 sessions of this client"));
+    assert!(rpc.next().await["message"].as_str().unwrap().contains("1 sessions of this client"));
     rpc.send(json!({"type": "save"})).await;
     let saved = rpc.until("save_result").await;
     assert_eq!((&saved["ok"], &saved["session_id"]), (&json!(true), &json!(rpc.primary)));
