@@ -252,7 +252,7 @@ fn server_event(turn_id: TurnId, event: Event) -> Option<ServerEvent<'static>> {
             ServerEvent::Error { run_id, message: error.message + &hint }
         }
         Event::Call(CallEvent::Completed { tool_call, tool_result, .. }) => {
-            tool_result_event(run_id, tool_call, &tool_result)
+            tool_result_event(run_id, &tool_call, &tool_result)
         }
         Event::Approval(ApprovalEvent::Requested { tool_call, summary, child, .. }) => {
             ServerEvent::ApprovalRequest(call_approval_request(turn_id, tool_call, summary, child))
@@ -317,7 +317,7 @@ fn run_usage(usage: Usage) -> RunUsage {
     RunUsage { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }
 }
 
-fn tool_result_event(run_id: Uuid, tool_call: CallName, result: &ToolResult) -> ServerEvent<'static> {
+fn tool_result_event(run_id: Uuid, tool_call: &CallName, result: &ToolResult) -> ServerEvent<'static> {
     let exit_code = result.details.as_ref().and_then(|details| details["exit_code"].as_i64());
     let mut output = result.text();
     if let Some((cut, _)) = output.char_indices().nth(MAX_OUTPUT_CHARS) {
