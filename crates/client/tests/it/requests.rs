@@ -113,6 +113,7 @@ fn whole_session() -> CreateSession {
         budget: Some(Budget { max_steps: Some(1), ..Budget::default() }),
         parent_session_id: Some(session_id()),
         mode: Some(CreateMode::Serve),
+        spec_path: None,
         policy: None,
         idempotency_key: Some("k".to_owned()),
         agent_settings: Some(BTreeMap::from([("mode".to_owned(), "plan".to_owned())])),
