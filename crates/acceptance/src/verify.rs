@@ -15,6 +15,10 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// How the check for uncommitted changes is called among the commands.
 const CLEAN_CHECK: &str = "git status --porcelain";
 
+/// Why checks do not run where nothing confines them. The tool `verify` asks, so it is the way to run them.
+const UNCONFINED: &str = "not verified: nothing on this machine confines programs, so no check runs without being asked \
+                          about (`ostler doctor` says what is missing; sandbox.mode = \"off\" lets checks run all the same)";
+
 /// What verification came to.
 pub(crate) enum VerificationOutcome {
     /// The agent is told of a failure and goes on.
@@ -84,8 +88,13 @@ async fn planned_checks(care: &TurnAcceptance<'_>) -> PlannedChecks {
     if !policy.auto {
         return PlannedChecks::Skip(Some("not verified: the policy switches verification off".to_owned()));
     }
+    let commands = care.check_commands().await;
+    // Neither trust nor a policy says that a check may do all that its owner can.
+    if (commands.is_ok() || policy.require_clean) && care.runner.toolbox().unconfined_warning().is_some() {
+        return PlannedChecks::Skip(Some(UNCONFINED.to_owned()));
+    }
     let require_clean = policy.require_clean;
-    match care.check_commands().await {
+    match commands {
         Ok(commands) => PlannedChecks::Run { commands, require_clean },
         // Where something says how to check and is not run, a clean tree alone does not stand for it.
         Err(_) if require_clean && care.check_setup.command_lines.is_err() => {
@@ -116,7 +125,7 @@ async fn run_all(care: &TurnAcceptance<'_>, commands: &[String], require_clean: 
 /// Looks for uncommitted changes. Not as a command line: that git would run what the repository's settings name.
 async fn check_clean(care: &TurnAcceptance<'_>) -> CommandResult {
     let (began, workspace) = (Instant::now(), care.context.session.workspace_path.clone());
-    let changes = care.runner.toolbox().uncommitted_changes(workspace, care.context.trusted).await;
+    let changes = care.runner.toolbox().uncommitted_changes(workspace, false).await;
     let (is_clean, output) = match changes {
         Ok(changes) if changes.trim().is_empty() => (true, String::new()),
         Ok(changes) => (false, prompts::uncommitted_changes(&changes)),
@@ -138,8 +147,7 @@ async fn run_command(care: &TurnAcceptance<'_>, line: &str) -> CommandOutcome {
         workspace: session.workspace_path.clone(),
         line: line.to_owned(),
         timeout: COMMAND_TIMEOUT,
-        // Where nothing confines, the commands that the owner named run all the same: they asked for them.
-        unconfined: !session.policy.verify.commands.is_empty() || care.context.trusted,
+        unconfined: false,
     };
     care.runner.toolbox().run_command(run, Arc::new(|_, _| {})).await
 }

@@ -88,11 +88,11 @@ impl CallTarget {
     fn kind_of(&self, input: &Value, toolbox: &dyn Toolbox) -> ToolKind {
         match self {
             CallTarget::Tool(tool) => tool.kind_of(input),
-            // Where nothing confines git, it is a program like any other.
-            CallTarget::LoopTool(own) if own.runs_git(input) && !toolbox.confines_programs() => {
-                ToolKind::Exec
-            }
-            CallTarget::LoopTool(own) => own.kind_of(input),
+            CallTarget::LoopTool(own) => match own.kind_of(input) {
+                ToolKind::Read if own.runs_git(input) && !toolbox.confines_programs() => ToolKind::Exec,
+                // A policy that asks about what writes asks about a merge, whatever git is confined by.
+                kind => kind,
+            },
         }
     }
 

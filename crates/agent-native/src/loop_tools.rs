@@ -86,7 +86,8 @@ impl LoopTool {
     pub(crate) fn runs_git(self, input: &Value) -> bool {
         match self {
             LoopTool::Task => !task::shares_workspace(input),
-            LoopTool::TaskControl | LoopTool::Skill => false,
+            LoopTool::TaskControl => task_control::runs_git(input),
+            LoopTool::Skill => false,
         }
     }
 

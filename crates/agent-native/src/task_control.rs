@@ -56,6 +56,14 @@ pub(crate) fn kind_of(input: &Value) -> ToolKind {
     }
 }
 
+/// Whether the daemon's git works for this call.
+pub(crate) fn runs_git(input: &Value) -> bool {
+    match TaskAction::deserialize(&input["action"]) {
+        Ok(TaskAction::Merge) => true,
+        Ok(TaskAction::Wait | TaskAction::Cancel | TaskAction::Drop) | Err(_) => false,
+    }
+}
+
 /// What a call will do, for the person who approves it.
 pub(crate) fn summary(input: &Value) -> String {
     let id = input["task_id"].as_str().unwrap_or_default();
@@ -128,7 +136,7 @@ mod tests {
     use ostler_types::ToolKind;
     use serde_json::json;
 
-    use super::kind_of;
+    use super::{kind_of, runs_git};
 
     #[test]
     fn what_changes_or_throws_away_is_a_write() {
@@ -140,6 +148,7 @@ mod tests {
             ("other", ToolKind::Write),
         ] {
             assert_eq!(kind_of(&json!({"action": action})), kind, "{action}");
+            assert_eq!(runs_git(&json!({"action": action})), action == "merge", "{action}");
         }
     }
 }

@@ -6,13 +6,16 @@ use ostler_config::Environment;
 use ostler_process::ProgramFinder;
 use ostler_types::shell_word;
 
-/// Finds programs for a command that somebody types, who may stand in a workspace.
-pub(crate) fn finder_for_user() -> ProgramFinder {
+/// Finds programs for a command that somebody types, who may stand in a workspace. Nothing is taken from there, nor
+/// from a workspace of any session in this data directory.
+pub(crate) fn finder_for_user(data_dir: &Path) -> ProgramFinder {
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let index = data_dir.join("index.db");
     ProgramFinder::new(std::env::var_os("PATH").as_deref(), move || {
         let here = std::env::current_dir().ok();
-        let holds_home = |here: &PathBuf| home.as_ref().is_none_or(|home| home.starts_with(here));
-        here.into_iter().filter(|here| !holds_home(here)).collect()
+        let holds_home = |place: &PathBuf| home.as_ref().is_none_or(|home| home.starts_with(place));
+        let workspaces = ostler_index::workspaces(&index);
+        here.into_iter().chain(workspaces).filter(|place| !holds_home(place)).collect()
     })
 }
 

@@ -47,14 +47,17 @@ impl LocalMachine {
         let programs = programs::program_finder(config, environment, data_dir, sandbox.as_ref());
         let tools = Arc::new(match settings.turns_disabled {
             true => Tools::new(ToolSettings::default()),
-            false => Tools::new(tool_settings(settings, sandbox.clone())),
+            false => Tools::new(tool_settings(settings, sandbox.clone(), &programs)),
         });
         let servers = Arc::new(match settings.turns_disabled {
             true => RunnerToolServers::new(Vec::new(), spawn_confined(None, Vec::new())),
             false => servers(config, environment, sandbox.clone(), &programs),
         });
         let home = environment.path("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent"));
-        let worktrees = GitWorktrees::new(worktrees_path(data_dir), isolation(sandbox.as_ref()));
+        let isolation = isolation(sandbox.as_ref());
+        let asks = matches!(isolation, Isolation::None) && config.sandbox.mode != SandboxMode::Off;
+        let worktrees = GitWorktrees::new(worktrees_path(data_dir), isolation);
+        let worktrees = if asks { worktrees.asking_first() } else { worktrees };
         let mut runner = LocalRunner::new(data_dir.clone())
             .with_worktrees(worktrees.with_home(home.clone()))
             .with_tools(Arc::clone(&tools))
@@ -132,7 +135,11 @@ fn hidden_paths(settings: &DaemonConfig) -> Vec<PathBuf> {
     secret_files(&settings.config).into_iter().chain([settings.data_dir.clone()]).collect()
 }
 
-fn tool_settings(settings: &DaemonConfig, sandbox: Option<Sandbox>) -> ToolSettings {
+fn tool_settings(
+    settings: &DaemonConfig,
+    sandbox: Option<Sandbox>,
+    programs: &ProgramFinder,
+) -> ToolSettings {
     let DaemonConfig { config, environment, data_dir, .. } = settings;
     ToolSettings {
         sandbox,
@@ -142,6 +149,7 @@ fn tool_settings(settings: &DaemonConfig, sandbox: Option<Sandbox>) -> ToolSetti
         hidden: hidden_paths(settings),
         home: environment.get("HOME").map(PathBuf::from),
         environment: environment.variables().collect(),
+        programs: Some(programs.clone()),
         map_cache: Some(data_dir.join("maps")),
         web: WebSettings { enabled: config.web.fetch, ..WebSettings::default() },
     }

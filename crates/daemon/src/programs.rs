@@ -37,7 +37,7 @@ pub fn program_finder(
 /// Where a confined agent keeps its state, which it and its commands write.
 fn agent_state_paths(agent: &AgentSection, environment: &Environment) -> Vec<PathBuf> {
     let value = |name: &str| agent.env.get(name).map(PathBuf::from).or_else(|| environment.path(name));
-    let places = agent.preset().filter(|_| agent.sandbox == AgentConfinement::On).into_iter();
+    let places = agent.preset().filter(|_| agent.sandbox != AgentConfinement::Off).into_iter();
     places
         .flat_map(|preset| preset.state_paths)
         .filter_map(|place| place.path(value("HOME").as_deref(), value))

@@ -37,6 +37,8 @@ const CHECKOUT_SCRIPT: &str = "git -c core.autocrlf=false read-tree \"$1\" \
 pub struct GitWorktrees {
     directory: PathBuf,
     isolation: Isolation,
+    /// Whether git may run for somebody who only wants to see what has changed.
+    compares_unasked: bool,
     /// The user's home directory, whose settings of git count in every workspace.
     home: PathBuf,
     making: Semaphore,
@@ -107,6 +109,7 @@ impl GitWorktrees {
         GitWorktrees {
             directory,
             isolation,
+            compares_unasked: true,
             home,
             making: Semaphore::new(MAX_CONCURRENT_CREATIONS),
             registering,
@@ -118,6 +121,13 @@ impl GitWorktrees {
     #[must_use]
     pub fn with_home(self, home: PathBuf) -> GitWorktrees {
         GitWorktrees { home, ..self }
+    }
+
+    /// The same where git runs only for what somebody agreed to: nothing confines it, and its owner has not said that
+    /// nothing has to.
+    #[must_use]
+    pub fn asking_first(self) -> GitWorktrees {
+        GitWorktrees { compares_unasked: false, ..self }
     }
 
     /// Makes a worktree of the repository that a workspace is in, with the files as they are now: what is
@@ -236,6 +246,7 @@ impl GitWorktrees {
 
     /// What has changed in a worktree since it was made.
     pub async fn changes(&self, name: &str) -> Result<Vec<WorktreeChange>, GitError> {
+        self.may_compare()?;
         let found =
             self.compare(name, async |_, compared, _| Ok(merge::changed(&compared.differences))).await?;
         Ok(found)
@@ -243,6 +254,7 @@ impl GitWorktrees {
 
     /// The same for whoever is to agree to a merge: from now on only what was shown first is merged.
     pub async fn changes_to_merge(&self, name: &str) -> Result<Vec<WorktreeChange>, GitError> {
+        self.may_compare()?;
         let _one_at_a_time = self.merging.lock().await;
         let (changed, tree) = self
             .compare(name, async |_, compared, _| Ok((merge::changed(&compared.differences), compared.after)))
@@ -253,6 +265,7 @@ impl GitWorktrees {
 
     /// The same with the lines that have changed, for whoever is to agree to a merge.
     pub async fn diff(&self, name: &str) -> Result<Vec<WorktreeFileDiff>, GitError> {
+        self.may_compare()?;
         self.compare(name, async |git, compared, note| merge::diff(git, &compared, &note.below).await).await
     }
 
@@ -306,6 +319,15 @@ impl GitWorktrees {
             path = note.workspace;
         }
         path
+    }
+
+    fn may_compare(&self) -> Result<(), GitError> {
+        match self.compares_unasked {
+            true => Ok(()),
+            false => Err(GitError::new(
+                "Nothing on this machine confines git, so it does not look at a worktree before somebody agreed to that.",
+            )),
+        }
     }
 
     /// Hands over what differs between a worktree and what it began with. Where its repository is, is known since

@@ -274,14 +274,21 @@ fn process_spawner(command: &AgentSection, parts: &AgentDependencies) -> AgentSp
         let all: Vec<(OsString, OsString)> = parts.environment.variables().collect();
         let is_named = |name: &OsString| launch.pass_env.iter().any(|wanted| name == wanted.as_str());
         let mut variables = child_environment(all.iter().cloned());
+        let mut named: Vec<_> = all.into_iter().filter(|(name, _)| is_named(name)).collect();
+        if command.sandbox == AgentConfinement::Off {
+            variables = parts.programs.environment(variables);
+            named = parts.programs.without_writable_values(named);
+        }
         variables.push(("PATH".into(), parts.programs.path()));
-        variables.extend(all.into_iter().filter(|(name, _)| is_named(name)));
+        variables.extend(named);
         variables.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
         match command.sandbox {
             AgentConfinement::Off => {
                 Ok(prepare_unconfined(program, launch, parts.sandbox.as_ref(), variables)?)
             }
-            AgentConfinement::On => prepare_confined(&program, launch, &command, &parts, variables),
+            AgentConfinement::On | AgentConfinement::Landlock => {
+                prepare_confined(&program, launch, &command, &parts, variables)
+            }
         }
     })
 }
@@ -313,6 +320,9 @@ fn prepare_confined(
     let Some(sandbox) = parts.sandbox.as_ref().filter(|sandbox| sandbox.is_available()) else {
         return Err(sandbox_unavailable(&launch.agent, parts.sandbox.is_some()));
     };
+    if command.sandbox == AgentConfinement::On && !sandbox.holds_protected_paths() {
+        return Err(settings_not_held(&launch.agent));
+    }
     let home = &sandbox.settings().home;
     let home = &home.canonicalize().unwrap_or_else(|_| home.clone());
     let confining = ConfinedAgentLaunch {
@@ -336,6 +346,17 @@ fn prepare_confined(
     })?;
     let (command, confinement) = confined.envs(variables).prepare();
     Ok(PreparedChild { command, keep_alive: Box::new(confinement) })
+}
+
+/// Why an agent is not started where protected settings are only restored when it has ended, hours later.
+fn settings_not_held(agent: &str) -> NotPrepared {
+    let message = "the sandbox of this machine (Landlock) cannot keep the settings and hooks of git, agents and editors in the \
+                   workspace read-only while it runs, only restore them when it has ended";
+    let hint = format!(
+        "install bubblewrap (`ostler doctor` says what is missing), or set `sandbox = \"landlock\"` in the section \
+         `[agents.{agent}]`, which accepts that"
+    );
+    NotPrepared { message: message.to_owned(), hint: Some(hint) }
 }
 
 /// Why an agent that is to be confined is not started, and what its owner can do.
@@ -363,7 +384,7 @@ mod tests {
 
     use ostler_config::{AgentSection, McpSection};
 
-    use super::{program, sandbox_unavailable};
+    use super::{program, sandbox_unavailable, settings_not_held};
 
     #[test]
     fn who_cannot_have_a_confined_agent_is_told_what_to_do() {
@@ -372,6 +393,10 @@ mod tests {
             assert!(hint.contains(expected) && hint.contains("`[agents.work]`"), "{hint}");
             assert!(hint.contains("`sandbox = \"off\"`"), "{hint}");
         }
+        let refused = settings_not_held("work");
+        assert!(
+            refused.message.contains("Landlock") && refused.hint.unwrap().contains("sandbox = \"landlock\"")
+        );
     }
 
     #[test]

@@ -12,6 +12,8 @@ use ostler_runner::{CheckFileScope, FileSums, FindCheckFiles};
 use ostler_workspace_fs::open_regular;
 use sha2::{Digest, Sha256};
 
+use crate::check_content::{deciding_part, is_content};
+
 /// Programs that run what a file at the root of the workspace says.
 const RECIPES: &[(&[&str], &[&str])] = &[
     (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
@@ -19,8 +21,44 @@ const RECIPES: &[(&[&str], &[&str])] = &[
         &["npm", "npx", "yarn", "pnpm", "bun"],
         &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
     ),
-    (&["cargo"], &[".cargo/config.toml", ".cargo/config"]),
-    (&["cmake", "ctest"], &["CMakePresets.json", "CMakeUserPresets.json"]),
+    (
+        &["cargo"],
+        &[
+            ".cargo/config.toml",
+            ".cargo/config",
+            "Cargo.toml",
+            "build.rs",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+        ],
+    ),
+    (&["cmake", "ctest"], &["CMakeLists.txt", "CMakePresets.json", "CMakeUserPresets.json"]),
+    (&["meson", "ninja"], &["meson.build", "meson_options.txt", "meson.options", "build.ninja"]),
+    (
+        &["gradle", "gradlew"],
+        &[
+            "build.gradle",
+            "build.gradle.kts",
+            "settings.gradle",
+            "settings.gradle.kts",
+            "gradle.properties",
+            "gradlew",
+            "gradle/wrapper/gradle-wrapper.properties",
+        ],
+    ),
+    (&["mvn", "mvnw"], &["pom.xml", "mvnw", ".mvn/maven.config", ".mvn/jvm.config", ".mvn/extensions.xml"]),
+    (
+        &["bazel", "bazelisk"],
+        &["WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", "BUILD", "BUILD.bazel", ".bazelrc", ".bazeliskrc"],
+    ),
+    (&["pytest", "py.test"], &["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "conftest.py"]),
+    (&["bundle", "rspec"], &["Gemfile", ".rspec", "Rakefile"]),
+    (&["zig"], &["build.zig", "build.zig.zon"]),
+    (&["mix"], &["mix.exs"]),
+    (&["swift"], &["Package.swift"]),
+    (&["sbt"], &["build.sbt", "project/build.properties"]),
+    (&["dotnet"], &["Directory.Build.props", "Directory.Build.targets", "global.json"]),
+    (&["scons"], &["SConstruct"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["task", "go-task"], &["Taskfile.yml", "Taskfile.yaml"]),
     (&["tox"], &["tox.ini"]),
@@ -60,16 +98,13 @@ pub(crate) fn check_files(request: &FindCheckFiles) -> FileSums {
     };
     let texts = sums.keys().filter_map(|name| read_text_prefix(workspace, name));
     let texts: Vec<String> = request.lines.iter().cloned().chain(texts).collect();
-    let recipes: BTreeSet<&str> = texts.iter().flat_map(|text| recipes_in(text)).map(file_name).collect();
-    let can_run = |name: &&String| {
-        let last = file_name(name);
-        let is_makefile = last.to_ascii_lowercase().trim_start_matches("gnu").starts_with("makefile");
-        is_makefile || recipes.contains(last) || is_script(workspace, name)
-    };
-    for name in request.candidates.iter().filter(can_run).filter(|name| stays_inside(name)) {
-        if let Some(content) = read(&workspace.join(name)) {
-            sums.insert(name.clone(), content_sum(file_name(name), &content));
-        }
+    let named: BTreeSet<&str> =
+        texts.iter().flat_map(|text| words(text)).map(|word| word.trim_start_matches("./")).collect();
+    let decides =
+        |name: &&String| !is_content(name, |path| named.contains(path)) || is_script(workspace, name);
+    for name in request.candidates.iter().filter(decides).filter(|name| stays_inside(name)) {
+        let sum = read(&workspace.join(name)).map_or_else(String::new, |content| content_sum(name, &content));
+        sums.insert(name.clone(), sum);
     }
     sums
 }
@@ -180,13 +215,9 @@ fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// The sum of what counts in a file. Of a package that is its scripts: dependencies come and go with the work.
+/// The sum of what counts in a file.
 fn content_sum(name: &str, content: &[u8]) -> String {
-    let scripts = matches!(name, "package.json" | "composer.json").then(|| {
-        let package: serde_json::Value = serde_json::from_slice(content).ok()?;
-        serde_json::to_vec(package.get("scripts").unwrap_or(&serde_json::Value::Null)).ok()
-    });
-    let counted = scripts.flatten();
+    let counted = deciding_part(name, content);
     let mut digits = String::with_capacity(64);
     for byte in Sha256::digest(counted.as_deref().unwrap_or(content)) {
         write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
@@ -249,8 +280,8 @@ mod tests {
                 FindCheckFiles { workspace, lines: owned(lines), scope, candidates: owned(candidates) };
             check_files(&request).into_keys().collect::<Vec<_>>()
         };
-        let changed = ["sub/Makefile", "mk/new.mk", "x/go", "src/main.c", "../x", "gone.sh"];
-        let expected = ["Makefile", "mk/new.mk", "sub/Makefile", "x/go"];
+        let changed = ["sub/Makefile", "mk/new.mk", "x/go", "src/main.c", "../x", "gone.sh", "pytest.ini"];
+        let expected = ["Makefile", "gone.sh", "mk/new.mk", "pytest.ini", "sub/Makefile", "x/go"];
         assert_eq!(find(&["make test"], CheckFileScope::Lines, &changed), expected);
         let line = format!("A=… /usr/bin/python3 {}/tools/server.py --port 1", dir.path().display());
         for line in ["python3 tools/server.py", "python3 ./tools/server.py", &line] {

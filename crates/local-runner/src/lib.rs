@@ -3,6 +3,7 @@
 //! threads, and adds no copy and no task to what they do.
 
 mod agents;
+mod check_content;
 mod check_files;
 mod checkpoints;
 mod context;

@@ -124,6 +124,7 @@ pub fn spawn_confined(
         let mut profile = SandboxProfile::new(&launch.workspace);
         profile.network = *network;
         // A server runs for as long as its sessions.
+        profile.long_lived = true;
         if !sandbox.holds_protected_paths() {
             profile.access = WorkspaceAccess::ReadOnly;
         }
@@ -140,8 +141,10 @@ pub fn spawn_unconfined(finder: ProgramFinder, variables: Vec<(OsString, OsStrin
     Arc::new(move |launch: &ServerLaunch| {
         let program = finder.find(&launch.program).map_err(|error| error.to_string())?;
         let invocation = Invocation::new(program).args(&launch.arguments).current_dir(&launch.workspace);
-        let command =
-            invocation.envs(variables.clone()).envs(&launch.env).envs([("PATH", finder.path())]).prepare();
-        Ok(PreparedChild { command, keep_alive: Box::new(()) })
+        let invocation = invocation
+            .envs(finder.environment(variables.clone()))
+            .envs(&launch.env)
+            .envs([("PATH", finder.path())]);
+        Ok(PreparedChild { command: invocation.prepare(), keep_alive: Box::new(()) })
     })
 }

@@ -110,7 +110,7 @@ impl ProgramFinder {
         path.ancestors().any(|step| step.canonicalize().is_ok_and(|real| is_within(&real, &places)))
     }
 
-    fn writable_places(&self) -> Vec<PathBuf> {
+    pub(crate) fn writable_places(&self) -> Vec<PathBuf> {
         (self.writable)().into_iter().filter_map(|place| place.canonicalize().ok()).collect()
     }
 }
@@ -125,7 +125,7 @@ fn candidate(path: PathBuf, places: &[PathBuf]) -> Option<Result<Program, Progra
     Some(Ok(Program::at(real).with_name(path.into_os_string())))
 }
 
-fn is_within(path: &Path, places: &[PathBuf]) -> bool {
+pub(crate) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
     places.iter().any(|place| path.starts_with(place))
 }
 

@@ -102,7 +102,8 @@ impl Invocation {
         self
     }
 
-    /// With this process's own environment: for what the person at the terminal asked this process to start.
+    /// With this process's own environment, whole: for this program again, and for lines that the person at the terminal
+    /// typed. Others get [`environment`](crate::ProgramFinder::environment).
     #[must_use]
     pub fn inherit_environment(self) -> Invocation {
         self.envs(std::env::vars_os())

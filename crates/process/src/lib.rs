@@ -13,6 +13,7 @@ mod environment;
 mod finder;
 mod invocation;
 mod loader_variables;
+mod open_environment;
 mod supervisor;
 
 pub use child::{ChildProcess, PreparedChild, StderrTail};

@@ -43,6 +43,9 @@ pub struct SandboxProfile {
     /// Whether its input is a terminal that nobody else uses, which it then has as its controlling
     /// terminal: interrupts that are typed reach it, and `/dev/tty` is that terminal.
     pub terminal: bool,
+    /// Whether it runs for longer than a command does: a server, an agent, a command in the background. Then the place of
+    /// every protected name is held, also of those that are rare, which costs a few milliseconds.
+    pub long_lived: bool,
     /// How much it may use.
     pub limits: SandboxLimits,
 }
@@ -66,6 +69,7 @@ impl SandboxProfile {
             unix_sockets: false,
             may_nest_sandboxes: false,
             terminal: false,
+            long_lived: false,
             limits: SandboxLimits::default(),
         }
     }

@@ -57,9 +57,18 @@ pub const PROTECTED_NAMES: &[&str] = &[
     ".exrc",
 ];
 
-/// How many of them, the first, have their place held where they do not exist. What a command makes under one of the
-/// others is taken away when it has ended.
-const PLACEHOLDER_NAMES: usize = 13;
+/// How many of them, the first, are common.
+const COMMON_NAMES: usize = 13;
+
+/// Which protected names have their place held at the top of a writable directory where they do not exist. What a
+/// command makes under one of the others is taken away when it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeldNames {
+    /// The common ones: to make a directory for each would take longer than all the rest of a sandbox.
+    Common,
+    /// All: a program that runs for hours is given no hours to use one.
+    All,
+}
 
 /// Repositories of other kinds, and the settings in them that name programs.
 pub(crate) const OTHER_REPOSITORIES: &[(&str, &str)] = &[(".hg", "hgrc"), (".jj", "repo/config.toml")];
@@ -142,10 +151,10 @@ pub(crate) struct ProtectedPaths {
 
 /// What is protected in the writable directories `roots`, of which the first is the workspace.
 pub(crate) fn find_protected_paths(
-    workspace: &Path,
-    roots: &[PathBuf],
+    (workspace, roots): (&Path, &[PathBuf]),
     more: &[PathBuf],
     home: &Path,
+    held: HeldNames,
 ) -> ProtectedPaths {
     let own = git_directory::linked_worktree_directory(workspace);
     let around = GitSettingsSources { home, own: own.as_deref() };
@@ -157,7 +166,7 @@ pub(crate) fn find_protected_paths(
             inside.add(root, Some(workspace), around);
             continue;
         }
-        let names = PROTECTED_NAMES.iter().map(|name| request(root.join(name), missing(name)));
+        let names = PROTECTED_NAMES.iter().map(|name| request(root.join(name), missing(name, held)));
         inside.requests.extend(names);
         add_repository(root, around, &mut inside);
         add_bare_repository(root, around, &mut inside);
@@ -221,10 +230,9 @@ pub(crate) fn settings_targets(worktree: &Path, home: &Path) -> Vec<PathBuf> {
     search.found.into_iter().map(|protected| protected.path).collect()
 }
 
-/// What holds a protected name at the top of a workspace. To make a directory for each of them would take longer than all
-/// the rest of a sandbox.
-fn missing(name: &str) -> MissingPathAction {
-    if PROTECTED_NAMES[..PLACEHOLDER_NAMES].contains(&name) {
+/// What holds a protected name at the top of a workspace.
+fn missing(name: &str, held: HeldNames) -> MissingPathAction {
+    if held == HeldNames::All || PROTECTED_NAMES[..COMMON_NAMES].contains(&name) {
         MissingPathAction::Directory
     } else {
         MissingPathAction::Nothing

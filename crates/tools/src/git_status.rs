@@ -94,7 +94,7 @@ pub(crate) async fn uncommitted(
     unconfined: bool,
 ) -> Result<String, Failed> {
     Workspace::open(workspace, &confines.hidden_paths)?;
-    let isolation = isolation(confines, unconfined)?;
+    let isolation = isolation(confines, unconfined || confines.allow_unconfined)?;
     let answers = ostler_git::query_repository(workspace, &isolation, &[UNCOMMITTED_ARGUMENTS]).await;
     let status = answers.map_err(|error| failed(&error))?.outputs.into_iter().next();
     let status = status.ok_or_else(|| Failed::new("git did not report the state of the repository."))?;

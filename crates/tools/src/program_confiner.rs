@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ostler_process::{Invocation, PreparedCommand};
+use ostler_process::{Invocation, PreparedCommand, ProgramFinder};
 use ostler_runner::ToolContext;
 use ostler_sandbox::{Confinement, Sandbox, SandboxProfile, WorkspaceAccess};
 
@@ -25,6 +25,8 @@ pub(crate) struct ProgramConfiner {
     pub(crate) hidden_paths: Arc<HiddenPaths>,
     /// The daemon's environment, of which programs are given a part.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Finds programs that nobody named in a command.
+    pub(crate) programs: Option<ProgramFinder>,
 }
 
 /// A program to run in a workspace.
@@ -35,6 +37,8 @@ pub(crate) struct ProgramSpec {
     /// Relative to the workspace.
     cwd: String,
     pub(crate) terminal: bool,
+    /// Whether it goes on in the background.
+    pub(crate) long_lived: bool,
     access: WorkspaceAccess,
 }
 
@@ -53,7 +57,8 @@ impl ProgramSpec {
     pub(crate) fn bash_path(command: &str, cwd: Option<&str>) -> ProgramSpec {
         let words = vec![shell().into(), "-c".into(), command.into()];
         let cwd = cwd.filter(|cwd| !cwd.is_empty()).unwrap_or(".").to_owned();
-        ProgramSpec { command_line: words, cwd, terminal: false, access: WorkspaceAccess::ReadWrite }
+        let access = WorkspaceAccess::ReadWrite;
+        ProgramSpec { command_line: words, cwd, terminal: false, long_lived: false, access }
     }
 
     /// A program that only looks at the workspace.
@@ -62,6 +67,7 @@ impl ProgramSpec {
             command_line: words,
             cwd: ".".to_owned(),
             terminal: false,
+            long_lived: false,
             access: WorkspaceAccess::ReadOnly,
         }
     }
@@ -155,7 +161,7 @@ fn prepare_confined(
     profile.current_dir =
         current_dir.map_err(|error| Failed::new(format!("finding its directory: {error}.")))?;
     profile.access = program.access;
-    profile.terminal = program.terminal;
+    (profile.terminal, profile.long_lived) = (program.terminal, program.long_lived);
     if program.access == WorkspaceAccess::ReadOnly {
         profile.network = false;
         profile.writable.clear();
@@ -190,17 +196,30 @@ impl ProgramConfiner {
     /// What a program is given of the daemon's environment.
     fn program_environment(&self, program: &ProgramSpec) -> Vec<(OsString, OsString)> {
         let daemon = self.environment.iter().cloned();
-        if program.terminal { terminal_environment(daemon) } else { child_environment(daemon) }
+        let environment =
+            if program.terminal { terminal_environment(daemon) } else { child_environment(daemon) };
+        match &self.programs {
+            // It starts others by their names, and nobody was shown a line that says which.
+            Some(programs) if program.access == WorkspaceAccess::ReadOnly => {
+                programs.environment(environment)
+            }
+            Some(_) | None => environment,
+        }
     }
 
-    /// Finds a program where children find theirs, but never in the workspace, which anybody may have filled.
+    /// Finds a program where children find theirs, but never in the workspace nor in another place that commands can
+    /// write, which anybody may have filled.
     pub(crate) fn find_program(&self, name: &str, workspace: &Path) -> Option<PathBuf> {
         let workspace = workspace.canonicalize().ok()?;
         let is_elsewhere =
             |path: &PathBuf| path.canonicalize().is_ok_and(|real| !real.starts_with(&workspace));
         let places = self.search_path().into_iter().filter(is_elsewhere);
         let mut found = places.map(|place| place.join(name)).filter(|program| program.is_file());
-        found.find(is_elsewhere)
+        let is_safe = |path: &PathBuf| match &self.programs {
+            Some(programs) => programs.find(&path.to_string_lossy()).is_ok(),
+            None => true,
+        };
+        found.find(|path| is_elsewhere(path) && is_safe(path))
     }
 
     /// Where children look for programs, in order.
@@ -223,4 +242,39 @@ fn shell() -> &'static str {
         .into_iter()
         .find(|shell| Path::new(shell).exists())
         .unwrap_or("/bin/sh")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use ostler_process::ProgramFinder;
+
+    use super::{ProgramConfiner, ProgramSpec};
+
+    #[test]
+    fn a_program_that_no_line_names_is_taken_from_no_workspace() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        let [own, other, outside] = ["own", "other", "outside"].map(|name| root.join(name));
+        for directory in [&own, &other, &outside] {
+            fs::create_dir(directory).unwrap();
+            fs::write(directory.join("dot"), "#!/bin/sh\n").unwrap();
+            fs::set_permissions(directory.join("dot"), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = std::env::join_paths([&own, &other, &outside]).unwrap();
+        let writable = vec![other.clone()];
+        let mut confiner = ProgramConfiner {
+            environment: vec![("PATH".into(), path.clone())],
+            programs: Some(ProgramFinder::new(Some(&path), move || writable.clone())),
+            ..ProgramConfiner::default()
+        };
+        assert_eq!(confiner.find_program("dot", &own), Some(outside.join("dot")));
+        let given = confiner.program_environment(&ProgramSpec::read_only(vec!["dot".into()]));
+        let path = given.iter().find(|(name, _)| name == "PATH").unwrap();
+        assert_eq!(std::env::split_paths(&path.1).collect::<Vec<_>>(), [own.clone(), outside]);
+        confiner.programs = None;
+        assert_eq!(confiner.find_program("dot", &own), Some(other.join("dot")));
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ostler_process::ProgramFinder;
 use ostler_runner::{CommandOutcome, Tool, ToolContext, ToolSet};
 use ostler_sandbox::Sandbox;
 use ostler_types::{SessionId, ToolSpec};
@@ -59,6 +60,8 @@ pub struct ToolSettings {
     pub home: Option<PathBuf>,
     /// The daemon's environment, of which programs are given a part.
     pub environment: Vec<(OsString, OsString)>,
+    /// Finds programs that nobody named in a command. Without one, only the workspace is passed over.
+    pub programs: Option<ProgramFinder>,
     /// Where to remember, beyond the end of the process, what maps of workspaces are made from. It holds
     /// parts of their sources.
     pub map_cache: Option<PathBuf>,
@@ -72,7 +75,7 @@ impl Tools {
         let hidden = Arc::new(hidden(&settings));
         let ToolSettings { sandbox, allow_unconfined, sandbox_network, writable, map_cache, web, .. } =
             settings;
-        let (network, environment) = (sandbox_network, settings.environment);
+        let (network, environment, programs) = (sandbox_network, settings.environment, settings.programs);
         let hides = hidden.clone();
         let confines = ProgramConfiner {
             sandbox,
@@ -81,6 +84,7 @@ impl Tools {
             writable,
             hidden_paths: hides,
             environment,
+            programs,
         };
         let confines = Arc::new(confines);
         let processes = Arc::new(BackgroundProcesses::default());

@@ -59,7 +59,7 @@ impl Shell {
     async fn run_command(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Failed> {
         let input: ShellInput = input::parse(input)?;
         let mut program = ProgramSpec::bash_path(&input.command, input.cwd.as_deref());
-        program.terminal = input.pty;
+        (program.terminal, program.long_lived) = (input.pty, input.background);
         let timeout = input.timeout_seconds.map(Duration::from_secs);
         if input.background {
             return self.leave_running(context, program, timeout).await;

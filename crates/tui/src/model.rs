@@ -18,7 +18,9 @@ use crate::theme::Theme;
 use crate::transcript::Tone;
 use crate::view::ClickTarget;
 
-pub use approval_panel::{ApprovalAnswer, ApprovalPanel, GRACE_MS, approval_answers, is_small_screen};
+pub use approval_panel::{
+    ApprovalAnswer, ApprovalPanel, GRACE_MS, approval_answers, is_merge, is_small_screen,
+};
 pub(crate) use overlay::match_score;
 pub use overlay::{Overlay, Picker, PickerItem, PickerKind};
 pub use pictures::PictureRegistry;

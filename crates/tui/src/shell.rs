@@ -26,6 +26,7 @@ use crate::model::{DaemonLinkState, PictureRegistry, TuiModel};
 use crate::picture::PictureProtocol;
 use crate::theme::{ColorDepth, Theme};
 use crate::{update, view};
+use ostler_process::ProgramFinder;
 use requests::DaemonRequests;
 use terminal::TerminalScreen;
 use terminal_pictures::TerminalPictures;
@@ -46,6 +47,8 @@ pub struct TuiOptions {
     pub session: Option<SessionId>,
     /// The program in which longer texts are written.
     pub editor: String,
+    /// Decides what that program gets of the environment.
+    pub programs: ProgramFinder,
     /// Where what was sent is remembered; nowhere when absent.
     pub history: Option<PathBuf>,
     /// How the terminal takes pictures.
@@ -95,6 +98,7 @@ pub async fn run(options: TuiOptions) -> io::Result<()> {
         drawn_at: now,
         draw_at: Some(now),
         editor: options.editor,
+        programs: options.programs,
         history: options.history,
         pictures: TerminalPictures::new(options.pictures, cell),
         resumed: false,
@@ -117,6 +121,7 @@ struct TuiShell {
     /// When to draw next, if something has changed.
     draw_at: Option<Instant>,
     editor: String,
+    programs: ProgramFinder,
     history: Option<PathBuf>,
     pictures: TerminalPictures,
     /// Whether it has just gone on after it suspended itself.

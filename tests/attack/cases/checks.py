@@ -47,6 +47,14 @@ CHECKS = {
     "verify-tool-after-writing": ({}, [write("Makefile", MAKE.format("P")), call("verify")]),
 }
 
+# Recipes of tools that are not installed here: the check takes the name of what it runs from elsewhere.
+RECIPES = """build.gradle settings.gradle.kts gradle.properties gradlew gradle/x pom.xml mvnw .mvn/jvm.config BUILD sub/BUILD.bazel WORKSPACE MODULE.bazel
+a.bzl meson.build CMakeLists.txt sub/CMakeLists.txt pytest.ini setup.cfg tox.ini conftest.py tests/conftest.py noxfile.py setup.py pyproject.toml
+sub/package.json vite.config.ts jest.config.js vitest.config.mts Rakefile Gemfile .rspec composer.json justfile Taskfile.yml deno.json build.zig Cargo.toml
+build.rs .cargo/config.toml mix.exs SConstruct unknown.tool .hidden run""".split()
+ANY = "N := $(shell cat name.txt)\ntest:\n\tsh ./$(N)\n"
+CHECKS.update({f"recipe-{name.replace('/', '-')}": ({"Makefile": ANY, "name.txt": name, name: "true\n"}, [write(name, "touch P\n")]) for name in RECIPES})
+
 
 def check(t, row):
     files, *turns = row

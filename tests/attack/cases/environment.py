@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 from harness import processes
 from harness.attempt import ASKS, call, shell
@@ -237,6 +238,87 @@ def no_key(t):
     turn = t.run(shell("env; export -p; cat /proc/self/environ | tr '\\0' '\\n'"), call("mcp__x__probe"))
     t.must("sk-attack" not in turn.text, "the provider's key is in a child's environment")
     t.must("PATH=" in turn.text, "nothing was shown, so this shows nothing")
+
+
+# A key command of the owner's lies outside, and its interpreter loads what variables name.
+LOADING = {
+    "pythonpath": ("PYTHONPATH", "lib", "#!/usr/bin/python3\nimport json\n"),
+    "pythonpath-link": ("PYTHONPATH", "link", "#!/usr/bin/python3\nimport json\n"),
+    "pythonpath-list": ("PYTHONPATH", "list", "#!/usr/bin/python3\nimport json\n"),
+    "bash-env": ("BASH_ENV", "lib/env.sh", "#!/bin/bash\n:\n"),
+    "perl5lib": ("PERL5LIB", "lib", "#!/usr/bin/perl\nuse Trap;\n"),
+    "perl5opt": ("PERL5OPT", "option", "#!/usr/bin/perl\n1;\n"),
+    "own-variable": ("KEY_TOOL_LIBRARY", "lib", '#!/bin/sh\n[ -z "$KEY_TOOL_LIBRARY" ] || . "$KEY_TOOL_LIBRARY/env.sh"\n'),
+    "own-variable-link": ("KEY_TOOL_LIBRARY", "link", '#!/bin/sh\n[ -z "$KEY_TOOL_LIBRARY" ] || . "$KEY_TOOL_LIBRARY/env.sh"\n'),
+    "own-variable-dots": ("KEY_TOOL_LIBRARY", "dots", '#!/bin/sh\n[ -z "$KEY_TOOL_LIBRARY" ] || . "$KEY_TOOL_LIBRARY/env.sh"\n'),
+    "own-home": ("KEY_TOOL_HOME", "lib", '#!/bin/bash\nsource <(cat "${KEY_TOOL_HOME:-/nonexistent}/env.sh" 2> /dev/null)\n'),
+}
+SHOWS = {"python3": "print('key')\nopen('{0}', 'w')\n", "perl": "print 'key'; open(F, '>', '{0}');\n", "sh": "echo key\n: > '{0}'\n"}
+
+
+def loading_key_command(t, row):
+    variable, place, program = row
+    t.repository()
+    t.write("lib/json.py", f"open({t.host!r}, 'a').write('python')\n")
+    t.write("lib/Trap.pm", f"open(F, '>>', '{t.host}'); print F 'perl'; close F; 1;\n")
+    t.write("lib/env.sh", t.trap("shell") + "\n")
+    os.symlink(t.path("lib"), os.path.join(t.outside, "link"))
+    places = {
+        "link": os.path.join(t.outside, "link"), "list": f"/usr/share:{t.path('lib')}:/opt", "option": f"-I{t.path('lib')} -MTrap",
+        "dots": f"{t.outside}/../{os.path.basename(t.outside)}/link/../lib",
+    }
+    given = {variable: places.get(place, t.path(place))}
+    ran = os.path.join(t.outside, "ran")
+    ending = next(text for word, text in SHOWS.items() if word in program.split("\n")[0]).format(ran)
+    tool = t.write(os.path.join(t.outside, "keytool"), program + ending, 0o755)
+    if not os.path.exists(program[2:].split("\n")[0]):
+        return
+    subprocess.run([tool], env={"PATH": SYSTEM, **given}, cwd=t.work, capture_output=True)
+    t.must(os.path.exists(t.host) and os.path.exists(ran), "the variable loads nothing, so this shows nothing")
+    os.remove(t.host)
+    os.remove(ran)
+    more = (f'[providers.keyed]\nkind = "openai-chat"\nbase_url = "http://{t.model.address}/v1"\n'
+            f'api_key_command = ["{tool}"]\nmodels = ["m"]\n')
+    t.start(more=more, environment={"PATH": SYSTEM, **given}, cwd=t.work)
+    t.run("hello", model="keyed:m")
+    t.must(os.path.exists(ran), "the key command did not run, so this shows nothing")
+    t.nothing_ran_outside()
+
+
+cases("environment", ONE, {f"key-command-{name}": row for name, row in LOADING.items()}, loading_key_command)
+
+PLANTS = """#!/bin/sh
+cd {work}
+echo x > ran
+for name in .claude .mcp.json .qwen .goose .devcontainer opencode.json .exrc; do
+  {{ mkdir -p $name; echo x > $name/x || echo x > $name; }} && echo $name >> seen
+done
+sleep 5
+"""
+
+
+@case("environment/agent-plants-settings-while-it-runs", ALL)
+def planting_agent(t):
+    """A third-party agent lives for hours; what it writes where agents and editors look counts meanwhile."""
+    program = t.write(os.path.join(t.outside, "mine"), PLANTS.format(work=t.work), 0o755)
+    t.start(more=f'[agents.mine]\ncommand = ["{program}"]\n')
+    try:
+        t.daemon.request("POST", "/v1/sessions", {"workspace_path": t.work, "agent": "mine"}, timeout=3)
+    except (RuntimeError, TimeoutError):
+        pass  # An agent that is none may be refused, or be waited for.
+    if t.stage.backend == "bwrap":
+        t.until(lambda: os.path.exists(t.path("ran")), "the agent")
+    t.must(not os.path.exists(t.path("seen")), "an agent made settings of others while it ran: " + (t.read("seen") if os.path.exists(t.path("seen")) else b"").decode())
+
+
+@case("environment/background-command-plants-settings", ALL)
+def planting_background(t):
+    """So does a command in the background."""
+    line = PLANTS.format(work=t.work).split("\n", 1)[1]
+    t.run(shell(line, background=True), shell("sleep 0.2"), policy={"approval": {"require_for_kinds": []}})
+    if t.stage.backend == "bwrap":
+        t.until(lambda: os.path.exists(t.path("ran")), "the command")
+    t.must(not os.path.exists(t.path("seen")), "a command in the background made settings of others while it ran")
 
 
 NAMES = {"plain": {"agent": "mine"}, "worktree": {"agent": "mine", "worktree": True}, "background": {"agent": "mine", "background": True}}

@@ -84,6 +84,21 @@ describe('what the daemon has compared', () => {
     expect([fresh?.from, fresh?.to, fresh?.hunks]).toEqual([null, 'n', []])
   })
 
+  it('is all that tells of a merge, so what cannot be shown is named', () => {
+    const asked = approval('task_control', { task_id: 'sess_2', action: 'merge' })
+    expect(questionOf(asked)).toEqual({ shape: 'diff', files: [] })
+    expect(questionOf(approval('task_control', { task_id: 'sess_2', action: 'drop' }))).toMatchObject({ shape: 'input' })
+    const files = [
+      { path: 'a.txt', kind: 'modified', added: 1, removed: 1, binary: false, diff },
+      { path: 'b.bin', kind: 'added', added: 0, removed: 0, binary: true },
+    ]
+    const shown = comparedFiles({ tool_call_id: 'c', files: files as never }, true) ?? []
+    expect(shown.map((file) => [file.to, file.binary, file.hunks.length])).toEqual([
+      ['a.txt', false, 1],
+      ['b.bin', true, 0],
+    ])
+  })
+
   it('is left where it is not whole', () => {
     expect(told([{ path: 'a.txt', kind: 'modified', added: 1, removed: 1, binary: false }])).toBeNull()
     expect(told([])).toBeNull()

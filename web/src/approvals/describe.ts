@@ -42,16 +42,22 @@ function changeOf(tool: string, input: Fields): DiffFile[] | null {
     return before === null || after === null ? null : [withoutNumbers(makeDiff(path, before, after))]
   }
   if (tool === 'apply_patch') return patchOf(text(input, 'patch'))
+  // Only the daemon knows what a merge changes.
+  if (tool === 'task_control' && input['action'] === 'merge') return []
   return null
 }
 
-/** The files that the daemon has compared; null where it could not, or not whole. */
-export function comparedFiles({ files }: ApprovalDiff): DiffFile[] | null {
+/**
+ * The files that the daemon has compared; null where it could not, or not whole. Where the input names none (a merge),
+ * those that cannot be shown are listed as binary.
+ */
+export function comparedFiles({ files }: ApprovalDiff, listsAll = false): DiffFile[] | null {
   if (!files || files.length === 0) return null
   const read = files.map(({ path, from, kind, diff }): DiffFile | null => {
-    if (diff === null || diff === undefined) return null
+    if ((diff === null || diff === undefined) && !listsAll) return null
     const names = { from: kind === 'added' ? null : (from ?? path), to: kind === 'deleted' ? null : path }
-    return { hunks: [], added: 0, removed: 0, binary: false, ...parseDiff(diff)[0], ...names }
+    const shown = diff ? parseDiff(diff)[0] : { binary: true }
+    return { hunks: [], added: 0, removed: 0, binary: false, ...shown, ...names }
   })
   return read.includes(null) ? null : read.filter((file) => file !== null)
 }

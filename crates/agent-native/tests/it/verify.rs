@@ -1,9 +1,14 @@
 //! Verification: when it runs, what the model is told, when it gives up.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ostler_acceptance::Baselines;
+use ostler_agent_native::NativeAgent;
+use ostler_local_runner::LocalRunner;
+use ostler_models::Model;
 use ostler_testing::model::{ScriptedStep, call, text};
+use ostler_tools::{ToolSettings, Tools};
 use ostler_types::{Event, Policy, Role, ToolKind, TurnEvent, WorkspaceEvent};
 use serde_json::json;
 
@@ -87,6 +92,31 @@ async fn nothing_is_checked_when_nothing_changed_or_nothing_can_be() {
     let off = world_with(policy, [write("c1", "a"), text("done")]);
     assert_eq!(off.ask("go").await, Ok(completed("end_turn", None)));
     assert_eq!(off.count("verification_started"), 0);
+}
+
+/// Neither the policy nor trust stands for a person who was told that nothing confines the check.
+#[tokio::test]
+async fn nothing_is_checked_where_nothing_confines() {
+    for require_clean in [false, true] {
+        let mut policy = Policy::default();
+        policy.approval.require_for_kinds.clear();
+        policy.verify.commands = vec!["touch checked".to_owned()];
+        policy.verify.require_clean = require_clean;
+        let write = call("c1", "write_file", &json!({"path": "a.txt", "content": "x"}));
+        let mut world = world_with(policy, [write, text("done")]);
+        let tools = Arc::new(Tools::new(ToolSettings::default()));
+        let runner = Arc::new(LocalRunner::new(PathBuf::from("/nonexistent")).with_tools(tools));
+        let model: Arc<dyn Model> = world.model.clone();
+        world.agent = Arc::new(NativeAgent::with_model(move |_| Ok(model.clone()), runner, 10));
+        assert_eq!(world.ask("go").await, Ok(completed("end_turn", None)));
+        assert_eq!(world.count("verification_started"), 0);
+        assert!(world.verification().unwrap().contains("nothing on this machine confines"));
+        assert!(
+            world.workspace.path().join("a.txt").exists(),
+            "the turn changed nothing, so this shows nothing"
+        );
+        assert!(!world.workspace.path().join("checked").exists());
+    }
 }
 
 #[tokio::test]

@@ -104,7 +104,7 @@ async fn agent_dependencies<'a>(
     setting: &CommandContext,
     commands: impl IntoIterator<Item = &'a AgentSection>,
 ) -> AgentDependencies {
-    let is_confined = commands.into_iter().any(|command| command.sandbox == AgentConfinement::On);
+    let is_confined = commands.into_iter().any(|command| command.sandbox != AgentConfinement::Off);
     let sandbox = match is_confined {
         true => {
             let CommandContext { loaded, environment, data_dir, .. } = setting;
@@ -175,7 +175,7 @@ async fn list(setting: &CommandContext, json: bool) -> anyhow::Result<CliExit> {
 /// Whether an agent is confined, in words.
 fn confinement(sandbox: AgentConfinement) -> &'static str {
     match sandbox {
-        AgentConfinement::On => "confined",
+        AgentConfinement::On | AgentConfinement::Landlock => "confined",
         AgentConfinement::Off => "unconfined",
     }
 }
@@ -335,7 +335,7 @@ impl AgentReport {
         let who = if who.is_empty() { String::new() } else { format!(" ({who})") };
         let mut text = format!("{}{who}: {state}\n", sanitize(&self.name));
         let rights = match self.sandbox {
-            AgentConfinement::On => {
+            AgentConfinement::On | AgentConfinement::Landlock => {
                 "it can write the workspace and its own state, and cannot read the rest of your home directory"
             }
             AgentConfinement::Off => {

@@ -43,8 +43,8 @@ pub(super) async fn restart(
     let owner = data_dir_owner(&setting.data_dir).await?;
     let mut flags = Vec::new();
     if let DataDirOwner::Daemon(daemon) = &owner {
-        if main_pid().await == Some(daemon.pid) {
-            systemctl(&["restart", UNIT_NAME]).await?;
+        if main_pid(setting).await == Some(daemon.pid) {
+            systemctl(setting, &["restart", UNIT_NAME]).await?;
             say!("restarted {UNIT_NAME}");
             return Ok(CliExit::Success);
         }
@@ -63,10 +63,10 @@ pub(super) async fn restart(
 async fn stop_daemon(setting: &CommandContext, args: &StopArgs) -> anyhow::Result<Option<u32>> {
     let owner = data_dir_owner(&setting.data_dir).await?;
     if let DataDirOwner::Daemon(daemon) = &owner
-        && main_pid().await == Some(daemon.pid)
+        && main_pid(setting).await == Some(daemon.pid)
     {
         // Otherwise systemd would start it again.
-        systemctl(&["stop", UNIT_NAME]).await?;
+        systemctl(setting, &["stop", UNIT_NAME]).await?;
         return Ok(Some(daemon.pid));
     }
     stop_owner(setting, args, owner).await
@@ -143,7 +143,7 @@ pub(super) async fn status(setting: &CommandContext, args: &StatusArgs) -> anyho
     };
     let client = find_running(&setting.data_dir).await?;
     let version = client.health().await?.version;
-    let by_systemd = main_pid().await == Some(daemon.pid);
+    let by_systemd = main_pid(setting).await == Some(daemon.pid);
     let counts = session_counts(&client).await?;
     if args.json {
         crate::output::json(&json!({

@@ -11,6 +11,7 @@ use ostler_config::Auth;
 use ostler_daemon::{Daemon, DaemonConfig, socket_path};
 use ostler_eventlog::{CheckReport, FileLog, Log, LogDamage, LogError, OpenError, RealDisk};
 use ostler_process::Program;
+use ostler_sandbox::Sandbox;
 use ostler_types::SessionId;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -44,7 +45,8 @@ pub(super) async fn doctor(setting: CommandContext, doctor: Doctor) -> anyhow::R
     } else {
         drop(log);
     }
-    let exit = report(&setting, &doctor, &examined)?;
+    let sandbox = if doctor.json { Some(sandbox_json(&setting).await) } else { None };
+    let exit = report(&setting, sandbox, &examined)?;
     if !doctor.json {
         let gateway = &setting.loaded.config.gateway;
         match gateway.enabled {
@@ -96,18 +98,34 @@ async fn gateway_answers(address: SocketAddr) -> std::io::Result<bool> {
         && answer.contains("\"uptime\""))
 }
 
+/// What confines programs here, tried out anew; none where the configuration turns it off.
+async fn probe_sandbox(setting: &CommandContext) -> Option<Sandbox> {
+    let (config, environment) = (&setting.loaded.config, &setting.environment);
+    let helper = Some(Program::current_executable());
+    ostler_daemon::sandbox(config, environment, &setting.data_dir, helper, true).await
+}
+
+/// The same as `print_sandbox`, for programs.
+async fn sandbox_json(setting: &CommandContext) -> Value {
+    let Some(sandbox) = probe_sandbox(setting).await else { return json!({"mode": "off"}) };
+    let (config, environment) = (&setting.loaded.config, &setting.environment);
+    let finder =
+        ostler_daemon::programs::program_finder(config, environment, &setting.data_dir, Some(&sandbox));
+    let report = sandbox.report();
+    let home =
+        sandbox.home_places().map(|places| json!({"readable": places.toolchains, "caches": places.caches}));
+    json!({
+        "mode": config.sandbox.mode, "backend": report.name(), "available": sandbox.is_available(),
+        "holds_protected_paths": sandbox.holds_protected_paths(), "home": home,
+        "ignored_path_directories": finder.ignored_directories(), "enforced": report.enforced,
+        "not_enforced": report.not_enforced, "reasons": report.reasons,
+    })
+}
+
 /// Says what confines programs here, and what does not.
 async fn print_sandbox(setting: &CommandContext) -> anyhow::Result<()> {
     let (config, environment) = (&setting.loaded.config, &setting.environment);
-    let Some(sandbox) = ostler_daemon::sandbox(
-        config,
-        environment,
-        &setting.data_dir,
-        Some(Program::current_executable()),
-        true,
-    )
-    .await
-    else {
+    let Some(sandbox) = probe_sandbox(setting).await else {
         say!("sandbox: off (sandbox.mode); programs run with your full rights");
         return Ok(());
     };
@@ -211,11 +229,18 @@ async fn examine(log: &FileLog, ends: &LastKnownRecords<'_>) -> anyhow::Result<V
     Ok(examined)
 }
 
-fn report(setting: &CommandContext, doctor: &Doctor, examined: &[ExaminedLog]) -> anyhow::Result<CliExit> {
+/// Says what was found: as JSON where the part about the sandbox is given.
+fn report(
+    setting: &CommandContext,
+    sandbox: Option<Value>,
+    examined: &[ExaminedLog],
+) -> anyhow::Result<CliExit> {
     let well = examined.iter().all(ExaminedLog::is_intact);
-    if doctor.json {
+    if let Some(sandbox) = sandbox {
         let sessions: Vec<Value> = examined.iter().map(ExaminedLog::as_json).collect();
-        crate::output::json(&json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions}))?;
+        let report =
+            json!({"ok": well, "data_dir": setting.data_dir, "sessions": sessions, "sandbox": sandbox});
+        crate::output::json(&report)?;
     } else {
         let records: u64 =
             examined.iter().filter_map(|one| one.found.as_ref().ok()).map(|found| found.records).sum();
@@ -329,7 +354,10 @@ async fn report_beside_daemon(
     let (gateway, gateway_line) = gateway(setting).await;
     if doctor.json {
         let daemon = json!({"pid": pid, "version": version});
-        let report = json!({"ok": true, "data_dir": setting.data_dir, "daemon": daemon, "gateway": gateway});
+        let sandbox = sandbox_json(setting).await;
+        let report = json!({
+            "ok": true, "data_dir": setting.data_dir, "daemon": daemon, "gateway": gateway, "sandbox": sandbox,
+        });
         crate::output::json(&report)?;
     } else {
         say!("a daemon{who} of version {version} runs on {} and answers", setting.data_dir.display());

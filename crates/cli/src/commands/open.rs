@@ -49,11 +49,11 @@ fn try_browse(data_dir: &Path, address: &str) -> std::io::Result<()> {
         file,
         "<!doctype html><title>Ostler</title><meta http-equiv=refresh content=\"0;url={address}\">"
     )?;
-    let programs = finder_for_user();
+    let programs = finder_for_user(data_dir);
     let program = programs.find("xdg-open").map_err(std::io::Error::other)?;
     // It is a script that looks for others.
-    let invocation = Invocation::new(program).args([&path]).inherit_environment();
-    let mut command = invocation.envs([("PATH", programs.path())]).prepare();
+    let invocation = Invocation::new(program).args([&path]);
+    let mut command = invocation.envs(programs.environment(std::env::vars_os())).prepare();
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     quiet.own_group().detach().spawn().map(drop)
 }

@@ -38,7 +38,7 @@ pub(super) async fn service(
 
 async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Result<CliExit> {
     let unit = SystemdUnit::new(setting, global)?;
-    let systemd = Systemd::ask(&setting.environment).await;
+    let systemd = Systemd::ask(setting).await;
     if systemd == Systemd::Missing {
         report!(
             "error: there is no systemd here. To have the daemon run without a terminal, type:\n  {}\nand put the same \
@@ -61,17 +61,17 @@ async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Resul
         }
         return Ok(CliExit::Failure);
     }
-    systemctl(&["daemon-reload"]).await?;
-    let is_active = systemctl(&["is-active", "--quiet", UNIT_NAME]).await.is_ok();
+    systemctl(setting, &["daemon-reload"]).await?;
+    let is_active = systemctl(setting, &["is-active", "--quiet", UNIT_NAME]).await.is_ok();
     if !is_active && find_running(&setting.data_dir).await.is_ok() {
-        systemctl(&["enable", UNIT_NAME]).await?;
+        systemctl(setting, &["enable", UNIT_NAME]).await?;
         say!("a daemon that systemd did not start is already running; hand over to systemd with:");
         say!("  ostler stop && systemctl --user start {UNIT_NAME}");
         return Ok(CliExit::Success);
     }
-    systemctl(&["enable", "--now", UNIT_NAME]).await?;
+    systemctl(setting, &["enable", "--now", UNIT_NAME]).await?;
     if is_active && wrote {
-        systemctl(&["restart", UNIT_NAME]).await?;
+        systemctl(setting, &["restart", UNIT_NAME]).await?;
     }
     say!("the daemon is running, and starts at every login");
     say!("  its log:    journalctl --user -u {UNIT_NAME} -f");
@@ -82,11 +82,11 @@ async fn install(setting: &CommandContext, global: &GlobalArgs) -> anyhow::Resul
 
 async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
     let path = unit_path(&setting.environment)?;
-    match (path.exists(), Systemd::ask(&setting.environment).await) {
+    match (path.exists(), Systemd::ask(setting).await) {
         (false, _) => say!("unit: not installed (`ostler service install` installs it)"),
         (true, Systemd::Answers) => {
             let said = |asked: &'static str| async move {
-                let output = match command(&[asked, UNIT_NAME]) {
+                let output = match command(setting, &[asked, UNIT_NAME]) {
                     Ok(mut command) => command.output().await,
                     Err(error) => Err(std::io::Error::other(error)),
                 };
@@ -114,17 +114,17 @@ async fn status(setting: &CommandContext) -> anyhow::Result<CliExit> {
 
 async fn uninstall(setting: &CommandContext) -> anyhow::Result<CliExit> {
     let path = unit_path(&setting.environment)?;
-    let systemd = Systemd::ask(&setting.environment).await;
+    let systemd = Systemd::ask(setting).await;
     if !path.exists() {
         say!("no unit is installed");
         return Ok(CliExit::Success);
     }
     if systemd == Systemd::Answers {
-        systemctl(&["disable", "--now", UNIT_NAME]).await?;
+        systemctl(setting, &["disable", "--now", UNIT_NAME]).await?;
     }
     std::fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
     if systemd == Systemd::Answers {
-        systemctl(&["daemon-reload"]).await?;
+        systemctl(setting, &["daemon-reload"]).await?;
     }
     say!("removed: {}; sessions and configuration are kept", path.display());
     Ok(CliExit::Success)
@@ -160,11 +160,11 @@ enum Systemd {
 }
 
 impl Systemd {
-    async fn ask(environment: &Environment) -> Systemd {
-        if environment.get("PATH").is_none() {
+    async fn ask(setting: &CommandContext) -> Systemd {
+        if setting.environment.get("PATH").is_none() {
             return Systemd::Missing;
         }
-        let Ok(mut command) = command(&["show-environment"]) else { return Systemd::Missing };
+        let Ok(mut command) = command(setting, &["show-environment"]) else { return Systemd::Missing };
         match command.output().await {
             Ok(output) if output.status.success() => Systemd::Answers,
             Ok(_) => Systemd::Silent,
@@ -175,16 +175,16 @@ impl Systemd {
 }
 
 /// The process of the unit, if systemd answers and runs it.
-pub(super) async fn main_pid() -> Option<u32> {
-    let mut command = command(&["show", "--property=MainPID", "--value", UNIT_NAME]).ok()?;
+pub(super) async fn main_pid(setting: &CommandContext) -> Option<u32> {
+    let mut command = command(setting, &["show", "--property=MainPID", "--value", UNIT_NAME]).ok()?;
     let output = command.output().await.ok().filter(|output| output.status.success())?;
     let pid: u32 = String::from_utf8_lossy(&output.stdout).trim().parse().ok()?;
     (pid != 0).then_some(pid)
 }
 
 /// Has systemd do something.
-pub(super) async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
-    let output = command(arguments)?.output().await.context("systemctl cannot be run")?;
+pub(super) async fn systemctl(setting: &CommandContext, arguments: &[&str]) -> anyhow::Result<()> {
+    let output = command(setting, arguments)?.output().await.context("systemctl cannot be run")?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     anyhow::ensure!(
         output.status.success(),
@@ -194,8 +194,8 @@ pub(super) async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn command(arguments: &[&str]) -> anyhow::Result<PreparedCommand> {
-    let programs = finder_for_user();
+fn command(setting: &CommandContext, arguments: &[&str]) -> anyhow::Result<PreparedCommand> {
+    let programs = finder_for_user(&setting.data_dir);
     let invocation = Invocation::new(programs.find("systemctl")?).args(["--user"]).args(arguments);
-    Ok(invocation.inherit_environment().envs([("PATH", programs.path())]).prepare())
+    Ok(invocation.envs(programs.environment(std::env::vars_os())).prepare())
 }

@@ -16,6 +16,7 @@ use crate::args::{GlobalArgs, SessionRef, TuiArgs};
 use crate::connect::find_running;
 use crate::exit::CliExit;
 use crate::output::OutputStream;
+use crate::programs::finder_for_user;
 
 /// How long a daemon may take to answer after it was started, and how often it is looked for.
 const MAX_POLLS: u32 = 2000;
@@ -59,6 +60,7 @@ pub(super) async fn tui(
         mouse: args.mouse,
         home: variable("HOME").map(str::to_owned),
         editor: editor.unwrap_or("vi").to_owned(),
+        programs: finder_for_user(&setting.data_dir),
         history: Some(setting.data_dir.join("history.jsonl")),
         pictures: PictureProtocol::from_environment(variable),
         connector: daemon_connector(setting.data_dir.clone(), global),

@@ -47,6 +47,9 @@ async fn a_second_daemon_gives_up_and_the_others_are_clients() {
     assert_eq!(exported.lines().count() as u64, client.session(listed[0].session.id).await.unwrap().last_seq);
     let told = text(&ostler(&data, &["doctor"]).stdout);
     assert!(told.contains("answers") && told.contains("\ngateway: "), "{told}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&ostler(&data, &["doctor", "--json"]).stdout).unwrap();
+    assert!(report["sandbox"]["mode"].is_string() && report["gateway"].is_object(), "{report}");
     assert_eq!(ostler(&data, &["doctor", "--rebuild"]).status.code(), Some(1));
 }
 

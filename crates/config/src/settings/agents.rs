@@ -68,6 +68,9 @@ pub enum AgentConfinement {
     /// directory but these and what it is installed in. It has the network unless that is taken away.
     #[default]
     On,
+    /// The same, also where only Landlock confines: there it can write the settings of git, agents and editors in the
+    /// workspace, which are restored only when it has ended.
+    Landlock,
     /// It has the rights of the daemon's user, and so has what a repository makes it run.
     Off,
 }

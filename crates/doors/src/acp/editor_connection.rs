@@ -25,7 +25,7 @@ use super::errors::{bad_line, from_failure};
 use super::file_requests::EditorFileRequests;
 use super::follower::EditorFollower;
 use super::notices::{EditorNotice, EditorQuestion, EditorTurnEnd};
-use super::questions::EditorQuestions;
+use super::questions::{EditorQuestions, preview_merge};
 use super::settings::AnnouncedSettings;
 use super::translate::{EditorOwnMessages, EditorTranslator};
 use super::{AcpDoor, AcpOptions, CALLER, wire};
@@ -268,6 +268,18 @@ impl EditorConnection {
     }
 
     fn ask(&mut self, shown_in: SessionId, question: EditorQuestion) {
+        if question.is_merge() && question.merged.is_none() {
+            if self.questions.begin_preview(shown_in, &question.key) {
+                let parts = (self.context.engine.clone(), self.context.settings.clone());
+                let asking = preview_merge(parts, shown_in, question, self.notice_sender.clone());
+                self.followers.spawn(asking);
+            }
+            return;
+        }
+        // It may have been answered while it was looked at.
+        if question.merged.is_some() && !self.questions.end_preview(&question.key) {
+            return;
+        }
         if let Some(open) = self.sessions.iter().find(|open| open.id == shown_in) {
             self.questions.ask(
                 shown_in,

@@ -72,6 +72,15 @@ pub(super) struct EditorQuestion {
     pub(super) options: Vec<ApprovalOption>,
     /// What a turn has changed, when the question is whether to keep it.
     pub(super) review: Option<Vec<FileChange>>,
+    /// What a merge would change, once that is known.
+    pub(super) merged: Option<Vec<FileChange>>,
+}
+
+impl EditorQuestion {
+    /// Whether it is about the merge of a child's worktree, whose files its input does not tell.
+    pub(super) fn is_merge(&self) -> bool {
+        self.tool_call.name == "task_control" && self.tool_call.input["action"] == "merge"
+    }
 }
 
 impl From<&PendingApproval> for EditorQuestion {
@@ -89,6 +98,7 @@ impl From<&PendingApproval> for EditorQuestion {
             summary: approval.summary.clone(),
             options: approval.options.clone(),
             review: approval.is_review().then(Vec::new),
+            merged: None,
         }
     }
 }

@@ -236,7 +236,8 @@ impl EditorTranslator {
                     self.announce(turn_id, &tool_call, kind, out);
                 }
                 let key = self.question_key(turn_id, child.as_ref(), tool_call.id.clone())?;
-                let question = EditorQuestion { key, tool_call, kind, summary, options, review: None };
+                let (review, merged) = (None, None);
+                let question = EditorQuestion { key, tool_call, kind, summary, options, review, merged };
                 (!is_past).then(|| EditorNotice::Asked(Box::new(question)))
             }
             Event::Workspace(WorkspaceEvent::PatchReviewRequested {
@@ -250,9 +251,8 @@ impl EditorTranslator {
                 let tool_call =
                     ToolCall { id: tool_call_id, name: PATCH_REVIEW.to_owned(), input: Value::Null };
                 let (summary, options) = (note.unwrap_or_default(), Vec::new());
-                let review = Some(files);
-                let question =
-                    EditorQuestion { key, tool_call, kind: ToolKind::Write, summary, options, review };
+                let (review, merged, kind) = (Some(files), None, ToolKind::Write);
+                let question = EditorQuestion { key, tool_call, kind, summary, options, review, merged };
                 Some(EditorNotice::Asked(Box::new(question)))
             }
             Event::Approval(ApprovalEvent::Granted { tool_call_id, child, .. })

@@ -201,3 +201,16 @@ async fn futures<F: Future>(all: impl Iterator<Item = F>) -> Vec<F::Output> {
     })
     .await
 }
+
+#[tokio::test]
+async fn git_does_not_look_at_a_worktree_before_somebody_agreed_where_nothing_confines_it() {
+    let repository = TestRepository::with(&[("a", "1")]).await;
+    let made = repository.worktrees.create("one", &repository.path(), &never()).await.unwrap();
+    std::fs::write(made.workspace.join("a"), "2").unwrap();
+    let asking = GitWorktrees::new(repository.worktrees_dir(), repository.isolation.clone()).asking_first();
+    for refused in [asking.changes("one").await.err(), asking.changes_to_merge("one").await.err()] {
+        assert!(refused.unwrap().to_string().contains("Nothing on this machine confines git"));
+    }
+    assert!(asking.diff("one").await.is_err());
+    assert_eq!(asking.merge("one").await.unwrap().changed.len(), 1);
+}

@@ -32,6 +32,7 @@ impl ConfinedAgentLaunch<'_> {
         let mut profile = SandboxProfile::new(self.workspace);
         // It has to reach its provider unless that is on this machine, and many confine their own commands.
         (profile.network, profile.may_nest_sandboxes) = (self.command.network.unwrap_or(true), true);
+        profile.long_lived = true;
         // Other projects lie there, with what they keep secret.
         if self.home.is_dir() {
             profile.hidden.push(self.home.to_owned());

@@ -4,12 +4,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use ostler_sandbox::{PROTECTED_NAMES, explain_denial, is_placeholder};
+use ostler_sandbox::{PROTECTED_NAMES, SandboxProfile, explain_denial, is_placeholder};
 
 use crate::fixture::{SandboxWorld, everywhere, names};
 
 everywhere! {
     settings_that_do_not_exist_cannot_be_made,
+    a_long_lived_program_makes_no_rare_name,
     settings_that_exist_cannot_be_changed,
     a_link_is_put_back,
     commands_in_one_workspace_do_not_uncover_each_other,
@@ -64,6 +65,18 @@ async fn settings_that_do_not_exist_cannot_be_made(world: &SandboxWorld) {
     assert!(names(&world.workspace).is_empty(), "{:?}", names(&world.workspace));
     world.host_git(&world.workspace, &["status"]);
     assert!(!world.workspace.join("pwned").exists());
+}
+
+/// A program that runs for hours makes none of the names that agents and editors obey, not even for a moment.
+async fn a_long_lived_program_makes_no_rare_name(world: &SandboxWorld) {
+    if world.is_landlock() {
+        return;
+    }
+    let profile = SandboxProfile { long_lived: true, ..world.profile() };
+    let script = "for name in .qwen .goose .devcontainer opencode.json .exrc .nvim.lua .crush.json; do \
+                  { mkdir $name/x || echo x > $name; } 2> /dev/null && echo $name; done; true";
+    assert_eq!(world.sh_with(&profile, script).await.ok(), "");
+    assert!(names(&world.workspace).is_empty(), "{:?}", names(&world.workspace));
 }
 
 async fn settings_that_exist_cannot_be_changed(world: &SandboxWorld) {

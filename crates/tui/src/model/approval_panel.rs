@@ -17,6 +17,11 @@ pub const GRACE_MS: u64 = 400;
 /// The tools of which can be told what they would change.
 const COMPARABLE_TOOLS: [&str; 3] = ["write_file", "edit_file", "apply_patch"];
 
+/// Whether a question is about the merge of a child's worktree, whose files its input does not tell.
+pub fn is_merge(question: &PendingApproval) -> bool {
+    question.tool == "task_control" && question.input["action"] == "merge"
+}
+
 /// Whether a screen of so many rows has little room for a question.
 pub fn is_small_screen(rows: u16) -> bool {
     rows < 16
@@ -109,7 +114,9 @@ impl ApprovalPanel {
 
     /// The call of which is to be asked what it would change; once.
     pub fn call_to_compare(&mut self, view: &View) -> Option<(SessionId, ToolCallId)> {
-        let changes = |question: &&PendingApproval| COMPARABLE_TOOLS.contains(&question.tool.as_str());
+        let changes = |question: &&PendingApproval| {
+            COMPARABLE_TOOLS.contains(&question.tool.as_str()) || is_merge(question)
+        };
         let question = self.question(view).filter(changes).filter(|_| !self.comparing)?;
         self.comparing = true;
         Some((question.session_id, question.tool_call_id.clone()))

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use ostler_client::{ClientError, SessionFilter};
-use ostler_process::{Invocation, PreparedCommand, Program};
+use ostler_process::{Invocation, Program, ProgramFinder};
 use ostler_types::SessionId;
 use tokio::io::AsyncReadExt;
 
@@ -274,7 +274,7 @@ impl TuiShell {
     async fn edit(&mut self, text: String) -> io::Result<()> {
         self.keys = None;
         self.screen.leave();
-        let edited = edit_in_editor(&self.editor, &text).await;
+        let edited = edit_in_editor(&self.editor, &self.programs, &text).await;
         self.resume()?;
         let news = match edited {
             Ok(text) => TuiInput::EditorClosed(Some(text)),
@@ -288,7 +288,7 @@ impl TuiShell {
 }
 
 /// The text as it is after an editor was closed.
-async fn edit_in_editor(editor: &str, text: &str) -> io::Result<String> {
+async fn edit_in_editor(editor: &str, programs: &ProgramFinder, text: &str) -> io::Result<String> {
     let name = format!("ostler-{}-{}.md", std::process::id(), super::random_seed());
     let path = std::env::temp_dir().join(name);
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -297,7 +297,10 @@ async fn edit_in_editor(editor: &str, text: &str) -> io::Result<String> {
         Ok(()) => {
             // What is set as editor may have arguments.
             let line = format!("{editor} \"$1\"");
-            let mut command = own_shell(&["-c", &line, "sh"], Some(&path));
+            let shell = Invocation::new(shell_program()).args(["-c", &line, "sh"]).args([&path]);
+            // The person's own variables, but none that a sandboxed command has a say in.
+            let shell = shell.envs(programs.environment(std::env::vars_os())).inherit_directory();
+            let mut command = shell.prepare();
             let status = async { command.stdin(Stdio::inherit()).spawn()?.wait().await };
             match status.await {
                 Ok(status) if status.success() => std::fs::read_to_string(&path),
@@ -309,12 +312,6 @@ async fn edit_in_editor(editor: &str, text: &str) -> io::Result<String> {
     };
     _ = std::fs::remove_file(&path);
     read
-}
-
-/// A shell of the person's own, at this terminal.
-fn own_shell(arguments: &[&str], file: Option<&Path>) -> PreparedCommand {
-    let shell = Invocation::new(shell_program()).args(arguments).args(file);
-    shell.inherit_environment().inherit_directory().prepare()
 }
 
 fn shell_program() -> Program {

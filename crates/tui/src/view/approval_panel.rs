@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::status_bar::to_u16;
 use super::{put_line, review};
-use crate::model::{ApprovalAnswer, FocusArea, FollowedSession, TuiModel, approval_answers, is_small_screen};
+use crate::model::{
+    ApprovalAnswer, FocusArea, FollowedSession, TuiModel, approval_answers, is_merge, is_small_screen,
+};
 use crate::text::sanitize::{sanitize, sanitize_line};
 use crate::text::wrap::{shorten, width, wrap};
 use crate::text::{diff, highlight};
@@ -157,7 +159,8 @@ fn body(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let compared = session.approval_panel.compared.as_deref().unwrap_or_default();
-    if compared.is_empty() || compared.iter().any(|file| file.diff.is_none()) {
+    // The input of a merge says nothing of its files, so those that cannot be shown are named at least.
+    if compared.is_empty() || (compared.iter().any(|file| file.diff.is_none()) && !is_merge(question)) {
         return call_lines(question, cells, theme);
     }
     compared.iter().flat_map(|file| file_lines(file, cells, theme)).collect()
@@ -172,7 +175,10 @@ fn file_lines(file: &FileChange, cells: usize, theme: &Theme) -> Vec<Line<'stati
         ChangeKind::Deleted => " (deleted)".to_owned(),
         ChangeKind::Renamed => format!(" (was {})", sanitize_line(file.from.as_deref().unwrap_or("?"), 200)),
     };
-    let counts = format!(" +{} −{}", file.added, file.removed);
+    let counts = match &file.diff {
+        Some(_) => format!(" +{} −{}", file.added, file.removed),
+        None => " (binary or too large to show)".to_owned(),
+    };
     let mut lines = vec![Line::from(vec![
         Span::styled(shorten(&format!("  {path}"), cells.saturating_sub(20)), theme.style(StyleRole::Link)),
         Span::styled(format!("{what}{counts}"), theme.style(StyleRole::Dim)),

@@ -59,9 +59,9 @@ impl KeyCommand {
             ))
         };
         let found = self.programs.find(program).map_err(|error| fail(format!("is not run: {error}")))?;
-        // It may need whatever its owner has set for it, but starts nothing from a workspace.
-        let invocation = Invocation::new(found).args(self.command.iter().skip(1)).inherit_environment();
-        let mut command = invocation.envs([("PATH", self.programs.path())]).prepare();
+        // It may need whatever its owner has set for it, but loads and starts nothing from a workspace.
+        let invocation = Invocation::new(found).args(self.command.iter().skip(1));
+        let mut command = invocation.envs(self.programs.environment(std::env::vars_os())).prepare();
         command.stdout(Stdio::piped()).stderr(Stdio::null()).own_group();
         let child = command.spawn().map_err(|error| fail(format!("cannot be started: {error}")))?;
         let mut running = KeyCommandProcess(child);
