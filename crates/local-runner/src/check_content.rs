@@ -278,100 +278,31 @@ fn remove_needs(table: &mut Table) {
 mod tests {
     use super::{deciding_part, is_content};
 
+    /// What decides how a check works.
+    const RECIPES: &str = "\
+        build.gradle build.gradle.kts sub/settings.gradle gradlew gradle/wrapper/x \
+        gradle.properties pom.xml sub/pom.xml mvnw .mvn/extensions.xml \
+        .mvn/jvm.config BUILD a/BUILD WORKSPACE MODULE.bazel rules/x.bzl .bazelrc meson.build \
+        meson_options.txt CMakeLists.txt sub/CMakeLists.txt pytest.ini setup.cfg tox.ini conftest.py \
+        tests/conftest.py noxfile.py pyproject.toml sub/package.json vite.config.ts \
+        web/vitest.config.mts jest.config.js jest.setup.js Rakefile Gemfile .rspec composer.json \
+        phpunit.xml justfile Taskfile.yml deno.json build.zig Cargo.toml build.rs crates/a/build.rs \
+        .cargo/config.toml rust-toolchain mix.exs Package.swift Dockerfile unknown.zzz settings.yaml \
+        conf/lint.json SConstruct magefile.go node_modules/x/index.js buildSrc/src/main/java/A.java \
+        sitecustomize.py x/y.pth Makefile.common .eslintrc.js config.js a/b.mk tsconfig.json";
+    /// What a check works on.
+    const CONTENT: &str = "\
+        src/main.rs tests/test_a.py a.txt README README.md docs/x.md src/config.rs data/a.json \
+        locales/de.yml Cargo.lock package-lock.json requirements.txt requirements-dev.txt .gitignore \
+        .github/workflows/ci.yml src/a.test.ts index.html x.png go.mod src/setup.ts LICENSE";
+
     #[test]
     fn what_decides_is_told_from_what_is_worked_on() {
         let is_named = |path: &str| path == "conf/lint.json";
-        for recipe in [
-            "build.gradle",
-            "build.gradle.kts",
-            "sub/settings.gradle",
-            "gradlew",
-            "gradle/wrapper/gradle-wrapper.properties",
-            "gradle.properties",
-            "pom.xml",
-            "sub/pom.xml",
-            "mvnw",
-            ".mvn/extensions.xml",
-            ".mvn/jvm.config",
-            "BUILD",
-            "a/BUILD",
-            "WORKSPACE",
-            "MODULE.bazel",
-            "rules/x.bzl",
-            ".bazelrc",
-            "meson.build",
-            "meson_options.txt",
-            "CMakeLists.txt",
-            "sub/CMakeLists.txt",
-            "pytest.ini",
-            "setup.cfg",
-            "tox.ini",
-            "conftest.py",
-            "tests/conftest.py",
-            "noxfile.py",
-            "pyproject.toml",
-            "sub/package.json",
-            "vite.config.ts",
-            "web/vitest.config.mts",
-            "jest.config.js",
-            "jest.setup.js",
-            "Rakefile",
-            "Gemfile",
-            ".rspec",
-            "composer.json",
-            "phpunit.xml",
-            "justfile",
-            "Taskfile.yml",
-            "deno.json",
-            "build.zig",
-            "Cargo.toml",
-            "build.rs",
-            "crates/a/build.rs",
-            ".cargo/config.toml",
-            "rust-toolchain",
-            "mix.exs",
-            "Package.swift",
-            "Dockerfile",
-            "unknown.zzz",
-            "settings.yaml",
-            "conf/lint.json",
-            "SConstruct",
-            "magefile.go",
-            "node_modules/x/index.js",
-            "buildSrc/src/main/java/A.java",
-            "sitecustomize.py",
-            "x/y.pth",
-            "Makefile.common",
-            ".eslintrc.js",
-            "config.js",
-            "a/b.mk",
-            "tsconfig.json",
-        ] {
+        for recipe in RECIPES.split_whitespace() {
             assert!(!is_content(recipe, is_named), "{recipe}");
         }
-        for content in [
-            "src/main.rs",
-            "tests/test_a.py",
-            "a.txt",
-            "README",
-            "README.md",
-            "docs/x.md",
-            "src/config.rs",
-            "data/a.json",
-            "locales/de.yml",
-            "Cargo.lock",
-            "package-lock.json",
-            "requirements.txt",
-            "requirements-dev.txt",
-            ".gitignore",
-            ".github/workflows/ci.yml",
-            "src/a.test.ts",
-            "index.html",
-            "x.png",
-            "go.mod",
-            "src/setup.ts",
-            "LICENSE",
-        ] {
+        for content in CONTENT.split_whitespace() {
             assert!(is_content(content, is_named), "{content}");
         }
     }

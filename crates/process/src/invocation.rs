@@ -8,6 +8,8 @@ use std::process::{Output, Stdio};
 
 use tokio::process::{Child, Command};
 
+use crate::finder::ProgramFinder;
+
 /// Where the system keeps its programs. A project can put nothing there.
 const SYSTEM_DIRECTORIES: [&str; 6] =
     ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin"];
@@ -107,6 +109,12 @@ impl Invocation {
     #[must_use]
     pub fn inherit_environment(self) -> Invocation {
         self.envs(std::env::vars_os())
+    }
+
+    /// With what of this process's own environment a program with more rights than a sandboxed command may have.
+    #[must_use]
+    pub fn inherit_open_environment(self, programs: &ProgramFinder) -> Invocation {
+        self.envs(programs.environment(std::env::vars_os()))
     }
 
     /// In the directory that this process is in.

@@ -11,7 +11,7 @@ use ostler_sandbox_helper::{DirectoryIdentity, PRIVATE_DIRECTORIES};
 use crate::error::SandboxError;
 use crate::home::HomePlaces;
 use crate::profile::{SandboxProfile, WorkspaceAccess};
-use crate::protected_paths::{self, HeldNames, ProtectedPaths, ResolvedProtectedPath};
+use crate::protected_paths::{self, ProtectedPaths, ResolvedProtectedPath};
 use crate::sandbox::SandboxSettings;
 use crate::{git_directory, secrets};
 
@@ -88,13 +88,8 @@ impl SandboxLayout {
             return Err(SandboxError::Unfit { path: path.clone(), reason: "It is to be hidden as well." });
         }
         let roots: Vec<PathBuf> = writable.iter().filter(|path| path.is_dir()).cloned().collect();
-        let held_names = if profile.long_lived { HeldNames::All } else { HeldNames::Common };
-        let mut protected = protected_paths::find_protected_paths(
-            (&workspace, &roots),
-            &profile.protected,
-            &settings.home,
-            held_names,
-        );
+        let mut protected =
+            protected_paths::find_protected_paths((&workspace, &roots), profile, &settings.home);
         add_held_paths(&mut protected.mounted, held, &roots);
         drop_hidden(&mut protected, &hidden);
         for path in &profile.own_directories {

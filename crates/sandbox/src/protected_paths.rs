@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::git_directory::{self, GitSettingsSources, ProtectedRepositories};
 use crate::nested_repositories::NestedRepositories;
+use crate::profile::SandboxProfile;
 
 /// Names that are protected at the top of a workspace, besides `.git`. Further down, where they count only for
 /// somebody who opens that directory by itself, those are held that exist and are found. Tools that write files
@@ -63,7 +64,7 @@ const COMMON_NAMES: usize = 13;
 /// Which protected names have their place held at the top of a writable directory where they do not exist. What a
 /// command makes under one of the others is taken away when it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeldNames {
+enum HeldNames {
     /// The common ones: to make a directory for each would take longer than all the rest of a sandbox.
     Common,
     /// All: a program that runs for hours is given no hours to use one.
@@ -152,10 +153,10 @@ pub(crate) struct ProtectedPaths {
 /// What is protected in the writable directories `roots`, of which the first is the workspace.
 pub(crate) fn find_protected_paths(
     (workspace, roots): (&Path, &[PathBuf]),
-    more: &[PathBuf],
+    profile: &SandboxProfile,
     home: &Path,
-    held: HeldNames,
 ) -> ProtectedPaths {
+    let held = if profile.long_lived { HeldNames::All } else { HeldNames::Common };
     let own = git_directory::linked_worktree_directory(workspace);
     let around = GitSettingsSources { home, own: own.as_deref() };
     let mut inside = ProtectedRepositories::default();
@@ -190,7 +191,9 @@ pub(crate) fn find_protected_paths(
             below = nested;
         }
     }
-    inside.requests.extend(more.iter().map(|path| request(path.clone(), MissingPathAction::Leave)));
+    inside
+        .requests
+        .extend(profile.protected.iter().map(|path| request(path.clone(), MissingPathAction::Leave)));
     inside.requests.sort();
     let mut search = ProtectedPathSearch::new(roots);
     inside.requests.iter().for_each(|wanted| search.add(wanted));

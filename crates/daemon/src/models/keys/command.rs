@@ -61,7 +61,7 @@ impl KeyCommand {
         let found = self.programs.find(program).map_err(|error| fail(format!("is not run: {error}")))?;
         // It may need whatever its owner has set for it, but loads and starts nothing from a workspace.
         let invocation = Invocation::new(found).args(self.command.iter().skip(1));
-        let mut command = invocation.envs(self.programs.environment(std::env::vars_os())).prepare();
+        let mut command = invocation.inherit_open_environment(&self.programs).prepare();
         command.stdout(Stdio::piped()).stderr(Stdio::null()).own_group();
         let child = command.spawn().map_err(|error| fail(format!("cannot be started: {error}")))?;
         let mut running = KeyCommandProcess(child);
