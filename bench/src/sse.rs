@@ -47,10 +47,12 @@ impl SseBuffer {
     }
 }
 
-/// The type of a daemon's event. In an envelope it stands before the data, and nothing before it can contain it.
+/// The type of a daemon's event, which is a member of the outermost object before any other object; of events of a model
+/// provider there is none.
 fn name_in_data(data: &str) -> &str {
-    let name = data.split_once("\"type\":\"").and_then(|(_, rest)| rest.split_once('"'));
-    name.map_or("", |(name, _)| name)
+    let outermost = |before: &str| before.matches(['{', '[']).count() == 1;
+    let split = data.split_once("\"type\":\"").filter(|(before, _)| outermost(before));
+    split.and_then(|(_, rest)| rest.split_once('"')).map_or("", |(name, _)| name)
 }
 
 #[cfg(test)]

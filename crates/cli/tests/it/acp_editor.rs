@@ -197,7 +197,10 @@ async fn tools_see_what_is_not_saved_and_what_they_write_reaches_the_editor() {
         results[0].contains("2\tTWO, not saved") && results[0].contains("unsaved changes. Commands"),
         "{results:?}"
     );
-    assert!(results[1].contains("1 line added, 1 removed") && results[1].contains("is saved"), "{results:?}");
+    assert!(
+        results[1].contains("1 line added, 1 removed") && results[1].contains("and saved"),
+        "{results:?}"
+    );
     assert_eq!(stage.read("a.txt"), "one\nfour\n");
     assert_eq!(stage.read("dos.txt"), "one\r\nthree\r\n", "line ends are the file's");
     assert!(results[5].contains("only in the editor"), "{results:?}");

@@ -133,7 +133,7 @@ async fn http_1_0_is_spoken_too() {
     connection.send(old(request.bytes()).as_bytes()).await;
     let answer = connection.answer().await;
     assert!(answer.head.header("transfer-encoding").is_none());
-    assert!(answer.text().starts_with("id: 1\nevent: session_created\n"));
+    assert!(answer.text().starts_with("id: 1\ndata: {"));
 }
 
 #[tokio::test]

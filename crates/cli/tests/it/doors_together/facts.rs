@@ -70,9 +70,9 @@ pub(super) fn of_record(record: &Value) -> Option<String> {
 pub(super) fn of_gateway(event: &Value) -> Option<String> {
     let data = &event["data"];
     Some(match event["event"].as_str().unwrap() {
-        "tool.progress" => format!("started {}", word(&data["message"]).strip_suffix(" is running")?),
-        "chat.tool_result" => format!("completed {}", word(&data["tool"])),
-        "exec.approval_request" => format!("asked {}", word(&data["toolName"])),
+        "tool.progress" => format!("started {}", tool(word(&data["message"]).strip_suffix(" is running")?)),
+        "chat.tool_result" => format!("completed {}", tool(word(&data["tool"]))),
+        "exec.approval_request" => format!("asked {}", tool(word(&data["toolName"]))),
         "exec.approval_resolved" if data["approved"] == true => format!("granted by {}", who(&data["by"])),
         "exec.approval_resolved" => format!("denied by {}", who(&data["by"])),
         "chat.final" if data["aborted"] == true => "end canceled".to_owned(),
@@ -80,6 +80,11 @@ pub(super) fn of_gateway(event: &Value) -> Option<String> {
         "chat.error" => "end failed".to_owned(),
         _ => return None,
     })
+}
+
+/// The tool that the gateway calls so.
+fn tool(name: &str) -> &str {
+    if name == "bash" { "shell" } else { name }
 }
 
 /// What an event of a session says over lines of JSON. How a run ended shows in what came before.

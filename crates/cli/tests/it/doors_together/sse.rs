@@ -43,16 +43,19 @@ impl SseConnection {
 
     /// The next event; none when the stream has ended, in order or not.
     pub(super) async fn next(&mut self) -> Option<ReceivedEvent> {
-        let mut id = None;
+        let (mut id, mut name) = (None, None);
         loop {
             let line =
                 tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("something happens");
             let line = line.ok()??;
             if let Some(given) = line.strip_prefix("id: ") {
                 id = Some(given.parse().unwrap());
+            } else if let Some(given) = line.strip_prefix("event: ") {
+                name = Some(given.to_owned());
             } else if let Some(data) = line.strip_prefix("data: ") {
                 let data: Value = serde_json::from_str(data).unwrap();
-                let name = data["type"].as_str().unwrap().to_owned();
+                // The pool names its events; an answer of its own has no type.
+                let name = name.unwrap_or_else(|| data["type"].as_str().unwrap().to_owned());
                 return Some(ReceivedEvent { id, name, data });
             }
         }
