@@ -246,7 +246,7 @@ LOADING = {
     "pythonpath-link": ("PYTHONPATH", "link", "#!/usr/bin/python3\nimport json\n"),
     "pythonpath-list": ("PYTHONPATH", "list", "#!/usr/bin/python3\nimport json\n"),
     "bash-env": ("BASH_ENV", "lib/env.sh", "#!/bin/bash\n:\n"),
-    "perl5lib": ("PERL5LIB", "lib", "#!/usr/bin/perl\nuse Trap;\n"),
+    "perl5lib": ("PERL5LIB", "lib", "#!/usr/bin/perl\neval { require Trap };\n"),
     "perl5opt": ("PERL5OPT", "option", "#!/usr/bin/perl\n1;\n"),
     "own-variable": ("KEY_TOOL_LIBRARY", "lib", '#!/bin/sh\n[ -z "$KEY_TOOL_LIBRARY" ] || . "$KEY_TOOL_LIBRARY/env.sh"\n'),
     "own-variable-link": ("KEY_TOOL_LIBRARY", "link", '#!/bin/sh\n[ -z "$KEY_TOOL_LIBRARY" ] || . "$KEY_TOOL_LIBRARY/env.sh"\n'),

@@ -98,7 +98,7 @@ def lost(t, write, replace):
     # It is ended at once, but not before the kernel has told: whoever was faster is told of.
     number = re.search(r'"process_id": "([^"]+)"', json.dumps(turn.records)).group(1)
     told = t.until(lambda: said(t, session, number), "the command is ended, and that is told", 10)
-    t.must("look at it before" in told, "nobody is told that something was exposed")
+    t.must("inspect it before you use it" in told, "nobody is told that something was exposed")
     return turn
 
 

@@ -87,7 +87,9 @@ describe('what the daemon has compared', () => {
   it('is all that tells of a merge, so what cannot be shown is named', () => {
     const asked = approval('task_control', { task_id: 'sess_2', action: 'merge' })
     expect(questionOf(asked)).toEqual({ shape: 'diff', files: [] })
-    expect(questionOf(approval('task_control', { task_id: 'sess_2', action: 'drop' }))).toMatchObject({ shape: 'input' })
+    expect(questionOf(approval('task_control', { task_id: 'sess_2', action: 'drop' }))).toMatchObject({
+      shape: 'input',
+    })
     const files = [
       { path: 'a.txt', kind: 'modified', added: 1, removed: 1, binary: false, diff },
       { path: 'b.bin', kind: 'added', added: 0, removed: 0, binary: true },
