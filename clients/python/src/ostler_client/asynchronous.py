@@ -230,7 +230,7 @@ class AsyncClient:
 
         async with aclosing(self._frames(ask, follow)) as frames:
             async for _, data in frames:
-                event = cursor.take(cast(types.SessionEvent, data))
+                event = cursor.take(data)
                 if event is not None:
                     yield event
 
@@ -252,11 +252,11 @@ class AsyncClient:
                     cursor = data["data"].get("cursor", cursor)
                     continue
                 cursor = frame_id or cursor
-                yield FeedEvent(cursor, cast(types.SessionEvent, data))
+                yield FeedEvent(cursor, data)
 
     async def _frames(
         self, ask: Callable[[], Request], follow: bool, heartbeats: bool = False
-    ) -> AsyncGenerator[tuple[str | None, dict[str, Any]], None]:
+    ) -> AsyncGenerator[tuple[str | None, Any], None]:
         """The ids and the data of frames, of one connection after the other. Gives up after as many tries in a row as the backoff allows."""
         failures = 0
         while True:

@@ -70,7 +70,7 @@ def event_query(after: int | str | None, types: Iterable[str] | None, follow: bo
     return {"after": after, "types": ",".join(types) if types is not None else None, "follow": follow}
 
 
-def parse(frame: Frame) -> dict[str, Any]:
+def parse(frame: Frame) -> Any:
     """What a frame holds, told apart by its `type`: an event, a sign of life (`heartbeat`), or why the daemon ends the
     stream (`error`)."""
     try:

@@ -232,7 +232,7 @@ class Client:
 
         with closing(self._frames(ask, follow)) as frames:
             for _, data in frames:
-                event = cursor.take(cast(types.SessionEvent, data))
+                event = cursor.take(data)
                 if event is not None:
                     yield event
 
@@ -254,11 +254,11 @@ class Client:
                     cursor = data["data"].get("cursor", cursor)
                     continue
                 cursor = frame_id or cursor
-                yield FeedEvent(cursor, cast(types.SessionEvent, data))
+                yield FeedEvent(cursor, data)
 
     def _frames(
         self, ask: Callable[[], Request], follow: bool, heartbeats: bool = False
-    ) -> Generator[tuple[str | None, dict[str, Any]], None]:
+    ) -> Generator[tuple[str | None, Any], None]:
         """The ids and the data of frames, of one connection after the other. Gives up after as many tries in a row as the backoff allows."""
         failures = 0
         while True:
