@@ -206,6 +206,8 @@ def known_words(name, body):
         if made_up(name, body.get("parent_session_id")):
             body["parent_session_id"] = scene_of(name)["session_id"]
         replace("log_dir", WORKSPACE + "/logs")
+        # Only the empty text means something: clients of another program send it.
+        replace("spec_path", "")
         # A name is there once.
         if isinstance(body.get("name"), str) and NAME.fullmatch(body["name"]):
             body["name"] = f"name-{time.monotonic_ns()}"
@@ -246,6 +248,9 @@ def known_words(name, body):
                 part["ref"] = "attachments/picture.png"
     if name == "answer_approval":
         approval = scene_of(name)["approval"]
+        # The empty text counts as none, which the description does not promise.
+        if body.get("turn_id") == "":
+            body["turn_id"] = "turn_"
         if made_up(name, body.get("turn_id")):
             body["turn_id"] = approval["turn_id"]
         replace("tool_call_id", approval["tool_call_id"])
