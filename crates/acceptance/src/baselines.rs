@@ -2,7 +2,7 @@
 //! the document `workspace-checks.json`, and noted before a turn changes anything, so that neither a crash nor a canceled
 //! turn makes a model's words the owner's. A workspace is named by its key ([`Session::workspace_key`]).
 //!
-//! What is in memory holds even where it cannot be written: to forget it would let a check run what a model wrote.
+//! The baselines in memory apply even if saving them fails: a forgotten baseline would let a check run a model's code.
 //!
 //! [`Session::workspace_key`]: ostler_types::Session::workspace_key
 
@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 const DOCUMENT: &str = "workspace-checks.json";
 /// Attempts at one write, of which each but the first follows a conflict with another writer.
 const MAX_ATTEMPTS: usize = 4;
-/// How many workspaces are remembered, and how many versions of one file.
+/// Maximum number of workspaces with baselines, and of versions of one file.
 const MAX_WORKSPACES: usize = 1000;
 const MAX_VERSIONS: usize = 64;
 
-/// What turns have written into files that decide what checks run. The default keeps nothing on disk.
+/// Contents that turns wrote into the files that define checks. The default keeps nothing on disk.
 #[derive(Default)]
 pub struct Baselines {
     storage: Option<BaselineStorage>,
@@ -36,19 +36,19 @@ struct BaselineStorage {
     version: tokio::sync::Mutex<Option<DocumentVersion>>,
 }
 
-/// What is known of one workspace.
+/// The baselines of one workspace.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct WorkspaceBaseline {
     /// The files as they were when each turn began that is not known to be over.
     #[serde(default)]
     open: BTreeMap<String, FileSums>,
-    /// What turns have made of files, by file.
+    /// Checksums that turns left behind, by file.
     #[serde(default)]
     written: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Baselines {
-    /// Those of a daemon. A document that cannot be parsed is begun anew.
+    /// Loads the baselines of a daemon. A document that cannot be parsed is replaced by an empty one.
     pub async fn load(documents: Arc<dyn Documents>) -> Baselines {
         let stored = documents.read(DOCUMENT).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "what turns wrote into checks is not known");

@@ -17,7 +17,7 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_INPUT_BYTES: usize = 768 * 1024;
 /// How many places and changes are listed with a call.
 const MAX_LISTED: usize = 64;
-/// How the names of all tools of third-party agents begin.
+/// Prefix of the recorded tool names of third-party agents.
 pub const AGENT_TOOL_PREFIX: &str = "acp__";
 /// How long a title is shown.
 const TITLE_LENGTH: usize = 500;

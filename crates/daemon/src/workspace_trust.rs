@@ -17,7 +17,7 @@ const SETTINGS: &str = ".ostler/config.toml";
 /// Trust in workspaces, and the tool servers that it lets start.
 pub(crate) struct WorkspaceTrustService {
     pub(crate) engine: Engine,
-    /// What turns have written into files that decide what checks run.
+    /// Contents that turns wrote into the files that define checks.
     pub(crate) baselines: Arc<Baselines>,
 }
 

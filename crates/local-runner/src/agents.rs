@@ -42,7 +42,7 @@ pub struct AgentDependencies {
     pub programs: ProgramFinder,
     /// Does what they have us do.
     pub runner: Arc<dyn Runner>,
-    /// What turns have written into files that decide what checks run.
+    /// Contents that turns wrote into the files that define checks.
     pub baselines: Option<Arc<Baselines>>,
     /// The clock of what is taken over from them.
     pub clock: Arc<dyn Clock>,
